@@ -1,0 +1,7 @@
+//! The verbs for people: what each prints, and nothing about how the command line is spelled.
+//!
+//! Every verb writes to the writer it is given, so that the binary alone knows about standard output.
+
+pub mod completions;
+pub mod reference;
+pub mod version;

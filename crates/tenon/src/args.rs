@@ -1,0 +1,32 @@
+//! The command line: every verb and flag, with the words `--help` and the reference page show.
+
+use clap::{Parser, Subcommand};
+use tenon_cli::completions::Shell;
+use tenon_cli::version::Format;
+
+/// A Kubernetes node autoscaler for Proxmox VE.
+#[derive(Debug, Parser)]
+#[command(name = "tenon", version, disable_help_subcommand = true, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Print which build this is.
+    Version {
+        /// How to print it.
+        #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+        output: Format,
+    },
+    /// Print a script that completes tenon's commands in your shell.
+    Completions {
+        /// The shell to complete in.
+        #[arg(value_name = "SHELL")]
+        shell: Shell,
+    },
+    /// Print this command line as a page of the documentation.
+    #[command(hide = true)]
+    Reference,
+}

@@ -1,0 +1,42 @@
+//! The `tenon` binary: reads the command line, runs the verb, prints the error. It decides nothing.
+
+mod args;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::args::{Args, Verb};
+
+fn main() -> ExitCode {
+    // A wrong command line ends here, with a usage message and exit code 2.
+    let args = Args::parse();
+    match run(&args.verb) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever read our output has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The whole chain on one line, outermost first. Nobody is left to tell if this fails.
+            let _ = writeln!(io::stderr(), "error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(verb: &Verb) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match verb {
+        Verb::Version { output } => tenon_cli::version::print(*output, &mut out)?,
+        Verb::Completions { shell } => tenon_cli::completions::print(*shell, &mut Args::command(), &mut out)?,
+        Verb::Reference => out.write_all(tenon_cli::reference::page(&Args::command()).as_bytes())?,
+    }
+    Ok(out.flush()?)
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}
