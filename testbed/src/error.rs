@@ -1,0 +1,180 @@
+//! What can go wrong between "give me a control plane" and having one.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::programs::Program;
+use crate::version::Version;
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Each message names the thing and, where there is one, the next move.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file operation failed.
+    #[error("cannot {action} {path}")]
+    File {
+        /// What was tried, as a verb: `create`, `read`, `rename`.
+        action: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// What the operating system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Neither `XDG_CACHE_HOME` nor `HOME` is set.
+    #[error("cannot choose a cache folder: set HOME or XDG_CACHE_HOME")]
+    NoCacheFolder,
+    /// A program was found that is not of the pinned minor release.
+    #[error(
+        "{path} is {program} {found}, but the testbed is pinned to {wanted}; \
+         give it a {program} {}.{}.x or take it out of {source_name}",
+        wanted.major, wanted.minor
+    )]
+    WrongVersion {
+        /// Which program.
+        program: Program,
+        /// Its file.
+        path: PathBuf,
+        /// What it says it is.
+        found: Version,
+        /// What the testbed is pinned to.
+        wanted: Version,
+        /// Where the file was found, as the user would name it.
+        source_name: String,
+    },
+    /// A program is there but does not tell its version.
+    #[error("{path} does not run as {program}: {reason}; replace or remove it")]
+    DoesNotRun {
+        /// Which program.
+        program: Program,
+        /// Its file.
+        path: PathBuf,
+        /// What happened instead.
+        reason: String,
+    },
+    /// A program is nowhere and was not to be built.
+    #[error(
+        "{program} {version} was not found in TENON_TESTBED_BIN, KUBEBUILDER_ASSETS or {cache}; \
+         run `cargo xtask testbed build`"
+    )]
+    NotFound {
+        /// Which program.
+        program: Program,
+        /// The pinned version.
+        version: Version,
+        /// The cache that was looked in.
+        cache: PathBuf,
+    },
+    /// A program must be built, but there is no Go.
+    #[error(
+        "cannot build {program} {version}: no `go` on PATH; install Go 1.21 or newer (it fetches the release it needs), \
+         or set TENON_TESTBED_BIN to a folder that holds {program}"
+    )]
+    NoGo {
+        /// Which program.
+        program: Program,
+        /// The pinned version.
+        version: Version,
+    },
+    /// The Go build ended with an error.
+    #[error("cannot build {program}: {reason}\n{output}")]
+    Build {
+        /// Which program.
+        program: Program,
+        /// The cause in our words, with the next move.
+        reason: String,
+        /// The last lines Go printed.
+        output: String,
+    },
+    /// A component ended although nobody asked it to.
+    #[error("{component} ended by itself ({status}); the end of {log}:\n{tail}")]
+    Ended {
+        /// Which component.
+        component: Program,
+        /// Its exit status.
+        status: String,
+        /// Its log file.
+        log: PathBuf,
+        /// The last lines of the log.
+        tail: String,
+    },
+    /// A component did not become healthy in time.
+    #[error("{component} was not ready within {seconds} s; the end of {log}:\n{tail}")]
+    NotReady {
+        /// Which component.
+        component: Program,
+        /// How long it was given.
+        seconds: u64,
+        /// Its log file.
+        log: PathBuf,
+        /// The last lines of the log.
+        tail: String,
+    },
+    /// A component was asked to do what it cannot do in its state.
+    #[error("cannot {action} {component}: it is not running")]
+    NotRunning {
+        /// What was asked.
+        action: &'static str,
+        /// Of which component.
+        component: Program,
+    },
+    /// A signal could not be sent.
+    #[error("cannot signal {component}")]
+    Signal {
+        /// Which component.
+        component: Program,
+        /// What the operating system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The keeper did not start.
+    #[error("cannot start the keeper that cleans up after a testbed: {reason}")]
+    Keeper {
+        /// What it said.
+        reason: String,
+    },
+    /// Every random port that was tried was taken.
+    #[error("cannot find a free loopback port: tried {tried}")]
+    NoPort {
+        /// How many ports were tried.
+        tried: usize,
+    },
+    /// A certificate could not be made.
+    #[error("cannot make the certificate for {subject}")]
+    Certificate {
+        /// Whose certificate.
+        subject: String,
+        /// What the library said.
+        #[source]
+        source: rcgen::Error,
+    },
+    /// A line of the audit log is not an event.
+    #[error("cannot read line {line} of {path} as an audit event")]
+    Audit {
+        /// The log.
+        path: PathBuf,
+        /// Line number, from 1.
+        line: usize,
+        /// What the parser said.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// A Kubernetes client could not be made or used.
+    #[cfg(feature = "client")]
+    #[error("cannot make a Kubernetes client for {who}")]
+    Client {
+        /// For whom.
+        who: String,
+        /// What the client library said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// Turns an [`io::Error`] into one that names the file: `fs::read(p).map_err(file("read", p))`.
+pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::File { action, path, source }
+}

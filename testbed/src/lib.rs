@@ -1,0 +1,33 @@
+//! A real Kubernetes control plane for tests: found or built at a pinned version, started on loopback, gone afterwards.
+//!
+//! Read in this order: `programs` (what), `locate` and `gobuild` (from where), `cluster` (how they start), `keeper`
+//! (how they end). Nothing here knows the product.
+
+mod audit;
+mod cache;
+#[cfg(feature = "client")]
+mod clients;
+mod cluster;
+mod component;
+mod error;
+mod first_objects;
+mod flags;
+mod gobuild;
+mod keeper;
+mod kubeconfig;
+mod locate;
+mod pki;
+mod ports;
+mod programs;
+pub mod proof;
+mod version;
+mod wire;
+
+pub use audit::{AuditEvent, AuditObject, AuditReader, AuditStatus, AuditUser};
+pub use cache::Cache;
+pub use cluster::{DIR_PREFIX, DIR_VARIABLE, Testbed};
+pub use error::{Error, Result};
+pub use gobuild::Progress;
+pub use locate::{Found, Lookup, Source};
+pub use programs::{Family, Program};
+pub use version::Version;

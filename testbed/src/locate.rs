@@ -1,0 +1,142 @@
+//! Finds each program on its own: a folder the user names, then the cache, then a build.
+//!
+//! PATH is never searched: an old etcd from a distribution breaks streaming lists, and a kubectl of another release
+//! formats its output in another way.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::cache::Cache;
+use crate::error::{Error, Result};
+use crate::gobuild::{self, Progress};
+use crate::programs::Program;
+use crate::version::Version;
+
+/// Where a program came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The folder in `TENON_TESTBED_BIN`.
+    TestbedBin,
+    /// The folder in `KUBEBUILDER_ASSETS`.
+    KubebuilderAssets,
+    /// Built earlier.
+    Cache,
+    /// Built just now.
+    Built,
+}
+
+/// A program that runs and is of the pinned minor release.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// Which program.
+    pub program: Program,
+    /// Its file.
+    pub path: PathBuf,
+    /// What it says it is.
+    pub version: Version,
+    /// Where it came from.
+    pub source: Source,
+}
+
+/// The places to look, read from the environment once.
+#[derive(Debug, Clone)]
+pub struct Lookup {
+    /// `TENON_TESTBED_BIN`: may hold all programs.
+    pub testbed_bin: Option<PathBuf>,
+    /// `KUBEBUILDER_ASSETS`: often holds etcd, kube-apiserver and kubectl only.
+    pub kubebuilder_assets: Option<PathBuf>,
+    /// The cache.
+    pub cache: Cache,
+    /// `PATH`, for finding `go` when something must be built.
+    pub path: OsString,
+}
+
+impl Lookup {
+    /// The places the environment names.
+    pub fn from_env() -> Result<Lookup> {
+        let folder = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        Ok(Lookup {
+            testbed_bin: folder("TENON_TESTBED_BIN"),
+            kubebuilder_assets: folder("KUBEBUILDER_ASSETS"),
+            cache: Cache::from_env()?,
+            path: std::env::var_os("PATH").unwrap_or_default(),
+        })
+    }
+
+    /// The program, if it is somewhere already. Builds nothing.
+    pub fn locate(&self, program: Program) -> Result<Option<Found>> {
+        let named = [
+            (&self.testbed_bin, Source::TestbedBin, "TENON_TESTBED_BIN"),
+            (&self.kubebuilder_assets, Source::KubebuilderAssets, "KUBEBUILDER_ASSETS"),
+        ];
+        for (folder, source, name) in named {
+            let Some(path) = folder.as_ref().map(|folder| folder.join(program.name())) else { continue };
+            // What the user names must run: passing over it in silence would test another program than the one named.
+            if path.exists() {
+                return check(program, path, source, name).map(Some);
+            }
+        }
+        let path = self.cache.program(program);
+        if path.exists() {
+            return check(program, path, Source::Cache, "the cache").map(Some);
+        }
+        Ok(None)
+    }
+
+    /// The program, built if it is nowhere yet.
+    pub fn obtain(&self, program: Program, progress: &mut dyn Progress) -> Result<Found> {
+        match self.locate(program) {
+            Ok(Some(found)) => return Ok(found),
+            Ok(None) => {}
+            // The cache is ours to mend; a folder the user named is not.
+            Err(Error::DoesNotRun { path, reason, .. }) if path == self.cache.program(program) => {
+                progress.note(&format!("{} does not run ({reason}); building it anew", path.display()));
+            }
+            Err(error) => return Err(error),
+        }
+        let path = gobuild::build(program, self, progress)?;
+        check(program, path, Source::Built, "the cache")
+    }
+
+    /// The program, which must be there: tests never start a build of ten minutes behind their reader's back.
+    pub fn require(&self, program: Program) -> Result<Found> {
+        self.locate(program)?.ok_or_else(|| Error::NotFound {
+            program,
+            version: program.version(),
+            cache: self.cache.root().to_owned(),
+        })
+    }
+
+    /// `go`, if PATH has it.
+    pub(crate) fn go(&self) -> Option<PathBuf> {
+        std::env::split_paths(&self.path).map(|folder| folder.join("go")).find(|path| path.is_file())
+    }
+}
+
+fn check(program: Program, path: PathBuf, source: Source, source_name: &str) -> Result<Found> {
+    let version = ask_version(program, &path)?;
+    let wanted = program.version();
+    if !version.same_minor(wanted) {
+        let source_name = source_name.to_owned();
+        return Err(Error::WrongVersion { program, path, found: version, wanted, source_name });
+    }
+    Ok(Found { program, path, version, source })
+}
+
+/// Runs the file and reads the version it prints.
+pub(crate) fn ask_version(program: Program, path: &Path) -> Result<Version> {
+    let fail = |reason: String| Error::DoesNotRun { program, path: path.to_owned(), reason };
+    let output = Command::new(path)
+        .args(program.version_args())
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| fail(error.to_string()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or_default().to_owned();
+        return Err(fail(format!("{} {said}", output.status)));
+    }
+    let first = text.lines().next().unwrap_or_default();
+    Version::find_in(&text).ok_or_else(|| fail(format!("it names no version: `{first}`")))
+}
