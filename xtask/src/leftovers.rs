@@ -1,0 +1,75 @@
+//! A folder for everything a test run makes, and the proof that nothing stays in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+
+/// A keeper ends its processes and removes their folder in well under this after its owner has ended.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The folder of one test run. Removed with all that is in it when dropped.
+pub(crate) struct Ground {
+    path: PathBuf,
+}
+
+impl Ground {
+    pub(crate) fn new() -> anyhow::Result<Ground> {
+        let path = std::env::temp_dir().join(format!("tenon-tests-{}", std::process::id()));
+        let ground = Ground { path };
+        let testbeds = ground.testbeds();
+        fs::create_dir_all(&testbeds).with_context(|| format!("cannot create {}", testbeds.display()))?;
+        Ok(ground)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where testbeds are to be made.
+    pub(crate) fn testbeds(&self) -> PathBuf {
+        self.path.join("testbeds")
+    }
+
+    /// Waits for the keepers, then says what is still there: folders, or processes that name one.
+    pub(crate) fn check_empty(&self) -> anyhow::Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let folders = list(&self.testbeds())?;
+            let processes = processes_naming(&self.testbeds());
+            if folders.is_empty() && processes.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                bail!("folders {folders:?}, processes {processes:?}");
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        // What cannot be removed lies in the system's temp folder, which is where it may lie.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+fn list(folder: &Path) -> anyhow::Result<Vec<String>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    Ok(entries.filter_map(Result::ok).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+}
+
+/// Processes whose arguments name the folder, as `pid name`. Empty where there is no /proc to look at.
+fn processes_naming(folder: &Path) -> Vec<String> {
+    let needle = folder.display().to_string();
+    let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    let found = entries.filter_map(|entry| {
+        let arguments = fs::read(entry.path().join("cmdline")).ok()?;
+        let arguments = String::from_utf8_lossy(&arguments);
+        let program = arguments.split('\0').next().unwrap_or_default().to_owned();
+        arguments.contains(&needle).then(|| format!("{} {program}", entry.file_name().to_string_lossy()))
+    });
+    found.collect()
+}

@@ -1,0 +1,66 @@
+//! `cargo xtask`: the one door to build, check and test this project.
+
+mod checks;
+mod generate;
+mod leftovers;
+mod progress;
+mod run;
+mod testbed_commands;
+mod tests_run;
+mod tidy;
+mod tools;
+mod tree;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::testbed_commands::TestbedVerb;
+
+/// Build, check and test Tenon.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
+struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run every check and every test: fmt, tidy, clippy, typos, deny, then all tests.
+    Test,
+    /// Check the house rules: crate edges, names, module tree, sizes, generated files, places that must not be named.
+    Tidy {
+        /// The tree to check instead of this one.
+        #[arg(long, value_name = "FOLDER")]
+        root: Option<PathBuf>,
+    },
+    /// Write the generated files anew.
+    Generate,
+    /// Install or locate every outside tool that checks and tests use, and say where each is.
+    Tools,
+    /// A real Kubernetes control plane on loopback.
+    #[command(subcommand)]
+    Testbed(TestbedVerb),
+}
+
+fn main() -> ExitCode {
+    match run(Args::parse().verb) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(verb: Verb) -> anyhow::Result<()> {
+    match verb {
+        Verb::Test => checks::run_all(),
+        Verb::Tidy { root } => tidy::run(&root.unwrap_or_else(tree::workspace_root)),
+        Verb::Generate => generate::write_all(&tree::workspace_root()),
+        Verb::Tools => tools::install_all(),
+        Verb::Testbed(verb) => testbed_commands::run(verb),
+    }
+}

@@ -1,0 +1,185 @@
+//! `cargo xtask testbed`: a control plane for a person at a terminal.
+//!
+//! `up` leaves a holder process behind that owns the testbed. Whatever ends the holder ends the testbed, so `down`
+//! needs no way of its own to clean up.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use clap::Subcommand;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+use testbed::{Cache, Lookup, Program, Testbed};
+
+use crate::tools;
+
+/// The holder and its keeper need a second or two; this is for a machine under load.
+const DOWN_WITHIN: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TestbedVerb {
+    /// Build or locate every program the testbed runs.
+    Build,
+    /// Start a control plane and print its kubeconfig. If one is up, print that one's.
+    Up,
+    /// End it and remove everything it made.
+    Down,
+    /// Print shell lines that point KUBECONFIG and PATH to it: `eval "$(cargo xtask testbed env)"`.
+    Env,
+    /// Run kubectl against it.
+    Kubectl {
+        /// Arguments for kubectl.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Own a testbed until killed. `up` starts this.
+    #[command(hide = true)]
+    Hold,
+}
+
+/// What the holder writes down for the other commands.
+#[derive(Debug, Serialize, Deserialize)]
+struct State {
+    pid: i32,
+    folder: PathBuf,
+    kubeconfig: PathBuf,
+}
+
+pub(crate) fn run(verb: TestbedVerb) -> anyhow::Result<()> {
+    match verb {
+        TestbedVerb::Build => tools::obtain_programs(&Program::ALL),
+        TestbedVerb::Up => up(),
+        TestbedVerb::Down => down(),
+        TestbedVerb::Env => env(),
+        TestbedVerb::Kubectl { args } => kubectl(&args),
+        TestbedVerb::Hold => hold(),
+    }
+}
+
+fn up() -> anyhow::Result<()> {
+    if let Some(state) = running()? {
+        println!("{}", state.kubeconfig.display());
+        return Ok(());
+    }
+    let lookup = Lookup::from_env()?;
+    // Only what is missing is worth a word here.
+    let missing = [Program::CONTROL_PLANE.as_slice(), &[Program::Kubectl]].concat();
+    let missing: Vec<Program> =
+        missing.into_iter().filter(|program| !matches!(lookup.locate(*program), Ok(Some(_)))).collect();
+    tools::obtain_programs(&missing)?;
+
+    let log_path = run_folder()?.join("holder.log");
+    let log = File::create(&log_path).with_context(|| format!("cannot create {}", log_path.display()))?;
+    let mut holder = Command::new(std::env::current_exe().context("cannot find the xtask binary")?)
+        .args(["testbed", "hold"])
+        .process_group(0)
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .spawn()
+        .context("cannot start the holder of the testbed")?;
+    let mut said = String::new();
+    let stdout = holder.stdout.take().context("the holder has no output")?;
+    BufReader::new(stdout).read_line(&mut said).context("cannot hear the holder")?;
+    if said.is_empty() {
+        let status = holder.wait().context("cannot wait for the holder")?;
+        let words = fs::read_to_string(&log_path).unwrap_or_default();
+        bail!("the testbed did not start ({status}): {}", words.trim().trim_start_matches("error: "));
+    }
+    print!("{said}");
+    eprintln!(
+        "use it with `cargo xtask testbed kubectl …` or `eval \"$(cargo xtask testbed env)\"`; end it with `cargo xtask testbed down`"
+    );
+    Ok(())
+}
+
+fn hold() -> anyhow::Result<()> {
+    let lock_path = run_folder()?.join("holder.lock");
+    let lock = File::create(&lock_path).with_context(|| format!("cannot create {}", lock_path.display()))?;
+    if lock.try_lock().is_err() {
+        bail!("another testbed is up; `cargo xtask testbed down` ends it");
+    }
+    let path = state_path()?;
+    // What the last holder wrote down is not ours; that there is nothing is fine too.
+    let _ = fs::remove_file(&path);
+    let testbed = Testbed::start()?;
+    let pid = i32::try_from(std::process::id()).context("the process id is out of range")?;
+    let state = State { pid, folder: testbed.dir().to_owned(), kubeconfig: testbed.kubeconfig() };
+    fs::write(&path, serde_json::to_vec(&state)?).with_context(|| format!("cannot write {}", path.display()))?;
+    println!("{}", state.kubeconfig.display());
+    // Nothing wakes this but a signal, and a signal ends it; the keeper then cleans up.
+    loop {
+        std::thread::park();
+    }
+}
+
+fn down() -> anyhow::Result<()> {
+    let Some(state) = running()? else {
+        eprintln!("no testbed is up");
+        return Ok(());
+    };
+    let pid = Pid::from_raw(state.pid).context("the holder's process id is not one")?;
+    kill_process(pid, Signal::TERM).with_context(|| format!("cannot end the holder, process {}", state.pid))?;
+    let deadline = Instant::now() + DOWN_WITHIN;
+    while state.folder.exists() {
+        if Instant::now() > deadline {
+            bail!("{} is still there after {} s", state.folder.display(), DOWN_WITHIN.as_secs());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
+
+fn env() -> anyhow::Result<()> {
+    let state = expect_running()?;
+    let kubectl = Lookup::from_env()?.require(Program::Kubectl)?.path;
+    let folder = kubectl.parent().context("kubectl has no folder")?;
+    println!("export KUBECONFIG='{}'", state.kubeconfig.display());
+    println!("export PATH='{}':\"$PATH\"", folder.display());
+    Ok(())
+}
+
+fn kubectl(args: &[String]) -> anyhow::Result<()> {
+    let state = expect_running()?;
+    let kubectl = Lookup::from_env()?.require(Program::Kubectl)?.path;
+    // On success this process becomes kubectl and never returns.
+    let error = Command::new(&kubectl).args(args).env("KUBECONFIG", state.kubeconfig).exec();
+    Err(error).with_context(|| format!("cannot run {}", kubectl.display()))
+}
+
+fn expect_running() -> anyhow::Result<State> {
+    running()?.context("no testbed is up; `cargo xtask testbed up` starts one")
+}
+
+/// The testbed that is up. Its holder has the lock; what an ended one wrote down is not believed.
+fn running() -> anyhow::Result<Option<State>> {
+    let lock_path = run_folder()?.join("holder.lock");
+    let lock = File::create(&lock_path).with_context(|| format!("cannot create {}", lock_path.display()))?;
+    match lock.try_lock() {
+        Ok(()) => return Ok(None),
+        Err(TryLockError::WouldBlock) => {}
+        Err(TryLockError::Error(error)) => {
+            return Err(error).with_context(|| format!("cannot lock {}", lock_path.display()));
+        }
+    }
+    let path = state_path()?;
+    let text =
+        fs::read(&path).with_context(|| format!("a testbed is starting, but {} is not there yet", path.display()))?;
+    Ok(Some(serde_json::from_slice(&text).with_context(|| format!("cannot read {}", path.display()))?))
+}
+
+fn state_path() -> anyhow::Result<PathBuf> {
+    Ok(run_folder()?.join("testbed.json"))
+}
+
+fn run_folder() -> anyhow::Result<PathBuf> {
+    let folder = Cache::from_env()?.root().join("run");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    Ok(folder)
+}

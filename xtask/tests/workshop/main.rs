@@ -1,0 +1,8 @@
+//! The workshop as a newcomer meets it: `cargo xtask` with good and bad input.
+
+mod clippy_bans;
+mod fixture;
+mod programs;
+mod sizes;
+mod testbed_commands;
+mod tidy;

@@ -1,0 +1,123 @@
+//! `cargo xtask testbed up`, `kubectl`, `env` and `down`, on a real control plane.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use tempfile::TempDir;
+use testbed::proof::{CONTROL_PLANE, with_tool};
+use testbed::{Lookup, Program};
+
+use crate::fixture::{text, xtask};
+
+/// A keeper ends its processes and removes their folder in well under this.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A person with a cache of their own, so that no testbed they have up is touched.
+struct Person {
+    cache: TempDir,
+    bin: TempDir,
+}
+
+impl Person {
+    /// `None` where there are no programs for a control plane and none are required.
+    fn new() -> anyhow::Result<Option<Person>> {
+        let lookup = Lookup::from_env()?;
+        let programs = [Program::CONTROL_PLANE.as_slice(), &[Program::Kubectl]].concat();
+        let found = programs.into_iter().map(|program| lookup.require(program)).collect::<Result<Vec<_>, _>>();
+        let Some(found) = with_tool(CONTROL_PLANE, found)? else { return Ok(None) };
+        let person = Person { cache: tempfile::tempdir()?, bin: tempfile::tempdir()? };
+        for program in found {
+            std::os::unix::fs::symlink(&program.path, person.bin.path().join(program.program.name()))?;
+        }
+        Ok(Some(person))
+    }
+
+    fn testbed(&self, args: &[&str]) -> anyhow::Result<Output> {
+        let mut command = xtask();
+        command.arg("testbed").args(args);
+        command.env("XDG_CACHE_HOME", self.cache.path()).env("TENON_TESTBED_BIN", self.bin.path());
+        Ok(command.output()?)
+    }
+
+    /// The kubeconfig that `up` prints.
+    fn up(&self) -> anyhow::Result<PathBuf> {
+        let output = self.testbed(&["up"])?;
+        ensure!(output.status.success(), "{}", text(&output));
+        Ok(PathBuf::from(String::from_utf8(output.stdout)?.trim_end()))
+    }
+
+    /// The process that owns the testbed.
+    fn holder(&self) -> anyhow::Result<u64> {
+        let state = fs::read(self.cache.path().join("tenon/run/testbed.json"))?;
+        let state: serde_json::Value = serde_json::from_slice(&state)?;
+        state["pid"].as_u64().context("no pid")
+    }
+}
+
+impl Drop for Person {
+    fn drop(&mut self) {
+        // A test that failed half-way may have left one up.
+        let _ = self.testbed(&["down"]);
+    }
+}
+
+/// Whether any process has this folder in its arguments.
+fn is_named_by_a_process(folder: &Path) -> bool {
+    let needle = folder.display().to_string();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes
+        .filter_map(|entry| fs::read(entry.path().join("cmdline")).ok())
+        .any(|arguments| String::from_utf8_lossy(&arguments).contains(&needle))
+}
+
+#[test]
+fn a_person_can_bring_a_testbed_up_use_it_and_take_it_down() -> anyhow::Result<()> {
+    let Some(person) = Person::new()? else { return Ok(()) };
+    let kubeconfig = person.up()?;
+    assert_eq!(person.up()?, kubeconfig, "a second `up` should find the first");
+    let folder = kubeconfig.parent().context("a kubeconfig lies in a folder")?;
+
+    // Plain kubectl, with nothing but the printed kubeconfig.
+    let kubectl = person.bin.path().join("kubectl");
+    let output = Command::new(kubectl)
+        .args(["get", "namespace", "kube-system", "-o", "name"])
+        .env("KUBECONFIG", &kubeconfig)
+        .output()?;
+    assert_eq!(text(&output), "namespace/kube-system\n");
+    let output = person.testbed(&["kubectl", "get", "--raw", "/readyz"])?;
+    assert_eq!(text(&output), "ok");
+    let output = person.testbed(&["kubectl", "get", "nothing"])?;
+    assert_eq!(output.status.code(), Some(1), "kubectl's exit code is ours");
+    let lines = text(&person.testbed(&["env"])?);
+    assert!(lines.contains(&format!("export KUBECONFIG='{}'", kubeconfig.display())), "{lines}");
+
+    let output = person.testbed(&["down"])?;
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(!folder.exists() && !is_named_by_a_process(folder));
+    let output = person.testbed(&["kubectl", "get", "nodes"])?;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output).contains("no testbed is up; `cargo xtask testbed up` starts one"), "{}", text(&output));
+    assert!(person.testbed(&["down"])?.status.success(), "what is down can be taken down");
+    Ok(())
+}
+
+#[test]
+fn kill_9_of_the_owner_leaves_no_process_and_no_folder() -> anyhow::Result<()> {
+    let Some(person) = Person::new()? else { return Ok(()) };
+    let kubeconfig = person.up()?;
+    let folder = kubeconfig.parent().context("a kubeconfig lies in a folder")?;
+    assert!(is_named_by_a_process(folder));
+    let killed = Command::new("kill").args(["-9", &person.holder()?.to_string()]).status()?;
+    assert!(killed.success());
+    let deadline = Instant::now() + PATIENCE;
+    while folder.exists() || is_named_by_a_process(folder) {
+        ensure!(Instant::now() < deadline, "{} is still there", folder.display());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // And nothing is in the way of the next one.
+    assert_ne!(person.up()?, kubeconfig);
+    Ok(())
+}

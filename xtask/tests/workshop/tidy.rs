@@ -1,0 +1,146 @@
+//! Each rule of `tidy`, fed with a tree that breaks it.
+
+use crate::fixture::{Fixture, PURE_CLIPPY, text, tidy};
+
+#[test]
+fn this_tree_is_tidy() -> anyhow::Result<()> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let output = tidy(&root)?;
+    assert!(output.status.success(), "{}", text(&output));
+    Ok(())
+}
+
+#[test]
+fn a_clean_tree_is_tidy() -> anyhow::Result<()> {
+    Fixture::new()?.expect_tidy()
+}
+
+#[test]
+fn an_edge_that_points_outward_is_refused() -> anyhow::Result<()> {
+    let tree = Fixture::new()?;
+    tree.add_crate("tenon-cli", "")?;
+    tree.add_crate("tenon-pve", "[dependencies]\ntenon-cli = { path = \"../tenon-cli\" }\n")?;
+    tree.expect_problem("crates/tenon-pve/Cargo.toml", "`tenon-pve` must not depend on `tenon-cli`")
+}
+
+#[test]
+fn a_build_edge_counts_like_a_normal_one() -> anyhow::Result<()> {
+    let tree = Fixture::new()?;
+    tree.add_crate("tenon-cli", "")?;
+    tree.add_crate("tenon-pve", "[build-dependencies]\ntenon-cli = { path = \"../tenon-cli\" }\n")?;
+    tree.expect_problem("crates/tenon-pve/Cargo.toml", "`tenon-pve` must not depend on `tenon-cli`")
+}
+
+#[test]
+fn tests_may_stand_on_the_simulator_but_the_simulator_not_on_the_testbed() -> anyhow::Result<()> {
+    let tree = Fixture::new()?;
+    tree.add_crate("testbed", "")?;
+    tree.add_crate("tenon-sim", "")?;
+    tree.add_crate("tenon-pve", "[dev-dependencies]\ntenon-sim = { path = \"../tenon-sim\" }\n")?;
+    tree.expect_tidy()?;
+    tree.add_crate("tenon-sim", "[dev-dependencies]\ntestbed = { path = \"../testbed\" }\n")?;
+    tree.expect_problem("crates/tenon-sim/Cargo.toml", "`tenon-sim` must not depend on `testbed`")
+}
+
+#[test]
+fn a_pure_crate_must_not_know_a_runtime() -> anyhow::Result<()> {
+    let tree = Fixture::new()?;
+    tree.add_crate("tenon-model", "[dependencies]\ntokio = \"1\"\n")?;
+    tree.expect_problem("crates/tenon-model/Cargo.toml", "`tenon-model` must not know `tokio`")
+}
+
+#[test]
+fn a_crate_nobody_planned_is_refused() -> anyhow::Result<()> {
+    let tree = Fixture::new()?;
+    tree.add_crate("tenon-surprise", "")?;
+    tree.expect_problem("crates/tenon-surprise/Cargo.toml", "has no row in the table")
+}
+
+#[test]
+fn a_pure_crate_without_a_ban_is_refused() -> anyhow::Result<()> {
+    let tree = Fixture::new()?;
+    let lax = PURE_CLIPPY.replace("std::time::SystemTime::now", "std::time::SystemTime::elapsed");
+    tree.write("crates/tenon-model/clippy.toml", &lax)?;
+    tree.expect_problem("crates/tenon-model/clippy.toml", "does not ban std::time::SystemTime::now")
+}
+
+#[test]
+fn a_pure_crate_repeats_the_rules_of_the_root() -> anyhow::Result<()> {
+    let tree = Fixture::new()?;
+    tree.write("crates/tenon-model/clippy.toml", &PURE_CLIPPY.replace("allow-unwrap-in-tests = true\n", ""))?;
+    tree.expect_problem("crates/tenon-model/clippy.toml", "`allow-unwrap-in-tests` of the root")
+}
+
+#[test]
+fn a_file_named_for_being_a_drawer_is_refused() -> anyhow::Result<()> {
+    let tree = Fixture::new()?;
+    tree.write("crates/tenon-model/src/lib.rs", "//! Values.\nmod utils;\n")?;
+    tree.write("crates/tenon-model/src/utils.rs", "//! Everything.\n")?;
+    tree.expect_problem("crates/tenon-model/src/utils.rs", "`utils` says nothing")
+}
+
+#[test]
+fn a_file_no_module_declares_is_refused() -> anyhow::Result<()> {
+    let tree = Fixture::new()?;
+    tree.write("crates/tenon-model/src/forgotten.rs", "//! Once of use.\n")?;
+    tree.expect_problem("crates/tenon-model/src/forgotten.rs", "no `mod` reaches this file")
+}
+
+#[test]
+fn files_are_found_through_every_way_to_declare_a_module() -> anyhow::Result<()> {
+    let tree = Fixture::new()?;
+    let src = "crates/tenon-model/src";
+    tree.write(
+        &format!("{src}/lib.rs"),
+        "//! a\nmod a;\nmod b;\nmod inline { mod d; }\n#[path = \"odd/place.rs\"]\nmod e;\n",
+    )?;
+    tree.write(&format!("{src}/a.rs"), "//! a\nmod child;\n")?;
+    tree.write(&format!("{src}/a/child.rs"), "//! a\n")?;
+    tree.write(&format!("{src}/b/mod.rs"), "//! b\nmod child;\n")?;
+    tree.write(&format!("{src}/b/child.rs"), "//! b\n")?;
+    tree.write(&format!("{src}/inline/d.rs"), "//! d\n")?;
+    tree.write(&format!("{src}/odd/place.rs"), "//! e\n")?;
+    tree.write("crates/tenon-model/tests/values/main.rs", "//! t\nmod more;\n")?;
+    tree.write("crates/tenon-model/tests/values/more.rs", "//! t\n")?;
+    tree.expect_tidy()
+}
+
+#[test]
+fn a_file_that_does_not_say_what_it_answers_is_refused() -> anyhow::Result<()> {
+    let tree = Fixture::new()?;
+    tree.write("crates/tenon-model/src/lib.rs", "pub fn silent() {}\n")?;
+    tree.expect_problem("crates/tenon-model/src/lib.rs:1", "open the file with `//! `")
+}
+
+#[test]
+fn a_path_of_somebodys_machine_is_refused() -> anyhow::Result<()> {
+    let tree = Fixture::new()?;
+    for (path, word) in [("docs/a.md", concat!("/ho", "me/")), ("b.sh", concat!("../", "shared"))] {
+        tree.write(path, &format!("first line\nsee {word}x\n"))?;
+        tree.expect_problem(&format!("{path}:2"), word)?;
+        std::fs::remove_file(tree.path().join(path))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_generated_file_that_is_missing_or_stale_is_refused() -> anyhow::Result<()> {
+    let tree = Fixture::new()?;
+    tree.add_crate("tenon", "")?;
+    std::fs::remove_file(tree.path().join("crates/tenon/src/lib.rs"))?;
+    tree.write("crates/tenon/src/main.rs", "//! Prints a page.\nfn main() { println!(\"today\"); }\n")?;
+    tree.expect_problem("docs/reference/cli.md", "is missing: run `cargo xtask generate`")?;
+    tree.write("docs/reference/cli.md", "yesterday\n")?;
+    tree.expect_problem("docs/reference/cli.md", "is stale: run `cargo xtask generate`")?;
+    tree.write("docs/reference/cli.md", "today\n")?;
+    tree.expect_tidy()
+}
+
+#[test]
+fn a_tree_that_cannot_be_read_is_an_error_not_a_pass() -> anyhow::Result<()> {
+    let empty = tempfile::tempdir()?;
+    let output = tidy(empty.path())?;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output).contains("cannot read the workspace"), "{}", text(&output));
+    Ok(())
+}
