@@ -96,7 +96,7 @@ impl Testbed {
             };
             Component::start(recipe)
         };
-        let mut etcd = start(Program::Etcd, flags::etcd(dir, ports), Wire::plain(ports.etcd), SAYS_READY)?;
+        let mut etcd = start(Program::Etcd, flags::etcd(dir, ports), wire.at(ports.etcd), SAYS_READY)?;
         etcd.await_ready()?;
         self.components().insert(Program::Etcd, etcd);
         let mut apiserver = start(Program::KubeApiserver, flags::apiserver(dir, ports), wire.clone(), SAYS_READY)?;

@@ -22,10 +22,15 @@ pub(crate) const AUDIT_POLICY: &str = r#"{
 "#;
 
 pub(crate) fn etcd(dir: &Path, ports: &Ports) -> Vec<String> {
-    let client = format!("http://127.0.0.1:{}", ports.etcd);
+    let at = |name: &str| dir.join(name).display().to_string();
+    let client = format!("https://127.0.0.1:{}", ports.etcd);
     let peer = format!("http://127.0.0.1:{}", ports.etcd_peer);
     vec![
-        format!("--data-dir={}", dir.join("etcd").display()),
+        format!("--data-dir={}", at("etcd")),
+        format!("--cert-file={}", at("server.crt")),
+        format!("--key-file={}", at("server.key")),
+        format!("--trusted-ca-file={}", at("ca.crt")),
+        "--client-cert-auth".to_owned(),
         format!("--listen-client-urls={client}"),
         format!("--advertise-client-urls={client}"),
         format!("--listen-peer-urls={peer}"),
@@ -39,7 +44,10 @@ pub(crate) fn etcd(dir: &Path, ports: &Ports) -> Vec<String> {
 pub(crate) fn apiserver(dir: &Path, ports: &Ports) -> Vec<String> {
     let at = |name: &str| dir.join(name).display().to_string();
     vec![
-        format!("--etcd-servers=http://127.0.0.1:{}", ports.etcd),
+        format!("--etcd-servers=https://127.0.0.1:{}", ports.etcd),
+        format!("--etcd-cafile={}", at("ca.crt")),
+        format!("--etcd-certfile={}", at("server.crt")),
+        format!("--etcd-keyfile={}", at("server.key")),
         "--bind-address=127.0.0.1".to_owned(),
         "--advertise-address=127.0.0.1".to_owned(),
         // A loopback address is refused as the endpoint of the `kubernetes` Service, and no pod is there to use it.

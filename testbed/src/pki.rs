@@ -58,7 +58,8 @@ impl Authority {
         let mut params = CertificateParams::new(names)
             .map_err(|source| Error::Certificate { subject: file_name.to_owned(), source })?;
         params.distinguished_name = name(file_name, None);
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        // etcd is a client of itself, with its serving certificate.
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         self.issue(file_name, params)
     }
 

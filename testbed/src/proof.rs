@@ -6,6 +6,10 @@
 use std::fs::File;
 use std::io::Write;
 
+use crate::error::{Error, Result};
+use crate::locate::{Found, Lookup};
+use crate::programs::Program;
+
 /// `all`, `none`, or names divided by commas. Unset, the control plane is required and other tools are not.
 pub const REQUIRE_VARIABLE: &str = "TENON_REQUIRE";
 
@@ -14,6 +18,9 @@ pub const FILE_VARIABLE: &str = "TENON_PROOF_FILE";
 
 /// The name under which tests ask for a [`crate::Testbed`].
 pub const CONTROL_PLANE: &str = "control-plane";
+
+/// Every name a test may ask for.
+pub const TOOLS: [&str; 3] = [CONTROL_PLANE, "helm", "kubectl"];
 
 /// Whether this run must have the tool.
 pub fn is_required(tool: &str) -> bool {
@@ -29,19 +36,40 @@ fn is_required_by(setting: Option<&str>, tool: &str) -> bool {
     }
 }
 
-/// Turns "is the tool there?" into what a test should do: go on with it, stop quietly, or fail.
-pub fn with_tool<T, E: std::fmt::Display>(tool: &str, found: Result<T, E>) -> Result<Option<T>, E> {
-    match found {
-        Ok(found) => {
-            record(&format!("proved {tool}"));
-            Ok(Some(found))
-        }
-        Err(error) if is_required(tool) => Err(error),
-        Err(error) => {
-            record(&format!("missing {tool}: {error}"));
-            Ok(None)
+/// The first name in `TENON_REQUIRE` that no test knows: it would require nothing and say nothing.
+pub fn unknown_requirement() -> Option<String> {
+    unknown_in(&std::env::var(REQUIRE_VARIABLE).unwrap_or_default())
+}
+
+fn unknown_in(setting: &str) -> Option<String> {
+    let names = setting.split(',').map(str::trim).filter(|name| !name.is_empty() && !["all", "none"].contains(name));
+    names.into_iter().find(|name| !TOOLS.contains(name)).map(str::to_owned)
+}
+
+/// The name under which tests ask for a program.
+pub fn tool_of(program: Program) -> &'static str {
+    if Program::CONTROL_PLANE.contains(&program) { CONTROL_PLANE } else { program.name() }
+}
+
+/// Where the programs of a tool are, for a test that needs them. A tool that is not there ends the test quietly
+/// (`None`) unless it is required; one that is there but wrong is always an error.
+pub fn with_programs(programs: &[Program]) -> Result<Option<Vec<Found>>> {
+    let lookup = Lookup::from_env()?;
+    let mut found = Vec::new();
+    for program in programs {
+        match lookup.require(*program) {
+            Ok(program) => found.push(program),
+            Err(error @ Error::NotFound { .. }) if !is_required(tool_of(*program)) => {
+                record(&format!("missing {}: {error}", tool_of(*program)));
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
         }
     }
+    for program in programs {
+        record(&format!("proved {}", tool_of(*program)));
+    }
+    Ok(Some(found))
 }
 
 /// Appends one line; lines this short are written whole.
@@ -64,5 +92,13 @@ mod tests {
         assert!(!is_required_by(Some("none"), CONTROL_PLANE));
         assert!(is_required_by(Some("helm, chromium"), "chromium"));
         assert!(!is_required_by(Some("helm, chromium"), CONTROL_PLANE));
+    }
+
+    #[test]
+    fn a_requirement_nobody_knows_is_named() {
+        assert_eq!(unknown_in("all"), None);
+        assert_eq!(unknown_in(""), None);
+        assert_eq!(unknown_in("helm,control-plane"), None);
+        assert_eq!(unknown_in("helm, helmm").as_deref(), Some("helmm"));
     }
 }

@@ -5,13 +5,13 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use crate::error::{Result, file};
@@ -24,7 +24,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub(crate) struct Wire {
     port: u16,
-    tls: Option<Arc<ClientConfig>>,
+    tls: Arc<ClientConfig>,
 }
 
 /// Status code and body of a reply.
@@ -35,12 +35,8 @@ pub(crate) struct Reply {
 }
 
 impl Wire {
-    /// Plain HTTP.
-    pub(crate) fn plain(port: u16) -> Wire {
-        Wire { port, tls: None }
-    }
-
-    /// HTTPS to a server whose certificate `authority` (PEM) signed, as the bearer of `identity`.
+    /// HTTPS to a server whose certificate `authority` signed, as the bearer of `identity`. A server of another testbed
+    /// that took the port first is thus never mistaken for ours.
     pub(crate) fn secure(port: u16, authority: &Path, identity: &Identity) -> Result<Wire> {
         let invalid = |error: rustls::Error| file("use", &identity.certificate)(io::Error::other(error));
         let unreadable = |path: &Path| file("read", path)(io::Error::other("no PEM in it"));
@@ -57,12 +53,12 @@ impl Wire {
             .with_root_certificates(roots)
             .with_client_auth_cert(vec![certificate], key)
             .map_err(invalid)?;
-        Ok(Wire { port, tls: Some(Arc::new(config)) })
+        Ok(Wire { port, tls: Arc::new(config) })
     }
 
     /// The same identity at another port.
     pub(crate) fn at(&self, port: u16) -> Wire {
-        Wire { port, tls: self.tls.clone() }
+        Wire { port, tls: Arc::clone(&self.tls) }
     }
 
     /// `GET path`.
@@ -83,14 +79,9 @@ impl Wire {
         let tcp = TcpStream::connect_timeout(&(Ipv4Addr::LOCALHOST, self.port).into(), TIMEOUT)?;
         tcp.set_read_timeout(Some(TIMEOUT))?;
         tcp.set_write_timeout(Some(TIMEOUT))?;
-        let raw = match &self.tls {
-            None => exchange(tcp, &request)?,
-            Some(config) => {
-                let name = rustls::pki_types::ServerName::from(std::net::IpAddr::from(Ipv4Addr::LOCALHOST));
-                let connection = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
-                exchange(StreamOwned::new(connection, tcp), &request)?
-            }
-        };
+        let name = ServerName::from(IpAddr::from(Ipv4Addr::LOCALHOST));
+        let connection = ClientConnection::new(Arc::clone(&self.tls), name).map_err(io::Error::other)?;
+        let raw = exchange(StreamOwned::new(connection, tcp), &request)?;
         parse(&raw).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not an HTTP reply"))
     }
 }

@@ -2,9 +2,6 @@
 
 use std::process::Command;
 
-use testbed::Program;
-use testbed::proof::{CONTROL_PLANE, is_required};
-
 use crate::run::{cargo, run, step};
 use crate::tree::workspace_root;
 use crate::{tests_run, tidy, tools};
@@ -26,13 +23,6 @@ pub(crate) fn run_all() -> anyhow::Result<()> {
         deny.args(["--locked", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"]).current_dir(&root);
         run(&mut deny, "see the refusals above and deny.toml")
     })?;
-    step("tools", || match tools::obtain_programs(&Program::ALL) {
-        // Whoever says so may go on without; the tests that need them are listed at the end.
-        Err(error) if !is_required(CONTROL_PLANE) => {
-            eprintln!("   going on without: {error:#}");
-            Ok(())
-        }
-        outcome => outcome,
-    })?;
+    step("tools", tools::obtain_required_programs)?;
     tests_run::run_all(&root)
 }

@@ -16,7 +16,10 @@ pub(crate) struct Ground {
 
 impl Ground {
     pub(crate) fn new() -> anyhow::Result<Ground> {
-        let path = std::env::temp_dir().join(format!("tenon-tests-{}", std::process::id()));
+        Ground::at(std::env::temp_dir().join(format!("tenon-tests-{}", std::process::id())))
+    }
+
+    fn at(path: PathBuf) -> anyhow::Result<Ground> {
         let ground = Ground { path };
         let testbeds = ground.testbeds();
         fs::create_dir_all(&testbeds).with_context(|| format!("cannot create {}", testbeds.display()))?;
@@ -34,7 +37,11 @@ impl Ground {
 
     /// Waits for the keepers, then says what is still there: folders, or processes that name one.
     pub(crate) fn check_empty(&self) -> anyhow::Result<()> {
-        let deadline = Instant::now() + PATIENCE;
+        self.check_empty_within(PATIENCE)
+    }
+
+    fn check_empty_within(&self, patience: Duration) -> anyhow::Result<()> {
+        let deadline = Instant::now() + patience;
         loop {
             let folders = list(&self.testbeds())?;
             let processes = processes_naming(&self.testbeds());
@@ -72,4 +79,30 @@ fn processes_naming(folder: &Path) -> Vec<String> {
         arguments.contains(&needle).then(|| format!("{} {program}", entry.file_name().to_string_lossy()))
     });
     found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_folder_or_a_process_that_is_left_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let ground = Ground::at(dir.path().join("ground")).unwrap();
+        ground.check_empty_within(Duration::ZERO).unwrap();
+        let left = ground.testbeds().join("left");
+        fs::create_dir(&left).unwrap();
+        let error = ground.check_empty_within(Duration::ZERO).unwrap_err().to_string();
+        assert!(error.contains("\"left\""), "{error}");
+        fs::remove_dir(&left).unwrap();
+
+        // `cat` waits for input that never comes, with the folder in its arguments.
+        let mut process = Command::new("cat").arg("-").arg(&left).stdin(Stdio::piped()).spawn().unwrap();
+        let error = ground.check_empty_within(Duration::ZERO).unwrap_err().to_string();
+        process.kill().unwrap();
+        process.wait().unwrap();
+        assert!(error.contains(&format!("{} cat", process.id())), "{error}");
+    }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
-use testbed::{Cache, Lookup, Program, Source};
+use testbed::{Cache, Error, Lookup, Program, Source, proof};
 
 use crate::progress::Shown;
 use crate::run::{cargo, first_line, run};
@@ -49,18 +49,44 @@ pub(crate) fn install_all() -> anyhow::Result<()> {
 pub(crate) fn obtain_programs(programs: &[Program]) -> anyhow::Result<()> {
     let lookup = Lookup::from_env()?;
     for program in programs {
-        let mut progress = Shown::new();
-        let found = lookup.obtain(*program, &mut progress);
-        progress.finish();
-        let found = found?;
-        let from = match found.source {
-            Source::TestbedBin => "from TENON_TESTBED_BIN",
-            Source::KubebuilderAssets => "from KUBEBUILDER_ASSETS",
-            Source::Cache => "from the cache",
-            Source::Built => "built now",
-        };
-        println!("{program} {} at {} ({from})", found.version, found.path.display());
+        obtain_program(&lookup, *program)?;
     }
+    Ok(())
+}
+
+/// The same for a test run: what cannot be had and is not required is passed over, with a word.
+pub(crate) fn obtain_required_programs() -> anyhow::Result<()> {
+    if let Some(name) = proof::unknown_requirement() {
+        bail!(
+            "{} names `{name}`, which no test asks for; use all, none or {}",
+            proof::REQUIRE_VARIABLE,
+            proof::TOOLS.join(", ")
+        );
+    }
+    let lookup = Lookup::from_env()?;
+    for program in Program::ALL {
+        match obtain_program(&lookup, program) {
+            Err(error @ (Error::NoGo { .. } | Error::Build { .. })) if !proof::is_required(proof::tool_of(program)) => {
+                eprintln!("   going on without {program}: {error:#}");
+            }
+            outcome => outcome?,
+        }
+    }
+    Ok(())
+}
+
+fn obtain_program(lookup: &Lookup, program: Program) -> Result<(), Error> {
+    let mut progress = Shown::new();
+    let found = lookup.obtain(program, &mut progress);
+    progress.finish();
+    let found = found?;
+    let from = match found.source {
+        Source::TestbedBin => "from TENON_TESTBED_BIN",
+        Source::KubebuilderAssets => "from KUBEBUILDER_ASSETS",
+        Source::Cache => "from the cache",
+        Source::Built => "built now",
+    };
+    println!("{program} {} at {} ({from})", found.version, found.path.display());
     Ok(())
 }
 

@@ -1,13 +1,18 @@
 //! The programs people use, against the control plane.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::ensure;
-use testbed::proof::with_tool;
-use testbed::{Lookup, Program, Testbed};
+use testbed::proof::with_programs;
+use testbed::{Program, Testbed};
 
 use crate::support::shared_testbed;
+
+/// Where a program is, for a test that needs it.
+fn program(program: Program) -> anyhow::Result<Option<PathBuf>> {
+    Ok(with_programs(&[program])?.into_iter().flatten().next().map(|found| found.path))
+}
 
 /// What a program prints when it is pointed at the testbed.
 fn run(testbed: &Testbed, program: &Path, args: &[&str]) -> anyhow::Result<String> {
@@ -19,8 +24,8 @@ fn run(testbed: &Testbed, program: &Path, args: &[&str]) -> anyhow::Result<Strin
 #[test]
 fn kubectl_sees_a_server_of_its_own_version() -> anyhow::Result<()> {
     let Some(testbed) = shared_testbed()? else { return Ok(()) };
-    let Some(kubectl) = with_tool("kubectl", Lookup::from_env()?.require(Program::Kubectl))? else { return Ok(()) };
-    let versions = run(testbed, &kubectl.path, &["version", "-o", "json"])?;
+    let Some(kubectl) = program(Program::Kubectl)? else { return Ok(()) };
+    let versions = run(testbed, &kubectl, &["version", "-o", "json"])?;
     let versions: serde_json::Value = serde_json::from_str(&versions)?;
     assert_eq!(versions["serverVersion"]["gitVersion"], format!("v{}", Program::KubeApiserver.version()));
     assert_eq!(versions["serverVersion"]["minor"], Program::KubeApiserver.version().minor.to_string());
@@ -31,16 +36,16 @@ fn kubectl_sees_a_server_of_its_own_version() -> anyhow::Result<()> {
 #[test]
 fn helm_installs_a_chart_that_the_server_accepts() -> anyhow::Result<()> {
     let Some(testbed) = shared_testbed()? else { return Ok(()) };
-    let Some(helm) = with_tool("helm", Lookup::from_env()?.require(Program::Helm))? else { return Ok(()) };
+    let Some(helm) = program(Program::Helm)? else { return Ok(()) };
     let chart = tempfile::tempdir()?;
     std::fs::create_dir(chart.path().join("templates"))?;
     std::fs::write(chart.path().join("Chart.yaml"), "apiVersion: v2\nname: probe\nversion: 0.1.0\n")?;
     let template = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\n";
     std::fs::write(chart.path().join("templates/map.yaml"), template)?;
     let chart = chart.path().to_string_lossy().into_owned();
-    run(testbed, &helm.path, &["install", "probe", &chart, "--namespace", "helm-probe", "--create-namespace"])?;
-    let releases = run(testbed, &helm.path, &["list", "--namespace", "helm-probe", "--short"])?;
+    run(testbed, &helm, &["install", "probe", &chart, "--namespace", "helm-probe", "--create-namespace"])?;
+    let releases = run(testbed, &helm, &["list", "--namespace", "helm-probe", "--short"])?;
     assert_eq!(releases.trim(), "probe");
-    run(testbed, &helm.path, &["uninstall", "probe", "--namespace", "helm-probe"])?;
+    run(testbed, &helm, &["uninstall", "probe", "--namespace", "helm-probe"])?;
     Ok(())
 }

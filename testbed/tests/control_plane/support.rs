@@ -8,8 +8,8 @@ use k8s_openapi::api::core::v1::{Namespace, Node, Pod, ServiceAccount};
 use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
 use serde_json::json;
-use testbed::proof::{CONTROL_PLANE, with_tool};
-use testbed::{Lookup, Program, Testbed};
+use testbed::proof::with_programs;
+use testbed::{Program, Testbed};
 
 /// What a loaded machine needs at most for anything a control plane does by itself.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -18,9 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 pub(crate) fn own_testbed() -> anyhow::Result<Option<Testbed>> {
     // One start at a time: four at once on two cores are slower than four in a row.
     static STARTING: Mutex<()> = Mutex::new(());
-    let lookup = Lookup::from_env()?;
-    let programs = Program::CONTROL_PLANE.iter().map(|program| lookup.require(*program)).collect::<Result<Vec<_>, _>>();
-    if with_tool(CONTROL_PLANE, programs)?.is_none() {
+    if with_programs(&Program::CONTROL_PLANE)?.is_none() {
         return Ok(None);
     }
     let _turn = STARTING.lock().unwrap_or_else(PoisonError::into_inner);

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use tempfile::TempDir;
-use testbed::proof::{CONTROL_PLANE, with_tool};
-use testbed::{Lookup, Program};
+use testbed::Program;
+use testbed::proof::with_programs;
 
 use crate::fixture::{text, xtask};
 
@@ -24,10 +24,8 @@ struct Person {
 impl Person {
     /// `None` where there are no programs for a control plane and none are required.
     fn new() -> anyhow::Result<Option<Person>> {
-        let lookup = Lookup::from_env()?;
         let programs = [Program::CONTROL_PLANE.as_slice(), &[Program::Kubectl]].concat();
-        let found = programs.into_iter().map(|program| lookup.require(program)).collect::<Result<Vec<_>, _>>();
-        let Some(found) = with_tool(CONTROL_PLANE, found)? else { return Ok(None) };
+        let Some(found) = with_programs(&programs)? else { return Ok(None) };
         let person = Person { cache: tempfile::tempdir()?, bin: tempfile::tempdir()? };
         for program in found {
             std::os::unix::fs::symlink(&program.path, person.bin.path().join(program.program.name()))?;
