@@ -82,8 +82,7 @@ impl Go {
         let what = format!("{}: packages compiled", self.program);
         let mut done = 0;
         self.run(command, |line| {
-            // `-v` prints one import path a line, and a path has no blank in it.
-            if !line.contains(' ') {
+            if is_import_path(line) {
                 done += 1;
                 progress.step(&what, done, total);
             }
@@ -122,6 +121,9 @@ impl Go {
         let stderr = child.stderr.take().into_iter().flat_map(|err| BufReader::new(err).lines());
         for line in stderr.map_while(std::result::Result::ok) {
             each(&line);
+            if is_import_path(&line) {
+                continue;
+            }
             if tail.len() == TAIL_LINES {
                 tail.pop_front();
             }
@@ -135,6 +137,11 @@ impl Go {
         let reason = explain(&status.to_string(), &tail);
         Err(fail(reason, tail))
     }
+}
+
+/// `go build -v` prints one import path a line, and unlike anything else it prints, a path has no blank in it.
+fn is_import_path(line: &str) -> bool {
+    !line.contains(' ')
 }
 
 /// The cause in a user's words, with the next move.
