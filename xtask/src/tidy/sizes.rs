@@ -11,7 +11,7 @@ use proc_macro2::Span;
 use serde::Deserialize;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Block, FnArg, ImplItemFn, Item, ItemFn, Signature, TraitItemFn};
+use syn::{Attribute, Block, FnArg, ImplItem, Item, ItemFn, ItemImpl, Signature, TraitItemFn};
 
 use super::Problem;
 use crate::tree::Tree;
@@ -145,6 +145,13 @@ fn lines(span: Span) -> usize {
     span.end().line - span.start().line + 1
 }
 
+/// Whether a function's parameters are ours to choose; a method of somebody's trait takes what the trait says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Freedom {
+    OurSignature,
+    TraitSignature,
+}
+
 /// Walks one file and measures every function with a body.
 struct Meter {
     path: String,
@@ -153,7 +160,7 @@ struct Meter {
 }
 
 impl Meter {
-    fn function(&mut self, signature: &Signature, body: &Block) {
+    fn function(&mut self, signature: &Signature, body: &Block, freedom: Freedom) {
         let start = signature.span().start().line;
         self.measured.push(Measured {
             key: format!("{}::{}", self.path, signature.ident),
@@ -163,7 +170,7 @@ impl Meter {
             is_file: false,
         });
         let parameters = signature.inputs.iter().filter(|input| matches!(input, FnArg::Typed(_))).count();
-        if parameters > PARAMETERS {
+        if parameters > PARAMETERS && freedom == Freedom::OurSignature {
             let message = format!(
                 "`{}` takes {parameters} parameters; more than {PARAMETERS} want to be a struct",
                 signature.ident
@@ -175,18 +182,23 @@ impl Meter {
 
 impl<'ast> Visit<'ast> for Meter {
     fn visit_item_fn(&mut self, function: &'ast ItemFn) {
-        self.function(&function.sig, &function.block);
+        self.function(&function.sig, &function.block, Freedom::OurSignature);
         visit::visit_item_fn(self, function);
     }
 
-    fn visit_impl_item_fn(&mut self, function: &'ast ImplItemFn) {
-        self.function(&function.sig, &function.block);
-        visit::visit_impl_item_fn(self, function);
+    fn visit_item_impl(&mut self, block: &'ast ItemImpl) {
+        let freedom = if block.trait_.is_some() { Freedom::TraitSignature } else { Freedom::OurSignature };
+        for item in &block.items {
+            if let ImplItem::Fn(function) = item {
+                self.function(&function.sig, &function.block, freedom);
+            }
+        }
+        visit::visit_item_impl(self, block);
     }
 
     fn visit_trait_item_fn(&mut self, function: &'ast TraitItemFn) {
         if let Some(body) = &function.default {
-            self.function(&function.sig, body);
+            self.function(&function.sig, body, Freedom::OurSignature);
         }
         visit::visit_trait_item_fn(self, function);
     }

@@ -44,6 +44,11 @@ fn a_function_with_too_many_parameters_is_refused() -> anyhow::Result<()> {
     let tree = Fixture::new()?;
     tree.write(LIB, "//! Wide.\npub struct S;\nimpl S { pub fn f(&self, a: u8, b: u8, c: u8, d: u8) {} }\n")?;
     tree.expect_tidy()?;
+    // What a trait asks for is not ours to choose.
+    let implementation =
+        "//! Wide.\npub struct S;\nimpl Wide for S { fn f(&self, a: u8, b: u8, c: u8, d: u8, e: u8) {} }\n";
+    tree.write(LIB, implementation)?;
+    tree.expect_tidy()?;
     tree.write(LIB, "//! Wide.\npub fn wide(a: u8, b: u8, c: u8, d: u8, e: u8) {}\n")?;
     tree.expect_problem(&format!("{LIB}:2"), "`wide` takes 5 parameters")
 }
