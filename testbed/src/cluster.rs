@@ -12,7 +12,7 @@ use crate::first_objects;
 use crate::flags::{self, Ports};
 use crate::keeper::Keeper;
 use crate::kubeconfig::{self, Credential};
-use crate::locate::Lookup;
+use crate::locate::{Lookup, absolute};
 use crate::pki::{Authority, write_private};
 use crate::ports::free_ports;
 use crate::programs::Program;
@@ -155,6 +155,11 @@ impl Testbed {
         self.dir().join("admin.kubeconfig")
     }
 
+    /// Variables that point kubectl and helm here, with their caches: those are kept by port, and ports come again.
+    pub fn environment(&self) -> [(&'static str, PathBuf); 5] {
+        environment(self.dir())
+    }
+
     /// The API server's address.
     pub fn server(&self) -> &str {
         &self.server
@@ -191,6 +196,17 @@ impl Testbed {
     }
 }
 
+/// The same for a testbed that another process owns, by its folder.
+pub fn environment(dir: &Path) -> [(&'static str, PathBuf); 5] {
+    [
+        ("KUBECONFIG", dir.join("admin.kubeconfig")),
+        ("KUBECACHEDIR", dir.join("kubectl-cache")),
+        ("HELM_CACHE_HOME", dir.join("helm-cache")),
+        ("HELM_CONFIG_HOME", dir.join("helm-config")),
+        ("HELM_DATA_HOME", dir.join("helm-data")),
+    ]
+}
+
 fn write_kubeconfigs(authority: &Authority, dir: &Path, server: &str) -> Result<()> {
     let users = [
         ("admin", "testbed-admin", Some("system:masters")),
@@ -206,7 +222,7 @@ fn write_kubeconfigs(authority: &Authority, dir: &Path, server: &str) -> Result<
 
 /// A folder name nobody has; the keeper refuses to take one that exists.
 fn new_dir() -> PathBuf {
-    let base = std::env::var_os(DIR_VARIABLE).map_or_else(std::env::temp_dir, PathBuf::from);
+    let base = absolute(DIR_VARIABLE).unwrap_or_else(std::env::temp_dir);
     base.join(random_name(DIR_PREFIX))
 }
 

@@ -19,6 +19,9 @@ const READY_WITHIN: Duration = Duration::from_secs(90);
 /// How often readiness is asked for.
 const PROBE_EVERY: Duration = Duration::from_millis(100);
 
+/// What a log says when the machine is to blame, in lower case.
+const KNOWN_CAUSES: [&str; 2] = ["no space left on device", "address already in use"];
+
 /// Lines of the log shown when a component fails.
 const TAIL_LINES: usize = 15;
 
@@ -69,7 +72,6 @@ impl Component {
                 return Err(Error::NotReady {
                     component: self.recipe.program,
                     seconds: READY_WITHIN.as_secs(),
-                    log: self.recipe.log.clone(),
                     tail: tail(&self.recipe.log),
                 });
             }
@@ -122,6 +124,7 @@ impl Component {
         let errors = log.try_clone().map_err(file("open", &recipe.log))?;
         let child = Command::new("sh")
             .args(["-c", RECORD_PID_THEN_RUN, "sh"])
+            .arg(recipe.log.with_extension("pid"))
             .arg(&recipe.pid_file)
             .arg(&recipe.binary)
             .args(&recipe.args)
@@ -142,8 +145,7 @@ impl Component {
         let status = child.try_wait().map_err(|source| Error::Signal { component, source })?;
         let Some(status) = status else { return Ok(()) };
         self.child = None;
-        let log = self.recipe.log.clone();
-        Err(Error::Ended { component, status: status.to_string(), tail: tail(&log), log })
+        Err(Error::Ended { component, status: status.to_string(), tail: tail(&self.recipe.log) })
     }
 
     fn signal(&mut self, action: &'static str, signal: Signal) -> Result<()> {
@@ -160,8 +162,13 @@ impl Drop for Component {
     }
 }
 
+/// The lines that name a known cause, wherever they stand, and the last ones. A Go program that panics ends its log
+/// with stack traces.
 fn tail(log: &Path) -> String {
     let text = fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
-    lines.get(lines.len().saturating_sub(TAIL_LINES)..).unwrap_or_default().join("\n")
+    let (early, last) = lines.split_at(lines.len().saturating_sub(TAIL_LINES));
+    let is_known = |line: &&&str| KNOWN_CAUSES.iter().any(|cause| line.to_lowercase().contains(cause));
+    let known = early.iter().filter(is_known).take(3);
+    known.chain(last).copied().collect::<Vec<_>>().join("\n")
 }

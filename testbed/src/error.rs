@@ -26,6 +26,14 @@ pub enum Error {
     /// Neither `XDG_CACHE_HOME` nor `HOME` is set.
     #[error("cannot choose a cache folder: set HOME or XDG_CACHE_HOME")]
     NoCacheFolder,
+    /// A variable names a folder that is not there.
+    #[error("{variable} names {folder}, which is not a folder; correct or unset it")]
+    NoFolder {
+        /// The variable.
+        variable: &'static str,
+        /// What it names.
+        folder: PathBuf,
+    },
     /// A program was found that is not of the pinned minor release.
     #[error(
         "{path} is {program} {found}, but the testbed is pinned to {wanted}; \
@@ -89,27 +97,23 @@ pub enum Error {
         output: String,
     },
     /// A component ended although nobody asked it to.
-    #[error("{component} ended by itself ({status}); the end of {log}:\n{tail}")]
+    #[error("{component} ended by itself ({status}); from its log:\n{tail}")]
     Ended {
         /// Which component.
         component: Program,
         /// Its exit status.
         status: String,
-        /// Its log file.
-        log: PathBuf,
-        /// The last lines of the log.
+        /// Lines of the log that name a known cause, then its last lines.
         tail: String,
     },
     /// A component did not become healthy in time.
-    #[error("{component} was not ready within {seconds} s; the end of {log}:\n{tail}")]
+    #[error("{component} was not ready within {seconds} s; from its log:\n{tail}")]
     NotReady {
         /// Which component.
         component: Program,
         /// How long it was given.
         seconds: u64,
-        /// Its log file.
-        log: PathBuf,
-        /// The last lines of the log.
+        /// Lines of the log that name a known cause, then its last lines.
         tail: String,
     },
     /// A component was asked to do what it cannot do in its state.
@@ -171,6 +175,13 @@ pub enum Error {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+impl Error {
+    /// Whether it speaks of this file.
+    pub(crate) fn is_about(&self, file: &Path) -> bool {
+        matches!(self, Error::DoesNotRun { path, .. } | Error::WrongVersion { path, .. } if path == file)
+    }
 }
 
 /// Turns an [`io::Error`] into one that names the file: `fs::read(p).map_err(file("read", p))`.

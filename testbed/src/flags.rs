@@ -24,13 +24,17 @@ pub(crate) const AUDIT_POLICY: &str = r#"{
 pub(crate) fn etcd(dir: &Path, ports: &Ports) -> Vec<String> {
     let at = |name: &str| dir.join(name).display().to_string();
     let client = format!("https://127.0.0.1:{}", ports.etcd);
-    let peer = format!("http://127.0.0.1:{}", ports.etcd_peer);
+    let peer = format!("https://127.0.0.1:{}", ports.etcd_peer);
     vec![
         format!("--data-dir={}", at("etcd")),
         format!("--cert-file={}", at("server.crt")),
         format!("--key-file={}", at("server.key")),
         format!("--trusted-ca-file={}", at("ca.crt")),
         "--client-cert-auth".to_owned(),
+        format!("--peer-cert-file={}", at("server.crt")),
+        format!("--peer-key-file={}", at("server.key")),
+        format!("--peer-trusted-ca-file={}", at("ca.crt")),
+        "--peer-client-cert-auth".to_owned(),
         format!("--listen-client-urls={client}"),
         format!("--advertise-client-urls={client}"),
         format!("--listen-peer-urls={peer}"),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::error::{Error, Result, file};
-use crate::locate::{Lookup, ask_version};
+use crate::locate::{Found, Lookup, Source, check};
 use crate::programs::Program;
 
 /// What a build tells whoever waits for it.
@@ -24,8 +24,8 @@ pub trait Progress {
 /// Lines of Go's output kept for an error message.
 const TAIL_LINES: usize = 20;
 
-/// Builds `program` and returns its place in the cache.
-pub(crate) fn build(program: Program, lookup: &Lookup, progress: &mut dyn Progress) -> Result<PathBuf> {
+/// Builds `program` into the cache.
+pub(crate) fn build(program: Program, lookup: &Lookup, progress: &mut dyn Progress) -> Result<Found> {
     let version = program.version();
     let go = Go { binary: lookup.go().ok_or(Error::NoGo { program, version })?, program };
     let folder = lookup.cache.family(program.family());
@@ -34,8 +34,8 @@ pub(crate) fn build(program: Program, lookup: &Lookup, progress: &mut dyn Progre
     })?;
     let target = folder.join(program.name());
     // Whoever had the lock before us may have built just this.
-    if ask_version(program, &target).is_ok() {
-        return Ok(target);
+    if let Ok(found) = check(program, target.clone(), Source::Cache, "the cache") {
+        return Ok(found);
     }
     progress.note(&format!("building {program} {version} from Go modules (once; it is kept in {})", folder.display()));
     let total = go.count_packages(progress)?;
@@ -43,14 +43,13 @@ pub(crate) fn build(program: Program, lookup: &Lookup, progress: &mut dyn Progre
     let partial = folder.join(format!(".partial-{program}"));
     let built = go
         .compile(&partial, total, progress)
-        .and_then(|()| ask_version(program, &partial).map(drop))
-        .and_then(|()| fs::rename(&partial, &target).map_err(file("rename", &partial)));
-    if let Err(error) = built {
+        .and_then(|()| check(program, partial.clone(), Source::Built, "the cache"))
+        .and_then(|found| fs::rename(&partial, &target).map_err(file("rename", &partial)).map(|()| found));
+    if built.is_err() {
         // Nothing half-written stays behind; that it was never written is fine too.
         let _ = fs::remove_file(&partial);
-        return Err(error);
     }
-    Ok(target)
+    built.map(|found| Found { path: target, ..found })
 }
 
 /// The Go installation, at work on one program.
@@ -146,7 +145,7 @@ fn is_import_path(line: &str) -> bool {
 
 /// The cause in a user's words, with the next move.
 fn explain(status: &str, tail: &VecDeque<String>) -> String {
-    let said = |words: &str| tail.iter().any(|line| line.contains(words));
+    let said = |words: &str| tail.iter().any(|line| line.to_lowercase().contains(words));
     if said("no space left on device") {
         "the disk is full; free about 6 GB and run it again: what was compiled so far is kept".to_owned()
     } else if said("dial tcp") || said("connection refused") || said("no such host") {

@@ -13,8 +13,9 @@ use crate::error::{Error, Result};
 /// What the keeper does, as a POSIX shell script: a test binary has no second entry point to start itself with.
 const SCRIPT: &str = include_str!("keeper.sh");
 
-/// Records the shell's pid, then becomes the program given; gives up if the testbed is already ending.
-pub(crate) const RECORD_PID_THEN_RUN: &str = r#"echo $$ >"$1" && shift && exec "$@""#;
+/// Records the shell's pid, then becomes the program given. The record is written beside its place and moved there in
+/// one step, which fails once the testbed is ending: then the program is not run.
+pub(crate) const RECORD_PID_THEN_RUN: &str = r#"echo $$ >"$1" && mv "$1" "$2" && shift 2 && exec "$@""#;
 
 /// The owner's end of the keeper. Dropping it ends the testbed's processes and removes its folder, then returns.
 #[derive(Debug)]

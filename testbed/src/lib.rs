@@ -25,9 +25,9 @@ mod wire;
 
 pub use audit::{AuditEvent, AuditObject, AuditReader, AuditStatus, AuditUser};
 pub use cache::Cache;
-pub use cluster::{DIR_PREFIX, DIR_VARIABLE, Testbed};
+pub use cluster::{DIR_PREFIX, DIR_VARIABLE, Testbed, environment};
 pub use error::{Error, Result};
 pub use gobuild::Progress;
-pub use locate::{Found, Lookup, Source};
+pub use locate::{Found, Lookup, Source, folder_variables};
 pub use programs::{Family, Program};
 pub use version::Version;

@@ -13,6 +13,9 @@ use crate::gobuild::{self, Progress};
 use crate::programs::Program;
 use crate::version::Version;
 
+const TESTBED_BIN: &str = "TENON_TESTBED_BIN";
+const KUBEBUILDER_ASSETS: &str = "KUBEBUILDER_ASSETS";
+
 /// Where a program came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
@@ -55,10 +58,9 @@ pub struct Lookup {
 impl Lookup {
     /// The places the environment names.
     pub fn from_env() -> Result<Lookup> {
-        let folder = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         Ok(Lookup {
-            testbed_bin: folder("TENON_TESTBED_BIN"),
-            kubebuilder_assets: folder("KUBEBUILDER_ASSETS"),
+            testbed_bin: named_folder(TESTBED_BIN)?,
+            kubebuilder_assets: named_folder(KUBEBUILDER_ASSETS)?,
             cache: Cache::from_env()?,
             path: std::env::var_os("PATH").unwrap_or_default(),
         })
@@ -67,8 +69,8 @@ impl Lookup {
     /// The program, if it is somewhere already. Builds nothing.
     pub fn locate(&self, program: Program) -> Result<Option<Found>> {
         let named = [
-            (&self.testbed_bin, Source::TestbedBin, "TENON_TESTBED_BIN"),
-            (&self.kubebuilder_assets, Source::KubebuilderAssets, "KUBEBUILDER_ASSETS"),
+            (&self.testbed_bin, Source::TestbedBin, TESTBED_BIN),
+            (&self.kubebuilder_assets, Source::KubebuilderAssets, KUBEBUILDER_ASSETS),
         ];
         for (folder, source, name) in named {
             let Some(path) = folder.as_ref().map(|folder| folder.join(program.name())) else { continue };
@@ -90,13 +92,14 @@ impl Lookup {
             Ok(Some(found)) => return Ok(found),
             Ok(None) => {}
             // The cache is ours to mend; a folder the user named is not.
-            Err(Error::DoesNotRun { path, reason, .. }) if path == self.cache.program(program) => {
-                progress.note(&format!("{} does not run ({reason}); building it anew", path.display()));
+            Err(error @ (Error::DoesNotRun { .. } | Error::WrongVersion { .. }))
+                if error.is_about(&self.cache.program(program)) =>
+            {
+                progress.note(&format!("{error}; building it anew"));
             }
             Err(error) => return Err(error),
         }
-        let path = gobuild::build(program, self, progress)?;
-        check(program, path, Source::Built, "the cache")
+        gobuild::build(program, self, progress)
     }
 
     /// The program, which must be there: tests never start a build of ten minutes behind their reader's back.
@@ -114,7 +117,27 @@ impl Lookup {
     }
 }
 
-fn check(program: Program, path: PathBuf, source: Source, source_name: &str) -> Result<Found> {
+/// The variables that name folders, absolute: for a child that works in another folder than we do.
+pub fn folder_variables() -> impl Iterator<Item = (&'static str, PathBuf)> {
+    let names = [TESTBED_BIN, KUBEBUILDER_ASSETS, crate::cluster::DIR_VARIABLE];
+    names.into_iter().filter_map(|name| Some((name, absolute(name)?)))
+}
+
+/// The folder a variable names, absolute; empty is as good as unset.
+pub(crate) fn absolute(variable: &str) -> Option<PathBuf> {
+    let value = std::env::var_os(variable).filter(|value| !value.is_empty())?;
+    std::path::absolute(value).ok()
+}
+
+/// A folder that is named must be there: passing over it in silence would start a build of ten minutes.
+fn named_folder(variable: &'static str) -> Result<Option<PathBuf>> {
+    match absolute(variable) {
+        Some(folder) if !folder.is_dir() => Err(Error::NoFolder { variable, folder }),
+        folder => Ok(folder),
+    }
+}
+
+pub(crate) fn check(program: Program, path: PathBuf, source: Source, source_name: &str) -> Result<Found> {
     let version = ask_version(program, &path)?;
     let wanted = program.version();
     if !version.same_minor(wanted) {
@@ -125,7 +148,7 @@ fn check(program: Program, path: PathBuf, source: Source, source_name: &str) -> 
 }
 
 /// Runs the file and reads the version it prints.
-pub(crate) fn ask_version(program: Program, path: &Path) -> Result<Version> {
+fn ask_version(program: Program, path: &Path) -> Result<Version> {
     let fail = |reason: String| Error::DoesNotRun { program, path: path.to_owned(), reason };
     let output = Command::new(path)
         .args(program.version_args())

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// `major.minor.patch`; anything after the patch number is left out.
+/// `major.minor.patch`; anything after the patch number is left out, and a missing patch number is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
     /// First number.
@@ -14,7 +14,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// The first `N.N.N` in a text, with or without a leading `v`.
+    /// The first `N.N` or `N.N.N` in a text, with or without a leading `v`.
     ///
     /// Every program prints its version in a sentence of its own, so this looks for the numbers only.
     pub fn find_in(text: &str) -> Option<Version> {
@@ -23,7 +23,9 @@ impl Version {
 
     fn parse(word: &str) -> Option<Version> {
         let mut numbers = word.splitn(3, '.').map(|part| part.parse::<u32>().ok());
-        Some(Version { major: numbers.next()??, minor: numbers.next()??, patch: numbers.next()?? })
+        let (major, minor) = (numbers.next()??, numbers.next()??);
+        // A build without a version stamp may know its minor release only, and nobody asks for more.
+        Some(Version { major, minor, patch: numbers.next().unwrap_or(Some(0))? })
     }
 
     /// Whether both are of one minor release. Patch releases of one minor behave alike; minors do not.
@@ -55,11 +57,12 @@ mod tests {
         );
         assert_eq!(Version::find_in("Client Version: v1.36.3\nKustomize Version: v5.8.1"), version(1, 36, 3));
         assert_eq!(Version::find_in("v4.3.1+gabc1234"), version(4, 3, 1));
+        assert_eq!(Version::find_in("v4.3"), version(4, 3, 0));
     }
 
     #[test]
-    fn a_text_without_three_numbers_has_no_version() {
-        for text in ["", "v4.3", "unknown flag: --version", "1..2", "99999999999.1.1"] {
+    fn a_text_without_a_version_has_none() {
+        for text in ["", "v4", "4.", "unknown flag: --version", "1..2", "99999999999.1.1"] {
             assert_eq!(Version::find_in(text), None, "{text}");
         }
     }

@@ -23,6 +23,11 @@ pub(crate) fn files_of(tree: &Tree) -> impl Iterator<Item = &'static Generated> 
     FILES.iter().filter(|file| tree.crates.iter().any(|package| package.name == file.package))
 }
 
+/// Whether a program writes this file.
+pub(crate) fn is_generated(path: &Path) -> bool {
+    FILES.iter().any(|file| Path::new(file.path) == path)
+}
+
 /// Writes every generated file anew.
 pub(crate) fn write_all(root: &Path) -> anyhow::Result<()> {
     let tree = Tree::read(root)?;

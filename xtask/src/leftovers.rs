@@ -1,6 +1,7 @@
 //! A folder for everything a test run makes, and the proof that nothing stays in it.
 
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -16,13 +17,16 @@ pub(crate) struct Ground {
 
 impl Ground {
     pub(crate) fn new() -> anyhow::Result<Ground> {
-        Ground::at(std::env::temp_dir().join(format!("tenon-tests-{}", std::process::id())))
+        let random = RandomState::new().hash_one(std::process::id());
+        Ground::at(std::env::temp_dir().join(format!("tenon-tests-{random:016x}")))
     }
 
     fn at(path: PathBuf) -> anyhow::Result<Ground> {
         let ground = Ground { path };
-        let testbeds = ground.testbeds();
-        fs::create_dir_all(&testbeds).with_context(|| format!("cannot create {}", testbeds.display()))?;
+        // Not `create_dir_all`: a folder that is there already is somebody else's.
+        for folder in [ground.path.clone(), ground.testbeds(), ground.temp()] {
+            fs::create_dir(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        }
         Ok(ground)
     }
 
@@ -35,6 +39,11 @@ impl Ground {
         self.path.join("testbeds")
     }
 
+    /// Where everything else is to be made that tests throw away.
+    pub(crate) fn temp(&self) -> PathBuf {
+        self.path.join("temp")
+    }
+
     /// Waits for the keepers, then says what is still there: folders, or processes that name one.
     pub(crate) fn check_empty(&self) -> anyhow::Result<()> {
         self.check_empty_within(PATIENCE)
@@ -43,8 +52,8 @@ impl Ground {
     fn check_empty_within(&self, patience: Duration) -> anyhow::Result<()> {
         let deadline = Instant::now() + patience;
         loop {
-            let folders = list(&self.testbeds())?;
-            let processes = processes_naming(&self.testbeds());
+            let folders = [list(&self.testbeds())?, list(&self.temp())?].concat();
+            let processes = processes_naming(&self.path);
             if folders.is_empty() && processes.is_empty() {
                 return Ok(());
             }

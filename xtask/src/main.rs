@@ -11,6 +11,7 @@ mod tidy;
 mod tools;
 mod tree;
 
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -48,11 +49,18 @@ enum Verb {
 fn main() -> ExitCode {
     match run(Args::parse().verb) {
         Ok(()) => ExitCode::SUCCESS,
+        // Whoever read our output has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let is_one = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
+    error.chain().filter_map(|cause| cause.downcast_ref()).any(is_one)
 }
 
 fn run(verb: Verb) -> anyhow::Result<()> {

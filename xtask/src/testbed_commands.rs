@@ -4,7 +4,7 @@
 //! needs no way of its own to clean up.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -20,6 +20,12 @@ use crate::tools;
 
 /// The holder and its keeper need a second or two; this is for a machine under load.
 const DOWN_WITHIN: Duration = Duration::from_secs(30);
+
+/// Whoever asks whether a testbed is up holds the lock for a moment.
+const LOOK_WITHIN: Duration = Duration::from_secs(2);
+
+/// A control plane starts in five seconds; this is for a machine under load.
+const START_WITHIN: Duration = Duration::from_secs(120);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TestbedVerb {
@@ -52,7 +58,7 @@ struct State {
 
 pub(crate) fn run(verb: TestbedVerb) -> anyhow::Result<()> {
     match verb {
-        TestbedVerb::Build => tools::obtain_programs(&Program::ALL),
+        TestbedVerb::Build => tools::obtain_programs(&Program::ALL, &mut io::stdout()),
         TestbedVerb::Up => up(),
         TestbedVerb::Down => down(),
         TestbedVerb::Env => env(),
@@ -71,12 +77,14 @@ fn up() -> anyhow::Result<()> {
     let missing = [Program::CONTROL_PLANE.as_slice(), &[Program::Kubectl]].concat();
     let missing: Vec<Program> =
         missing.into_iter().filter(|program| !matches!(lookup.locate(*program), Ok(Some(_)))).collect();
-    tools::obtain_programs(&missing)?;
+    // Standard output is for the kubeconfig alone.
+    tools::obtain_programs(&missing, &mut io::stderr())?;
 
     let log_path = run_folder()?.join("holder.log");
     let log = File::create(&log_path).with_context(|| format!("cannot create {}", log_path.display()))?;
     let mut holder = Command::new(std::env::current_exe().context("cannot find the xtask binary")?)
         .args(["testbed", "hold"])
+        .envs(testbed::folder_variables())
         .process_group(0)
         .current_dir("/")
         .stdin(Stdio::null())
@@ -102,8 +110,13 @@ fn up() -> anyhow::Result<()> {
 fn hold() -> anyhow::Result<()> {
     let lock_path = run_folder()?.join("holder.lock");
     let lock = File::create(&lock_path).with_context(|| format!("cannot create {}", lock_path.display()))?;
-    if lock.try_lock().is_err() {
-        bail!("another testbed is up; `cargo xtask testbed down` ends it");
+    let deadline = Instant::now() + LOOK_WITHIN;
+    // Whoever only looks holds the lock for a moment.
+    while lock.try_lock().is_err() {
+        if Instant::now() > deadline {
+            bail!("another testbed is up; `cargo xtask testbed down` ends it");
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
     let path = state_path()?;
     // What the last holder wrote down is not ours; that there is nothing is fine too.
@@ -111,7 +124,9 @@ fn hold() -> anyhow::Result<()> {
     let testbed = Testbed::start()?;
     let pid = i32::try_from(std::process::id()).context("the process id is out of range")?;
     let state = State { pid, folder: testbed.dir().to_owned(), kubeconfig: testbed.kubeconfig() };
-    fs::write(&path, serde_json::to_vec(&state)?).with_context(|| format!("cannot write {}", path.display()))?;
+    let partial = path.with_extension("partial");
+    fs::write(&partial, serde_json::to_vec(&state)?).with_context(|| format!("cannot write {}", partial.display()))?;
+    fs::rename(&partial, &path).with_context(|| format!("cannot rename {}", partial.display()))?;
     println!("{}", state.kubeconfig.display());
     // Nothing wakes this but a signal, and a signal ends it; the keeper then cleans up.
     loop {
@@ -140,7 +155,9 @@ fn env() -> anyhow::Result<()> {
     let state = expect_running()?;
     let kubectl = Lookup::from_env()?.require(Program::Kubectl)?.path;
     let folder = kubectl.parent().context("kubectl has no folder")?;
-    println!("export KUBECONFIG='{}'", state.kubeconfig.display());
+    for (name, path) in testbed::environment(&state.folder) {
+        println!("export {name}='{}'", path.display());
+    }
     println!("export PATH='{}':\"$PATH\"", folder.display());
     Ok(())
 }
@@ -149,7 +166,7 @@ fn kubectl(args: &[String]) -> anyhow::Result<()> {
     let state = expect_running()?;
     let kubectl = Lookup::from_env()?.require(Program::Kubectl)?.path;
     // On success this process becomes kubectl and never returns.
-    let error = Command::new(&kubectl).args(args).env("KUBECONFIG", state.kubeconfig).exec();
+    let error = Command::new(&kubectl).args(args).envs(testbed::environment(&state.folder)).exec();
     Err(error).with_context(|| format!("cannot run {}", kubectl.display()))
 }
 
@@ -161,7 +178,8 @@ fn expect_running() -> anyhow::Result<State> {
 fn running() -> anyhow::Result<Option<State>> {
     let lock_path = run_folder()?.join("holder.lock");
     let lock = File::create(&lock_path).with_context(|| format!("cannot create {}", lock_path.display()))?;
-    match lock.try_lock() {
+    // Shared: two who look do not take each other for a holder.
+    match lock.try_lock_shared() {
         Ok(()) => return Ok(None),
         Err(TryLockError::WouldBlock) => {}
         Err(TryLockError::Error(error)) => {
@@ -169,8 +187,19 @@ fn running() -> anyhow::Result<Option<State>> {
         }
     }
     let path = state_path()?;
-    let text =
-        fs::read(&path).with_context(|| format!("a testbed is starting, but {} is not there yet", path.display()))?;
+    let deadline = Instant::now() + START_WITHIN;
+    // A holder that is still starting writes this when it is ready, and the last one's was removed before.
+    while !path.exists() {
+        if Instant::now() > deadline {
+            bail!(
+                "a testbed has been starting for {} s; see holder.log beside {}",
+                START_WITHIN.as_secs(),
+                path.display()
+            );
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(Some(serde_json::from_slice(&text).with_context(|| format!("cannot read {}", path.display()))?))
 }
 

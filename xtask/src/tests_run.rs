@@ -26,7 +26,9 @@ pub(crate) fn run_all(root: &Path) -> anyhow::Result<()> {
     let mut cargo = cargo(root);
     cargo
         .args(["test", "--workspace", "--no-fail-fast"])
+        .envs(testbed::folder_variables())
         .env(DIR_VARIABLE, ground.testbeds())
+        .env("TMPDIR", ground.temp())
         .env(proof::FILE_VARIABLE, &proofs)
         // A failed test prints its error; the way through the runtime to it says nothing.
         .env("RUST_LIB_BACKTRACE", "0")

@@ -3,6 +3,7 @@
 //! Every tool is pinned, so that two machines agree on what is a typo and what is a licence.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -40,16 +41,17 @@ pub(crate) const DENY: Tool =
 pub(crate) fn install_all() -> anyhow::Result<()> {
     for tool in [TYPOS, DENY] {
         let path = tool.obtain()?;
-        println!("{} {} at {}", tool.name, tool.version, path.display());
+        writeln!(io::stdout(), "{} {} at {}", tool.name, tool.version, path.display())?;
     }
-    obtain_programs(&Program::ALL)
+    obtain_programs(&Program::ALL, &mut io::stdout())
 }
 
-/// Obtains programs of the testbed, showing the progress of what must be built.
-pub(crate) fn obtain_programs(programs: &[Program]) -> anyhow::Result<()> {
+/// Obtains programs of the testbed, showing the progress of what must be built, and says to `out` where each is.
+pub(crate) fn obtain_programs(programs: &[Program], out: &mut dyn Write) -> anyhow::Result<()> {
     let lookup = Lookup::from_env()?;
     for program in programs {
-        obtain_program(&lookup, *program)?;
+        let place = obtain_program(&lookup, *program)?;
+        writeln!(out, "{place}")?;
     }
     Ok(())
 }
@@ -69,13 +71,14 @@ pub(crate) fn obtain_required_programs() -> anyhow::Result<()> {
             Err(error @ (Error::NoGo { .. } | Error::Build { .. })) if !proof::is_required(proof::tool_of(program)) => {
                 eprintln!("   going on without {program}: {error:#}");
             }
-            outcome => outcome?,
+            outcome => eprintln!("   {}", outcome?),
         }
     }
     Ok(())
 }
 
-fn obtain_program(lookup: &Lookup, program: Program) -> Result<(), Error> {
+/// Obtains one program and says where it is.
+fn obtain_program(lookup: &Lookup, program: Program) -> Result<String, Error> {
     let mut progress = Shown::new();
     let found = lookup.obtain(program, &mut progress);
     progress.finish();
@@ -86,8 +89,7 @@ fn obtain_program(lookup: &Lookup, program: Program) -> Result<(), Error> {
         Source::Cache => "from the cache",
         Source::Built => "built now",
     };
-    println!("{program} {} at {} ({from})", found.version, found.path.display());
-    Ok(())
+    Ok(format!("{program} {} at {} ({from})", found.version, found.path.display()))
 }
 
 impl Tool {
@@ -176,7 +178,7 @@ fn beside(folder: &Path, suffix: &str) -> PathBuf {
 
 fn remove(folder: &Path) -> anyhow::Result<()> {
     match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(error).with_context(|| format!("cannot remove {}", folder.display()))
         }
         _ => Ok(()),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,10 +11,13 @@ use serde::Deserialize;
 
 use crate::run::cargo;
 
-/// The root of the workspace this xtask was built in.
+/// The root of the workspace this xtask belongs to. Cargo says which that is when it runs us; clones that share a
+/// target folder share the file of the binary, so what was true when it was built comes second.
 pub(crate) fn workspace_root() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.parent().unwrap_or(own).to_owned()
+    let own = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let own = own.filter(|folder| folder.ends_with("xtask"));
+    let own = own.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+    own.parent().unwrap_or(&own).to_owned()
 }
 
 /// One look at a whole checkout.
@@ -21,7 +25,7 @@ pub(crate) struct Tree {
     pub(crate) root: PathBuf,
     /// Text files that are tracked, or would be by `git add`; relative to the root.
     pub(crate) texts: BTreeMap<PathBuf, String>,
-    /// The Rust files among them, parsed.
+    /// The Rust files among them that parse.
     pub(crate) sources: BTreeMap<PathBuf, syn::File>,
     pub(crate) crates: Vec<Crate>,
 }
@@ -59,21 +63,22 @@ impl Tree {
     /// Reads the checkout at `root`.
     pub(crate) fn read(root: &Path) -> anyhow::Result<Tree> {
         let root = fs::canonicalize(root).with_context(|| format!("cannot find {}", root.display()))?;
-        let crates = read_crates(&root)?;
+        let files = list_files(&root)?;
+        let crates = read_crates(&root, &files)?;
         let mut texts = BTreeMap::new();
         let mut sources = BTreeMap::new();
-        for path in list_files(&root)? {
+        for path in files {
             let bytes = match fs::read(root.join(&path)) {
                 Ok(bytes) => bytes,
-                // Deleted but still in git's index: it is on its way out.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                // Deleted but still in git's index: it is on its way out. A folder is a link to one, or a repository.
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => continue,
                 Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
             };
             // Not text: no rule has anything to say about it.
             let Ok(text) = String::from_utf8(bytes) else { continue };
-            if path.extension().is_some_and(|extension| extension == "rs") {
-                let parsed = syn::parse_file(&text).with_context(|| format!("cannot parse {}", path.display()))?;
-                sources.insert(path.clone(), parsed);
+            // A file that does not parse may be meant not to, as a test's food; rustc speaks up if it is not.
+            if let Some(source) = is_rust(&path).then(|| syn::parse_file(&text).ok()).flatten() {
+                sources.insert(path.clone(), source);
             }
             texts.insert(path, text);
         }
@@ -103,7 +108,24 @@ impl Crate {
     }
 }
 
-fn read_crates(root: &Path) -> anyhow::Result<Vec<Crate>> {
+/// The crates of the workspace, and those beside it that are workspaces of their own, such as fuzz targets.
+fn read_crates(root: &Path, files: &[PathBuf]) -> anyhow::Result<Vec<Crate>> {
+    let mut crates = read_workspace(&root.join("Cargo.toml"))?;
+    for manifest in files.iter().filter(|path| path.ends_with("Cargo.toml")).map(|path| root.join(path)) {
+        let is_known = crates.iter().any(|package| package.manifest_path == manifest);
+        if !is_known && manifest != root.join("Cargo.toml") && manifest.exists() {
+            crates.extend(read_workspace(&manifest)?);
+        }
+    }
+    Ok(crates)
+}
+
+fn is_rust(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "rs")
+}
+
+fn read_workspace(manifest: &Path) -> anyhow::Result<Vec<Crate>> {
+    let root = manifest.parent().unwrap_or(manifest);
     let output = cargo(root)
         .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
         .output()

@@ -1,8 +1,9 @@
 //! Rule: every Rust file is compiled. One that no `mod` names is dead, and nobody notices.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
+use syn::ext::IdentExt;
 use syn::{Expr, ExprLit, Item, ItemMod, Lit, Meta};
 
 use super::Problem;
@@ -31,17 +32,19 @@ impl Walk<'_> {
         let Some(source) = self.tree.sources.get(path) else { return };
         if self.reached.insert(path.to_owned()) {
             self.descend(path, folder, &source.items);
+            let text = self.tree.texts.get(path).map(String::as_str).unwrap_or_default();
+            self.reached.extend(included(text).map(|given| normal(&parent(path).join(given))));
         }
     }
 
     fn descend(&mut self, path: &Path, folder: &Path, items: &[Item]) {
         for item in items {
             let Item::Mod(module) = item else { continue };
-            let name = module.ident.to_string();
+            let name = module.ident.unraw().to_string();
             if let Some((_, items)) = &module.content {
                 self.descend(path, &folder.join(&name), items);
             } else if let Some(given) = path_attribute(module) {
-                let file = parent(path).join(given);
+                let file = normal(&parent(path).join(given));
                 self.reach(&file, &parent(&file));
             } else {
                 self.reach(&folder.join(format!("{name}.rs")), &folder.join(&name));
@@ -60,6 +63,23 @@ fn path_attribute(module: &ItemMod) -> Option<String> {
         },
         _ => None,
     })
+}
+
+/// Files that a source takes in as they are: `include!("x.rs")`.
+fn included(text: &str) -> impl Iterator<Item = &str> {
+    text.split("include!(\"").skip(1).filter_map(|rest| rest.split('"').next())
+}
+
+/// The path without `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut parts = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => _ = parts.pop(),
+            part => parts.push(part),
+        }
+    }
+    parts
 }
 
 fn parent(path: &Path) -> PathBuf {

@@ -1,12 +1,12 @@
 //! Rule: every Rust file opens by saying what it answers.
 
 use super::Problem;
+use crate::generate;
 use crate::tree::Tree;
 
 pub(crate) fn check(tree: &Tree) -> anyhow::Result<Vec<Problem>> {
-    let silent = tree.sources.keys().filter(|path| {
-        let opening = tree.texts.get(*path).and_then(|text| text.lines().next()).unwrap_or_default();
-        !opening.starts_with("//! ") && !super::sizes::is_exempt(opening)
-    });
-    Ok(silent.map(|path| Problem::new(path, 1, "open the file with `//! ` and the question it answers")).collect())
+    // A file that another takes in as it is may be an expression, and opens inside that other file.
+    let is_silent = |source: &syn::File| !source.attrs.iter().any(|attribute| attribute.path().is_ident("doc"));
+    let silent = tree.sources.iter().filter(|(path, source)| is_silent(source) && !generate::is_generated(path));
+    Ok(silent.map(|(path, _)| Problem::new(path, 1, "open the file with `//! ` and the question it answers")).collect())
 }

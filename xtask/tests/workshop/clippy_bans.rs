@@ -18,6 +18,17 @@ const IMPURE: &[&str] = &[
     "pub fn order() { drop(std::collections::HashMap::<u8, u8>::new()) }",
     "pub fn random() { drop(std::hash::RandomState::new()) }",
     "pub fn exit() { std::process::exit(1) }",
+    "pub fn since() { drop(std::time::UNIX_EPOCH.elapsed()) }",
+    "pub fn folder() { drop(std::fs::read_dir(\".\")) }",
+    "pub fn make() { drop(std::fs::create_dir(\"x\")) }",
+    "pub fn remove() { drop(std::fs::remove_file(\"x\")) }",
+    "pub fn look() -> bool { std::path::Path::new(\"x\").exists() }",
+    "pub fn place() { drop(std::env::current_dir()) }",
+    "pub fn arguments() { drop(std::env::args_os()) }",
+    "pub fn socket() { drop(std::os::unix::net::UnixStream::connect(\"x\")) }",
+    "pub fn resolve() { drop(std::net::ToSocketAddrs::to_socket_addrs(\"localhost:1\")) }",
+    "pub fn thread() { drop(std::thread::Builder::new()) }",
+    "pub fn speak() { println!(\"x\") }",
 ];
 
 #[test]
@@ -31,7 +42,8 @@ fn clippy_refuses_every_impure_line_in_a_pure_crate() -> anyhow::Result<()> {
         .env("CLIPPY_CONF_DIR", root.join("crates/tenon-model"))
         .args(["--edition=2024", "--crate-type=lib", "--emit=metadata", "--out-dir"])
         .arg(dir.path())
-        .args(["-W", "clippy::disallowed_methods", "-W", "clippy::disallowed_types", "--error-format=short"])
+        .args(["-W", "clippy::disallowed_methods", "-W", "clippy::disallowed_types", "-W", "clippy::disallowed_macros"])
+        .args(["--error-format=short"])
         .arg(&source)
         .output()?;
     let said = text(&output);

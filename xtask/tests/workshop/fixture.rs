@@ -61,7 +61,7 @@ impl Fixture {
 
     pub(crate) fn tidy(&self) -> anyhow::Result<Output> {
         // Build results of a fixture stay in the fixture: it has crates of the same names as ours.
-        Ok(tidy_command(self.dir.path()).env_remove("CARGO_TARGET_DIR").output()?)
+        Ok(tidy_command(self.dir.path()).env("CARGO_TARGET_DIR", self.dir.path().join("target")).output()?)
     }
 
     /// Makes sure tidy passes.

@@ -1,8 +1,9 @@
 //! `cargo xtask testbed up`, `kubectl`, `env` and `down`, on a real control plane.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
@@ -17,8 +18,22 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A person with a cache of their own, so that no testbed they have up is touched.
 struct Person {
+    // Declared first, so dropped first: the folders are still there when it ends what is up.
+    _guard: Guard,
     cache: TempDir,
     bin: TempDir,
+}
+
+/// Takes the testbed down when this process ends, however it ends: its holder outlives us by design.
+struct Guard {
+    shell: Child,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        drop(self.shell.stdin.take());
+        let _ = self.shell.wait();
+    }
 }
 
 impl Person {
@@ -26,7 +41,16 @@ impl Person {
     fn new() -> anyhow::Result<Option<Person>> {
         let programs = [Program::CONTROL_PLANE.as_slice(), &[Program::Kubectl]].concat();
         let Some(found) = with_programs(&programs)? else { return Ok(None) };
-        let person = Person { cache: tempfile::tempdir()?, bin: tempfile::tempdir()? };
+        let (cache, bin) = (tempfile::tempdir()?, tempfile::tempdir()?);
+        let shell = Command::new("sh")
+            .args(["-c", "trap '' HUP INT TERM; cat; exec \"$0\" testbed down", env!("CARGO_BIN_EXE_xtask")])
+            .env("XDG_CACHE_HOME", cache.path())
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let person = Person { _guard: Guard { shell }, cache, bin };
         for program in found {
             std::os::unix::fs::symlink(&program.path, person.bin.path().join(program.program.name()))?;
         }
@@ -55,13 +79,6 @@ impl Person {
     }
 }
 
-impl Drop for Person {
-    fn drop(&mut self) {
-        // A test that failed half-way may have left one up.
-        let _ = self.testbed(&["down"]);
-    }
-}
-
 /// Whether any process has this folder in its arguments.
 fn is_named_by_a_process(folder: &Path) -> bool {
     let needle = folder.display().to_string();
@@ -83,6 +100,7 @@ fn a_person_can_bring_a_testbed_up_use_it_and_take_it_down() -> anyhow::Result<(
     let output = Command::new(kubectl)
         .args(["get", "namespace", "kube-system", "-o", "name"])
         .env("KUBECONFIG", &kubeconfig)
+        .env("KUBECACHEDIR", folder.join("cache"))
         .output()?;
     assert_eq!(text(&output), "namespace/kube-system\n");
     let output = person.testbed(&["kubectl", "get", "--raw", "/readyz"])?;
