@@ -1,0 +1,130 @@
+//! Several amounts at once: what a pod asks for, what a node has.
+
+use std::collections::BTreeMap;
+
+use crate::quantity::Quantity;
+
+/// Cores.
+pub const CPU: &str = "cpu";
+/// Bytes of memory.
+pub const MEMORY: &str = "memory";
+/// Bytes of local disk.
+pub const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
+/// How many pods.
+pub const PODS: &str = "pods";
+
+/// Resource names with their amounts. What is not named is nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Resources {
+    amounts: BTreeMap<String, Quantity>,
+}
+
+/// The first resource of which there is not enough.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shortage {
+    /// Which resource.
+    pub resource: String,
+    /// How much was asked for.
+    pub wanted: Quantity,
+    /// How much there is.
+    pub available: Quantity,
+}
+
+impl Resources {
+    /// The amount of one resource.
+    pub fn get(&self, resource: &str) -> Quantity {
+        self.amounts.get(resource).copied().unwrap_or_default()
+    }
+
+    /// The same with one amount set.
+    #[must_use]
+    pub fn with(mut self, resource: &str, amount: Quantity) -> Resources {
+        self.amounts.insert(resource.to_owned(), amount);
+        self
+    }
+
+    /// Adds another set of amounts.
+    pub fn add(&mut self, other: &Resources) {
+        for (resource, amount) in &other.amounts {
+            let sum = self.get(resource) + *amount;
+            self.amounts.insert(resource.clone(), sum);
+        }
+    }
+
+    /// What is left without `other`; less than nothing where there was too little.
+    #[must_use]
+    pub fn without(&self, other: &Resources) -> Resources {
+        let mut left = self.clone();
+        for (resource, amount) in &other.amounts {
+            left.amounts.insert(resource.clone(), self.get(resource) - *amount);
+        }
+        left
+    }
+
+    /// The larger amount of each resource.
+    #[must_use]
+    pub fn or_larger(&self, other: &Resources) -> Resources {
+        let mut larger = self.clone();
+        for (resource, amount) in &other.amounts {
+            larger.amounts.insert(resource.clone(), self.get(resource).max(*amount));
+        }
+        larger
+    }
+
+    /// Whether `self` fits into `room`; if not, what is short first. What is not asked for is never short, even where
+    /// less than nothing is left of it.
+    pub fn shortage_in(&self, room: &Resources) -> Option<Shortage> {
+        let asked = self.amounts.iter().filter(|(_, wanted)| **wanted > Quantity::ZERO);
+        let short = asked.map(|(resource, wanted)| (resource, *wanted, room.get(resource)));
+        short
+            .filter(|(_, wanted, available)| wanted > available)
+            .map(|(resource, wanted, available)| Shortage { resource: resource.clone(), wanted, available })
+            .next()
+    }
+
+    /// All resources with their amounts, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Quantity)> {
+        self.amounts.iter().map(|(resource, amount)| (resource.as_str(), *amount))
+    }
+}
+
+impl<S: Into<String>> FromIterator<(S, Quantity)> for Resources {
+    fn from_iter<I: IntoIterator<Item = (S, Quantity)>>(amounts: I) -> Resources {
+        Resources { amounts: amounts.into_iter().map(|(resource, amount)| (resource.into(), amount)).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resources(cpu_milli: i64, memory: i64) -> Resources {
+        Resources::default().with(CPU, Quantity::milli(cpu_milli)).with(MEMORY, Quantity::whole(memory))
+    }
+
+    #[test]
+    fn what_fits_exactly_fits() {
+        assert_eq!(resources(500, 10).shortage_in(&resources(500, 10)), None);
+        let short = resources(501, 10).shortage_in(&resources(500, 10));
+        let expected =
+            Shortage { resource: CPU.to_owned(), wanted: Quantity::milli(501), available: Quantity::milli(500) };
+        assert_eq!(short, Some(expected));
+    }
+
+    #[test]
+    fn what_is_not_asked_for_is_never_short() {
+        let overdrawn = resources(100, 0).without(&resources(0, 50));
+        assert_eq!(resources(100, 0).shortage_in(&overdrawn), None);
+        assert!(resources(0, 1).shortage_in(&overdrawn).is_some());
+    }
+
+    #[test]
+    fn what_nobody_named_is_nothing() {
+        let gpu = Resources::default().with("vendor.example/gpu", Quantity::whole(1));
+        assert!(gpu.shortage_in(&resources(1, 1)).is_some());
+        let mut sum = resources(1, 1);
+        sum.add(&gpu);
+        assert_eq!(sum.get("vendor.example/gpu"), Quantity::whole(1));
+        assert_eq!(sum.or_larger(&resources(5, 0)).get(CPU), Quantity::milli(5));
+    }
+}
