@@ -1,0 +1,61 @@
+//! Table: labels, annotations, taints and finalizers, spelled once.
+
+/// Karpenter's API group.
+pub const KARPENTER: &str = "karpenter.sh";
+/// The Proxmox provider's API group.
+pub const PROXMOX: &str = "karpenter.proxmox.sinextra.dev";
+
+/// On Nodes and NodeClaims: the NodePool they belong to.
+pub const LABEL_NODEPOOL: &str = "karpenter.sh/nodepool";
+/// On Nodes and NodeClaims: `on-demand`, `spot` or `reserved`.
+pub const LABEL_CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
+/// On Nodes that have been matched to their NodeClaim.
+pub const LABEL_REGISTERED: &str = "karpenter.sh/registered";
+/// On Nodes that can take pods.
+pub const LABEL_INITIALIZED: &str = "karpenter.sh/initialized";
+/// On Nodes and NodeClaims: the name of the NodeClass.
+pub const LABEL_NODECLASS: &str = "karpenter.proxmox.sinextra.dev/proxmoxnodeclass";
+/// On Nodes: the part of the instance type's name before the first dot.
+pub const LABEL_INSTANCE_FAMILY: &str = "karpenter.proxmox.sinextra.dev/instance-family";
+/// On Nodes: the CPU model of the VM.
+pub const LABEL_INSTANCE_CPU_TYPE: &str = "karpenter.proxmox.sinextra.dev/instance-cpu-type";
+/// On Nodes: the image the VM was made from.
+pub const LABEL_INSTANCE_IMAGE_ID: &str = "karpenter.proxmox.sinextra.dev/instance-image-id";
+/// On bootstrap token Secrets that are ours.
+pub const LABEL_BOOTSTRAP_TOKEN: &str = "karpenter.proxmox.sinextra.dev/bootstrap-token";
+/// On Nodes: the Proxmox machine the VM is on now; the zone label stays what it was at registration.
+pub const LABEL_HOST: &str = "tenon.dev/host";
+/// The Kubernetes zone label, which is the Proxmox machine at registration.
+pub const LABEL_ZONE: &str = "topology.kubernetes.io/zone";
+/// The Kubernetes region label, which is the Proxmox cluster.
+pub const LABEL_REGION: &str = "topology.kubernetes.io/region";
+/// The Kubernetes instance-type label.
+pub const LABEL_INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
+/// The Kubernetes architecture label.
+pub const LABEL_ARCH: &str = "kubernetes.io/arch";
+/// The Kubernetes operating-system label.
+pub const LABEL_OS: &str = "kubernetes.io/os";
+/// The Kubernetes host-name label.
+pub const LABEL_HOSTNAME: &str = "kubernetes.io/hostname";
+
+/// On Pods, Nodes and NodeClaims: leave it alone.
+pub const ANNOTATION_DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+/// On NodeClaims: when patience with their pods ends.
+pub const ANNOTATION_TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
+/// On NodeClaims: where the launch of its VM stands. Never copied to the Node.
+pub const ANNOTATION_LAUNCH: &str = "tenon.dev/launch";
+/// On NodeClaims: the id of its bootstrap token.
+pub const ANNOTATION_BOOTSTRAP_TOKEN: &str = "karpenter.proxmox.sinextra.dev/proxmoxcloudinit-token";
+/// On NodeClaims: that the seed was taken away again.
+pub const ANNOTATION_CLOUDINIT_STATUS: &str = "karpenter.proxmox.sinextra.dev/proxmoxcloudinit-status";
+
+/// On Nodes and NodeClaims: they go only when their VM is gone.
+pub const FINALIZER: &str = "karpenter.sh/termination";
+
+/// On Nodes from their first second until they are matched to a NodeClaim.
+pub const TAINT_UNREGISTERED: &str = "karpenter.sh/unregistered";
+/// On Nodes that are being drained.
+pub const TAINT_DISRUPTED: &str = "karpenter.sh/disrupted";
+
+/// The group a bootstrap token belongs to.
+pub const BOOTSTRAP_GROUP: &str = "system:bootstrappers:karpenter:proxmox";

@@ -1,0 +1,116 @@
+//! NodeClaim: one node that is wanted, from intent to gone.
+
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::condition::Condition;
+use crate::nodepool::{DURATION, DURATION_OR_NEVER, NodeClassRef, default_expire_after};
+use crate::quantity::{ResourceMap, resources};
+use crate::requirement::{Requirement, Taint};
+
+/// What node is wanted. It never changes: a different wish is a different NodeClaim.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
+#[kube(
+    group = "karpenter.sh",
+    version = "v1",
+    kind = "NodeClaim",
+    plural = "nodeclaims",
+    category = "karpenter",
+    status = "NodeClaimStatus",
+    doc = "One node that is wanted, from intent to gone.",
+    printcolumn(name = "Type", type_ = "string", json_path = ".metadata.labels.node\\.kubernetes\\.io/instance-type"),
+    printcolumn(name = "Capacity", type_ = "string", json_path = ".metadata.labels.karpenter\\.sh/capacity-type"),
+    printcolumn(name = "Zone", type_ = "string", json_path = ".metadata.labels.topology\\.kubernetes\\.io/zone"),
+    printcolumn(name = "Node", type_ = "string", json_path = ".status.nodeName"),
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "ImageID", type_ = "string", json_path = ".status.imageID", priority = 1),
+    printcolumn(name = "ID", type_ = "string", json_path = ".status.providerID", priority = 1),
+    printcolumn(
+        name = "NodePool",
+        type_ = "string",
+        json_path = ".metadata.labels.karpenter\\.sh/nodepool",
+        priority = 1
+    ),
+    printcolumn(name = "NodeClass", type_ = "string", json_path = ".spec.nodeClassRef.name", priority = 1),
+    printcolumn(
+        name = "Drifted",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Drifted\")].status",
+        priority = 1
+    )
+)]
+#[x_kube(validation = Rule::new("self == oldSelf").message("the spec of a NodeClaim never changes: delete it and let another be made"))]
+#[serde(rename_all = "camelCase")]
+pub struct NodeClaimSpec {
+    /// Taints the node has for good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub taints: Option<Vec<Taint>>,
+    /// Taints the node starts with and somebody else takes away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub startup_taints: Option<Vec<Taint>>,
+    /// Labels the node must or must not have.
+    #[schemars(length(max = 100))]
+    #[x_kube(
+        merge_strategy = ListMerge::Atomic,
+        validation = Rule::new("self.all(x, x.operator == 'In' ? x.values.size() != 0 : true)").message("operator In needs at least one value"),
+        validation = Rule::new("self.all(x, x.operator in ['Gt', 'Lt', 'Gte', 'Lte'] ? (x.values.size() == 1 && int(x.values[0]) >= 0) : true)").message("operators Gt, Lt, Gte and Lte need exactly one value, a whole number that is not negative"),
+        validation = Rule::new("self.all(x, (x.operator == 'In' && has(x.minValues)) ? x.values.size() >= x.minValues : true)").message("minValues asks for more values than operator In lists"),
+    )]
+    pub requirements: Vec<Requirement>,
+    /// What the pods that asked for it need together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<ResourceRequests>,
+    /// Where the details of the VM stand.
+    pub node_class_ref: NodeClassRef,
+    /// How long pods may take to leave before the node goes anyway.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = DURATION))]
+    pub termination_grace_period: Option<String>,
+    /// How old the node may become.
+    #[serde(default = "default_expire_after")]
+    #[schemars(regex(pattern = DURATION_OR_NEVER))]
+    pub expire_after: String,
+}
+
+/// What a node must at least offer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResourceRequests {
+    /// Resource names with their amounts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "resources")]
+    pub requests: Option<ResourceMap>,
+}
+
+/// How far it is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeClaimStatus {
+    /// The Node, once it registered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_name: Option<String>,
+    /// The VM: `proxmox://region/vmid`.
+    #[serde(default, rename = "providerID", skip_serializing_if = "Option::is_none")]
+    pub provider_id: Option<String>,
+    /// The image the VM was made from.
+    #[serde(default, rename = "imageID", skip_serializing_if = "Option::is_none")]
+    pub image_id: Option<String>,
+    /// What the VM has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "resources")]
+    pub capacity: Option<ResourceMap>,
+    /// What of it pods can have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "resources")]
+    pub allocatable: Option<ResourceMap>,
+    /// What is true of it now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".to_owned()]))]
+    pub conditions: Option<Vec<Condition>>,
+    /// When a pod came to or left it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_pod_event_time: Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>,
+}

@@ -1,0 +1,3 @@
+//! The definitions on a real API server: what is accepted, defaulted and refused.
+
+mod definitions;

@@ -1,0 +1,50 @@
+//! Which IPv6 address does a guest give itself in a network?
+//!
+//! The hardware address, spread over 64 bits, fills what the prefix leaves free. With a prefix longer than 64 its upper
+//! part is cut off, which still gives the address that existing set-ups expect.
+
+use std::net::Ipv6Addr;
+
+/// A shorter prefix leaves more bits than a hardware address fills; a longer one than the last cuts it beyond use.
+const PREFIXES: std::ops::RangeInclusive<u32> = 64..=112;
+
+/// The address with its prefix length, or nothing if `mac` or `network` cannot be read or the prefix does not fit.
+pub(crate) fn address(mac: &str, network: &str) -> Option<String> {
+    let (base, prefix) = network.split_once('/')?;
+    let base = u128::from(base.parse::<Ipv6Addr>().ok()?);
+    let prefix: u32 = prefix.parse().ok().filter(|prefix| PREFIXES.contains(prefix))?;
+    let host_bits = (1_u128 << (128 - prefix)) - 1;
+    let address = (base & !host_bits) | (u128::from(interface_id(mac)?) & host_bits);
+    Some(format!("{}/{prefix}", Ipv6Addr::from(address)))
+}
+
+/// The modified EUI-64 of a hardware address.
+fn interface_id(mac: &str) -> Option<u64> {
+    let bytes: Vec<u8> = mac.split(':').map(|byte| u8::from_str_radix(byte, 16).ok()).collect::<Option<_>>()?;
+    let [a, b, c, d, e, f] = bytes.try_into().ok()?;
+    // The flipped bit says that the address is unique by its maker, as hardware addresses are.
+    Some(u64::from_be_bytes([a ^ 0b10, b, c, 0xff, 0xfe, d, e, f]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAC: &str = "00:1A:2B:3C:4D:5E";
+
+    #[test]
+    fn the_hardware_address_fills_what_the_prefix_leaves_free() {
+        let made = |network| address(MAC, network).unwrap();
+        assert_eq!(made("2001:db8:1::/64"), "2001:db8:1:0:21a:2bff:fe3c:4d5e/64");
+        assert_eq!(made("2001:db8:1:2:3::1/80"), "2001:db8:1:2:3:2bff:fe3c:4d5e/80");
+        assert_eq!(made("2001:db8:1:2:3::/112"), "2001:db8:1:2:3::4d5e/112");
+    }
+
+    #[test]
+    fn what_cannot_be_read_gives_no_address() {
+        for (mac, network) in [("", "fd00::/64"), (MAC, "fd00::"), (MAC, "fd00::/48"), (MAC, "fd00::/120")] {
+            assert_eq!(address(mac, network), None, "{mac} {network}");
+        }
+        assert_eq!(address("00:1a:2b:3c:4d:5e:6f", "fd00::/64"), None);
+    }
+}
