@@ -7,6 +7,7 @@ mod checker;
 mod eligibility;
 mod hosts;
 mod labels;
+pub mod launch;
 mod open_node;
 mod packing;
 

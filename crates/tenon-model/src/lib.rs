@@ -5,6 +5,7 @@
 
 mod host;
 mod instance_type;
+mod launch;
 mod plan;
 mod quantity;
 mod requirement;
@@ -18,6 +19,7 @@ mod vmid;
 
 pub use host::{HostName, HostNameError};
 pub use instance_type::{CapacityType, InstanceType, Overhead};
+pub use launch::{LaunchRecord, LaunchStep, Seconds};
 pub use plan::{NewNode, Placement, Plan, PoolRefusal, Reason, Unplaced};
 pub use quantity::{Quantity, QuantityError};
 pub use requirement::{Operator, Requirement};

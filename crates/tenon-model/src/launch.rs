@@ -1,0 +1,115 @@
+//! Where the launch of a VM stands, as it is written down before and after every change.
+//!
+//! The record is enough to go on after a crash at any point: what was intended is written before the call, what Proxmox
+//! named the task after it.
+
+use crate::host::HostName;
+use crate::snapshot::Place;
+use crate::vmid::VmId;
+
+/// Seconds since the epoch. Decisions are handed the time; they never ask for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seconds(pub i64);
+
+impl Seconds {
+    /// How long after `earlier` this is; nothing if it is not after.
+    pub fn since(self, earlier: Seconds) -> i64 {
+        self.0.saturating_sub(earlier.0).max(0)
+    }
+}
+
+/// The change that is intended or under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LaunchStep {
+    /// Copy the template.
+    Clone,
+    /// Write down who the copy is.
+    Identify,
+    /// Set identity and size.
+    Configure,
+    /// Grow the disk.
+    Resize,
+    /// Put the seed on a storage.
+    UploadSeed,
+    /// Put the seed into the VM's drive, and set what it boots from.
+    AttachSeed,
+    /// Start it.
+    Start,
+    /// All of it is done.
+    Launched,
+}
+
+impl LaunchStep {
+    /// The step that follows. A VM that is launched stays so.
+    pub fn next(self) -> LaunchStep {
+        match self {
+            LaunchStep::Clone => LaunchStep::Identify,
+            LaunchStep::Identify => LaunchStep::Configure,
+            LaunchStep::Configure => LaunchStep::Resize,
+            LaunchStep::Resize => LaunchStep::UploadSeed,
+            LaunchStep::UploadSeed => LaunchStep::AttachSeed,
+            LaunchStep::AttachSeed => LaunchStep::Start,
+            LaunchStep::Start | LaunchStep::Launched => LaunchStep::Launched,
+        }
+    }
+}
+
+/// The launch of one VM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaunchRecord {
+    /// Where the VM is made.
+    pub place: Place,
+    /// The id it is made under.
+    pub vmid: VmId,
+    /// The template it is copied from, which lies on the same host.
+    pub template: VmId,
+    /// What is intended or under way.
+    pub step: LaunchStep,
+    /// How often this step was begun, from 1.
+    pub attempt: u32,
+    /// The task of this step, once Proxmox named it.
+    pub upid: Option<String>,
+    /// The VM's SMBIOS uuid, once it was read.
+    pub uuid: Option<String>,
+    /// When the launch began.
+    pub started_at: Seconds,
+    /// When something last went forward.
+    pub last_progress_at: Seconds,
+    /// Ids under which something was left that we may not remove.
+    pub retired: Vec<VmId>,
+}
+
+impl LaunchRecord {
+    /// The launch of a VM that is only intended yet.
+    pub fn new(place: Place, vmid: VmId, template: VmId, now: Seconds) -> LaunchRecord {
+        LaunchRecord {
+            place,
+            vmid,
+            template,
+            step: LaunchStep::Clone,
+            attempt: 1,
+            upid: None,
+            uuid: None,
+            started_at: now,
+            last_progress_at: now,
+            retired: Vec::new(),
+        }
+    }
+
+    /// The record with the next step intended.
+    #[must_use]
+    pub fn advanced(&self, now: Seconds) -> LaunchRecord {
+        LaunchRecord { step: self.step.next(), attempt: 1, upid: None, last_progress_at: now, ..self.clone() }
+    }
+
+    /// The record with the same step intended once more.
+    #[must_use]
+    pub fn begun_again(&self) -> LaunchRecord {
+        LaunchRecord { attempt: self.attempt.saturating_add(1), upid: None, ..self.clone() }
+    }
+
+    /// The host the VM was made on.
+    pub fn host(&self) -> &HostName {
+        &self.place.host
+    }
+}
