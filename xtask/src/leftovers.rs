@@ -107,11 +107,18 @@ mod tests {
         assert!(error.contains("\"left\""), "{error}");
         fs::remove_dir(&left).unwrap();
 
-        // `cat` waits for input that never comes, with the folder in its arguments.
+        // `cat` waits for input that never comes, with the folder in its arguments. They show a moment after its start.
         let mut process = Command::new("cat").arg("-").arg(&left).stdin(Stdio::piped()).spawn().unwrap();
-        let error = ground.check_empty_within(Duration::ZERO).unwrap_err().to_string();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let seen = loop {
+            match ground.check_empty_within(Duration::ZERO) {
+                Ok(()) if Instant::now() < deadline => std::thread::yield_now(),
+                outcome => break outcome,
+            }
+        };
         process.kill().unwrap();
         process.wait().unwrap();
+        let error = seen.unwrap_err().to_string();
         assert!(error.contains(&format!("{} cat", process.id())), "{error}");
     }
 }

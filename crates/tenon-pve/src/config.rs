@@ -1,0 +1,125 @@
+//! The configuration of a VM as Proxmox keeps it: a flat map of texts, with a few questions asked of it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::properties::Properties;
+use crate::reply::plain;
+
+/// Keys that may hold the disk a VM boots from, in the order they are looked at.
+const BOOT_DISKS: [&str; 4] = ["virtio0", "scsi0", "sata0", "ide0"];
+
+/// A VM's configuration. Keys this client does not know are kept as they came.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VmConfig {
+    values: BTreeMap<String, String>,
+}
+
+impl VmConfig {
+    /// From the object Proxmox answers with.
+    pub(crate) fn from_data(data: &Value) -> Option<VmConfig> {
+        let values = data.as_object()?.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
+        Some(VmConfig { values })
+    }
+
+    /// The text of a key.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.values.get(key).map(String::as_str)
+    }
+
+    /// A key that holds a property string, taken apart.
+    pub fn properties(&self, key: &str) -> Option<Properties> {
+        self.get(key)?.parse().ok()
+    }
+
+    /// The VM's name; one that is being made has none yet.
+    pub fn name(&self) -> Option<&str> {
+        self.get("name")
+    }
+
+    /// The free text people see, in which our proof of ownership stands.
+    pub fn description(&self) -> &str {
+        self.get("description").unwrap_or_default()
+    }
+
+    /// The operation that holds the VM, such as `clone`.
+    pub fn lock(&self) -> Option<&str> {
+        self.get("lock")
+    }
+
+    /// The checksum that makes a write conditional on nobody having changed anything.
+    pub fn digest(&self) -> Option<&str> {
+        self.get("digest")
+    }
+
+    /// Whether it is a template.
+    pub fn is_template(&self) -> bool {
+        self.get("template") == Some("1")
+    }
+
+    /// The SMBIOS uuid: new for each clone, kept over migration, and what the guest reports as its system uuid.
+    pub fn uuid(&self) -> Option<String> {
+        self.properties("smbios1")?.get("uuid").map(str::to_lowercase)
+    }
+
+    /// The disk it boots from: its key and its property string.
+    pub fn boot_disk(&self) -> Option<(&'static str, Properties)> {
+        let is_disk = |drive: &Properties| drive.get("media") != Some("cdrom");
+        BOOT_DISKS.iter().find_map(|key| Some((*key, self.properties(key).filter(is_disk)?)))
+    }
+
+    /// Every network card, `net0` first.
+    pub fn network_cards(&self) -> Vec<(String, Properties)> {
+        let number = |key: &str| key.strip_prefix("net").and_then(|digits| digits.parse::<u8>().ok());
+        let mut cards: Vec<(u8, String, Properties)> =
+            self.values.keys().filter_map(|key| Some((number(key)?, key.clone(), self.properties(key)?))).collect();
+        cards.sort_by_key(|(number, ..)| *number);
+        cards.into_iter().map(|(_, key, card)| (key, card)).collect()
+    }
+
+    /// All keys with their texts, sorted.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.values.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn config() -> VmConfig {
+        VmConfig::from_data(&json!({
+            "name": "node-a", "memory": "1024", "cores": 2, "template": 1, "digest": "abc", "lock": "clone",
+            "ide0": "none,media=cdrom",
+            "scsi0": "local:1/base-1-disk-0.qcow2,size=512M",
+            "net10": "virtio=BC:24:11:00:00:10", "net2": "virtio=BC:24:11:00:00:02", "netmask": "x",
+            "smbios1": "uuid=9E01F0B4-0000-4000-8000-000000000001,base64=1",
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn numbers_and_strings_are_texts_alike() {
+        let config = config();
+        assert_eq!((config.get("memory"), config.get("cores")), (Some("1024"), Some("2")));
+        assert!(config.is_template());
+        assert_eq!(config.lock(), Some("clone"));
+        assert_eq!(config.uuid().as_deref(), Some("9e01f0b4-0000-4000-8000-000000000001"));
+    }
+
+    #[test]
+    fn a_cd_rom_is_not_the_boot_disk_and_cards_are_in_order() {
+        let config = config();
+        assert_eq!(config.boot_disk().map(|(key, _)| key), Some("scsi0"));
+        let keys: Vec<String> = config.network_cards().into_iter().map(|(key, _)| key).collect();
+        assert_eq!(keys, ["net2", "net10"]);
+    }
+
+    #[test]
+    fn what_is_no_object_is_no_configuration() {
+        assert_eq!(VmConfig::from_data(&json!([1])), None);
+    }
+}

@@ -1,0 +1,83 @@
+//! Who we are to Proxmox: an API token.
+
+use std::fmt;
+
+use http::HeaderValue;
+
+/// An API token. Its secret is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token {
+    id: String,
+    secret: String,
+}
+
+impl Token {
+    /// A token from its id (`user@realm!name`) and its secret.
+    pub fn new(id: &str, secret: &str) -> Result<Token, TokenError> {
+        let (id, secret) = (id.trim(), secret.trim());
+        let (user, name) = id.split_once('!').ok_or(TokenError::NotATokenId)?;
+        if !user.contains('@') || user.starts_with('@') || user.ends_with('@') || name.is_empty() {
+            return Err(TokenError::NotATokenId);
+        }
+        if secret.is_empty() {
+            return Err(TokenError::NoSecret);
+        }
+        let token = Token { id: id.to_owned(), secret: secret.to_owned() };
+        token.header().map(|_| token.clone())
+    }
+
+    /// The id, which may be printed.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The value of the `Authorization` header.
+    pub(crate) fn header(&self) -> Result<HeaderValue, TokenError> {
+        let text = format!("PVEAPIToken={}={}", self.id, self.secret);
+        let mut value = HeaderValue::from_str(&text).map_err(|_| TokenError::Unprintable)?;
+        value.set_sensitive(true);
+        Ok(value)
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Token({}, secret hidden)", self.id)
+    }
+}
+
+/// Why something is no [`Token`]. Never shows the secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TokenError {
+    /// The id has another form.
+    #[error("the token id is not of the form user@realm!name")]
+    NotATokenId,
+    /// The secret is empty.
+    #[error("the token secret is empty")]
+    NoSecret,
+    /// The id or secret has characters that no header can carry.
+    #[error("the token has characters that cannot be sent")]
+    Unprintable,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_never_shows_its_secret() {
+        let token = Token::new("karp@pve!node", " s3cret\n").unwrap();
+        assert!(!format!("{token:?}").contains("s3cret"));
+        assert!(!format!("{:?}", token.header().unwrap()).contains("s3cret"));
+        assert_eq!(token.header().unwrap().as_bytes(), b"PVEAPIToken=karp@pve!node=s3cret");
+    }
+
+    #[test]
+    fn what_is_no_token_is_refused() {
+        for id in ["", "karp@pve", "karp!node", "@pve!node", "karp@!node", "karp@pve!"] {
+            assert_eq!(Token::new(id, "s"), Err(TokenError::NotATokenId), "{id}");
+        }
+        assert_eq!(Token::new("a@b!c", " "), Err(TokenError::NoSecret));
+        assert_eq!(Token::new("a@b!c", "x\ny"), Err(TokenError::Unprintable));
+    }
+}

@@ -1,0 +1,214 @@
+//! Proof that a VM is ours, without which nothing here stops or destroys one.
+//!
+//! An id is no proof: Proxmox gives it to the next VM as soon as it is free. A VM is ours if it has the recorded id and
+//! the recorded SMBIOS uuid, or, while no uuid is recorded, the line that was put into its description with the clone.
+//! The proof is read again before every step that cannot be undone.
+
+use std::fmt;
+
+use http::Method;
+use tenon_model::{HostName, VmId};
+
+use crate::client::{Call, Client};
+use crate::config::VmConfig;
+use crate::error::{Error, Result};
+use crate::guests::vm_path;
+use crate::upid::Upid;
+
+/// How our line in a description begins.
+const MARK: &str = "tenon.dev/owner";
+
+/// How the last line of a VM we are about to destroy begins.
+const TOMBSTONE: &str = "tenon.dev/destroying";
+
+/// Who made a VM, as it stands in the VM's description.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnerMark {
+    /// The Kubernetes cluster.
+    pub cluster: String,
+    /// The uid of the NodeClaim.
+    pub claim: String,
+    /// The id the VM was made with. A copy of our VM carries our line, but not this id.
+    pub vmid: VmId,
+}
+
+impl fmt::Display for OwnerMark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{MARK} cluster={} claim={} vmid={}", self.cluster, self.claim, self.vmid)
+    }
+}
+
+impl OwnerMark {
+    /// The mark in a description, on a line of its own, if there is exactly one.
+    pub fn find_in(description: &str) -> Option<OwnerMark> {
+        let mut marks = description.lines().filter_map(OwnerMark::read);
+        marks.next().filter(|_| marks.next().is_none())
+    }
+
+    fn read(line: &str) -> Option<OwnerMark> {
+        let words: Vec<&str> = line.trim().split(' ').collect();
+        let [MARK, cluster, claim, vmid] = words.as_slice() else { return None };
+        Some(OwnerMark {
+            cluster: cluster.strip_prefix("cluster=")?.to_owned(),
+            claim: claim.strip_prefix("claim=")?.to_owned(),
+            vmid: vmid.strip_prefix("vmid=")?.parse().ok()?,
+        })
+    }
+}
+
+/// What we wrote down about a VM of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proof {
+    /// Who made it, and under which id.
+    pub mark: OwnerMark,
+    /// Its SMBIOS uuid, once it was read.
+    pub uuid: Option<String>,
+}
+
+/// Why a VM is not proven to be ours.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Doubt {
+    /// Its configuration carries a lock, so it is still being made, or was left half-made.
+    #[error("it is locked ({0})")]
+    Locked(String),
+    /// Its uuid is not the recorded one: another VM has the id now.
+    #[error("its uuid is {found}, not the recorded {recorded}: another vm has this id now")]
+    OtherUuid {
+        /// What it has.
+        found: String,
+        /// What we wrote down.
+        recorded: String,
+    },
+    /// It does not carry our line, or another one's.
+    #[error("its description does not say that it belongs to this claim")]
+    NoMark,
+}
+
+/// A VM that was proven to be ours a moment ago. There is no other way to have one.
+#[derive(Debug, Clone)]
+pub struct ProvenVm {
+    host: HostName,
+    vmid: VmId,
+    config: VmConfig,
+}
+
+impl ProvenVm {
+    /// The host it is on.
+    pub fn host(&self) -> &HostName {
+        &self.host
+    }
+
+    /// Its id.
+    pub fn vmid(&self) -> VmId {
+        self.vmid
+    }
+
+    /// The configuration the proof was read from.
+    pub fn config(&self) -> &VmConfig {
+        &self.config
+    }
+}
+
+impl Proof {
+    /// Compares what was written down with what is there.
+    pub fn examine(&self, config: &VmConfig) -> Result<(), Doubt> {
+        if let Some(lock) = config.lock() {
+            return Err(Doubt::Locked(lock.to_owned()));
+        }
+        match &self.uuid {
+            Some(recorded) => {
+                let found = config.uuid().unwrap_or_default();
+                let same = found.eq_ignore_ascii_case(recorded);
+                if same { Ok(()) } else { Err(Doubt::OtherUuid { found, recorded: recorded.clone() }) }
+            }
+            None if OwnerMark::find_in(config.description()).as_ref() == Some(&self.mark) => Ok(()),
+            None => Err(Doubt::NoMark),
+        }
+    }
+}
+
+impl Client {
+    /// Reads a VM and says whether it is ours.
+    pub async fn prove(&self, host: &HostName, proof: &Proof) -> Result<Result<ProvenVm, Doubt>> {
+        let vmid = proof.mark.vmid;
+        let config = self.vm_config(host, vmid).await?;
+        Ok(proof.examine(&config).map(|()| ProvenVm { host: host.clone(), vmid, config }))
+    }
+
+    /// Begins to stop a VM of ours, at once.
+    pub async fn stop_proven(&self, vm: &ProvenVm) -> Result<Upid> {
+        self.stop_vm(&vm.host, vm.vmid).await
+    }
+
+    /// Begins to destroy a VM of ours, with every disk named after it.
+    ///
+    /// DELETE takes no condition, so the last look is a write that does: a tombstone that is refused if anything changed
+    /// since the proof. What remains is that somebody destroys our VM and makes another under the same id between this
+    /// write and the DELETE that follows at once; setting `protection` on a foreign VM closes even that.
+    pub async fn destroy_proven(&self, vm: ProvenVm) -> Result<Upid> {
+        let ProvenVm { host, vmid, config } = vm;
+        let action = format!("destroy vm {vmid} on host {host}");
+        let Some(digest) = config.digest() else {
+            return Err(Error::new(action, crate::reply::unreadable("its configuration has no digest")));
+        };
+        let kept: Vec<&str> = config.description().lines().filter(|line| !line.starts_with(TOMBSTONE)).collect();
+        let description = format!("{}\n{TOMBSTONE} vmid={vmid}", kept.join("\n"));
+        self.configure_vm(&host, vmid, &[("description", description), ("digest", digest.to_owned())]).await?;
+        self.task_call(Call {
+            action,
+            method: Method::DELETE,
+            path: vm_path(&host, vmid),
+            params: &[("purge", "1".to_owned()), ("destroy-unreferenced-disks", "1".to_owned())],
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn proof(uuid: Option<&str>) -> Proof {
+        let mark = OwnerMark { cluster: "c1".to_owned(), claim: "u1".to_owned(), vmid: "20001".parse().unwrap() };
+        Proof { mark, uuid: uuid.map(str::to_owned) }
+    }
+
+    fn examine(proof: &Proof, config: &Value) -> Result<(), Doubt> {
+        proof.examine(&VmConfig::from_data(config).unwrap())
+    }
+
+    #[test]
+    fn the_mark_in_the_description_proves_until_a_uuid_is_recorded() {
+        let text = format!("Karpenter managed instance, class=default\n{}", proof(None).mark);
+        assert_eq!(examine(&proof(None), &json!({ "description": text })), Ok(()));
+        for other in [
+            text.replace("c1", "c2"),
+            text.replace("u1", "u2"),
+            text.replace("20001", "20002"),
+            text.replace('\n', " "),
+            String::new(),
+        ] {
+            assert_eq!(examine(&proof(None), &json!({ "description": other })), Err(Doubt::NoMark), "{other}");
+        }
+        let twice = format!("{text}\n{}", proof(None).mark);
+        assert_eq!(examine(&proof(None), &json!({ "description": twice })), Err(Doubt::NoMark));
+    }
+
+    #[test]
+    fn a_recorded_uuid_decides_alone() {
+        let ours = proof(Some("9e01f0b4-0000-4000-8000-000000000001"));
+        let same = json!({ "smbios1": "uuid=9E01F0B4-0000-4000-8000-000000000001" });
+        assert_eq!(examine(&ours, &same), Ok(()));
+        let marked = json!({ "smbios1": "uuid=other", "description": ours.mark.to_string() });
+        assert!(matches!(examine(&ours, &marked), Err(Doubt::OtherUuid { .. })));
+        assert!(matches!(examine(&ours, &json!({})), Err(Doubt::OtherUuid { .. })));
+    }
+
+    #[test]
+    fn a_locked_vm_is_proven_to_be_nobodys() {
+        let locked = json!({ "lock": "clone", "description": proof(None).mark.to_string() });
+        assert_eq!(examine(&proof(None), &locked), Err(Doubt::Locked("clone".to_owned())));
+    }
+}

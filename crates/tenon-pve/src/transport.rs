@@ -1,0 +1,111 @@
+//! The one seam to Proxmox: a service that takes a whole request and gives a whole reply.
+//!
+//! Production puts HTTPS under it, tests put the simulator under it, and everything above is the same code.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use tower::util::BoxCloneSyncService;
+use tower::{Service, ServiceExt};
+
+use crate::tls::{TlsError, Trust};
+
+type BoxError = Box<dyn StdError + Send + Sync>;
+
+/// A host on the same network answers a connection attempt at once, or it is not there.
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+
+/// Proxmox drops a connection that is idle for five seconds; one dropped while we write looks like a lost answer.
+const IDLE_AT_MOST: Duration = Duration::from_secs(3);
+
+/// A request that got no reply.
+#[derive(Debug, thiserror::Error)]
+pub enum TransportError {
+    /// No connection was made, so nothing was sent.
+    #[error("cannot connect")]
+    Connect(#[source] BoxError),
+    /// The connection broke while something was under way.
+    #[error("the connection broke")]
+    Broken(#[source] BoxError),
+    /// No reply in the time the call was given.
+    #[error("no answer within {0} s")]
+    TimedOut(u64),
+}
+
+impl TransportError {
+    /// Whether nothing can have reached the other side.
+    pub fn is_not_sent(&self) -> bool {
+        matches!(self, TransportError::Connect(_))
+    }
+}
+
+/// Carries requests to Proxmox. Cheap to clone; clones share their connections.
+#[derive(Debug, Clone)]
+pub struct Transport {
+    service: BoxCloneSyncService<Request<Bytes>, Response<Bytes>, TransportError>,
+}
+
+impl Transport {
+    /// HTTPS, trusting what `trust` says.
+    pub fn https(trust: &Trust) -> Result<Transport, TlsError> {
+        let mut http = HttpConnector::new();
+        http.enforce_http(false);
+        http.set_connect_timeout(Some(CONNECT_WITHIN));
+        let connector = hyper_rustls::HttpsConnectorBuilder::new()
+            .with_tls_config(trust.client_config()?)
+            .https_only()
+            .enable_http1()
+            .wrap_connector(http);
+        let client = hyper_util::client::legacy::Client::builder(TokioExecutor::new())
+            .pool_idle_timeout(IDLE_AT_MOST)
+            .pool_timer(hyper_util::rt::TokioTimer::new())
+            // A request on a connection that was closed meanwhile may have been read: only the caller knows if it may go again.
+            .retry_canceled_requests(false)
+            .build(connector);
+        Ok(Transport::over::<_, Full<Bytes>, _, _>(client, hyper_util::client::legacy::Error::is_connect))
+    }
+
+    /// Any HTTP service, such as a simulator in memory. `is_connect` tells errors before anything was sent.
+    pub fn over<S, Sent, Received, E>(service: S, is_connect: fn(&E) -> bool) -> Transport
+    where
+        S: Service<Request<Sent>, Response = Response<Received>, Error = E> + Clone + Send + Sync + 'static,
+        S::Future: Send + 'static,
+        Sent: From<Bytes> + Send + 'static,
+        Received: http_body::Body<Data = Bytes> + Send + 'static,
+        Received::Error: Into<BoxError>,
+        E: Into<BoxError> + 'static,
+    {
+        let exchange = tower::service_fn(move |request: Request<Bytes>| {
+            let service = service.clone();
+            async move {
+                let request = request.map(Sent::from);
+                let failed = |error: E| {
+                    let is_connect = is_connect(&error);
+                    let source = error.into();
+                    if is_connect { TransportError::Connect(source) } else { TransportError::Broken(source) }
+                };
+                let (head, body) = service.oneshot(request).await.map_err(failed)?.into_parts();
+                let body = body.collect().await.map_err(|error| TransportError::Broken(error.into()))?;
+                Ok(Response::from_parts(head, body.to_bytes()))
+            }
+        });
+        Transport { service: BoxCloneSyncService::new(exchange) }
+    }
+
+    /// Sends one request and waits for its whole reply, `within` at the most.
+    pub(crate) async fn send(
+        &self,
+        request: Request<Bytes>,
+        within: Duration,
+    ) -> Result<Response<Bytes>, TransportError> {
+        match tokio::time::timeout(within, self.service.clone().oneshot(request)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(TransportError::TimedOut(within.as_secs())),
+        }
+    }
+}

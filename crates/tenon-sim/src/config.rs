@@ -1,0 +1,210 @@
+//! What an estate is made of before anybody calls it: hosts, storages, tokens, pace, seed.
+//!
+//! Plain values with defaults that suit most tests. Nothing here changes while the estate runs.
+
+use std::fmt;
+use std::time::Duration;
+
+const GIB: u64 = 1 << 30;
+
+/// Everything an [`Estate`](crate::Estate) is built from.
+#[derive(Clone, Debug)]
+pub struct EstateConfig {
+    /// Name of the cluster in `/cluster/status`.
+    pub cluster_name: String,
+    /// The machines, in the order of their node ids.
+    pub hosts: Vec<HostSpec>,
+    /// The storages; a local one exists once on each host.
+    pub storages: Vec<StorageSpec>,
+    /// The tokens that may call.
+    pub tokens: Vec<TokenSpec>,
+    /// Pools that exist from the start. A clone into another pool is refused.
+    pub pools: Vec<String>,
+    /// Bridges every host has; a VM on another bridge fails to start.
+    pub bridges: Vec<String>,
+    /// Seed of all randomness: identities, MACs, row order.
+    pub seed: u64,
+    /// How long things take.
+    pub pace: Pace,
+    /// Seconds since 1970 at the moment the estate is made.
+    pub epoch: u64,
+}
+
+impl Default for EstateConfig {
+    fn default() -> Self {
+        Self {
+            cluster_name: "lab".into(),
+            hosts: ["pve1", "pve2", "pve3"].map(|name| HostSpec::new(name, 16, 64 * GIB)).into(),
+            storages: vec![
+                StorageSpec::new("shared", &["images", "iso"], 1024 * GIB).shared(),
+                StorageSpec::new("local", &["images", "iso", "import", "snippets"], 256 * GIB).at("/var/lib/vz"),
+            ],
+            tokens: vec![TokenSpec::new("tenon@pve!sim", "11111111-2222-3333-4444-555555555555")],
+            pools: vec!["tenon".into()],
+            bridges: vec!["vmbr0".into()],
+            seed: 1,
+            pace: Pace::default(),
+            epoch: 1_794_700_000,
+        }
+    }
+}
+
+/// One Proxmox machine.
+#[derive(Clone, Debug)]
+pub struct HostSpec {
+    /// Its node name.
+    pub name: String,
+    /// Logical processors.
+    pub cpus: u32,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+}
+
+impl HostSpec {
+    /// A host by name and size.
+    pub fn new(name: &str, cpus: u32, memory_bytes: u64) -> Self {
+        Self { name: name.into(), cpus, memory_bytes }
+    }
+}
+
+/// One storage of type `dir`.
+#[derive(Clone, Debug)]
+pub struct StorageSpec {
+    /// Storage id.
+    pub id: String,
+    /// Content kinds it takes: `images`, `iso`, `import`, …
+    pub content: Vec<String>,
+    /// One storage for all hosts, or one of its own on each.
+    pub shared: bool,
+    /// Size in bytes (of each copy, when local).
+    pub bytes: u64,
+    /// Directory it is mounted at.
+    pub path: String,
+    /// Hosts that have it; empty means all.
+    pub hosts: Vec<String>,
+}
+
+impl StorageSpec {
+    /// A local directory storage.
+    pub fn new(id: &str, content: &[&str], bytes: u64) -> Self {
+        let content = content.iter().map(ToString::to_string).collect();
+        Self { id: id.into(), content, shared: false, bytes, path: format!("/mnt/{id}"), hosts: Vec::new() }
+    }
+
+    /// The same storage, shared between all hosts.
+    #[must_use]
+    pub fn shared(mut self) -> Self {
+        self.shared = true;
+        self
+    }
+
+    /// The same storage at another directory.
+    #[must_use]
+    pub fn at(mut self, path: &str) -> Self {
+        self.path = path.into();
+        self
+    }
+
+    /// The same storage on these hosts only.
+    #[must_use]
+    pub fn only_on(mut self, hosts: &[&str]) -> Self {
+        self.hosts = hosts.iter().map(ToString::to_string).collect();
+        self
+    }
+}
+
+/// An API token. Its secret is never printed.
+#[derive(Clone)]
+pub struct TokenSpec {
+    /// `user@realm!name`.
+    pub id: String,
+    /// The secret after the second `=`.
+    pub secret: String,
+    /// Seconds since 1970 after which it is refused.
+    pub expires: Option<u64>,
+}
+
+impl TokenSpec {
+    /// A token that never expires.
+    pub fn new(id: &str, secret: &str) -> Self {
+        Self { id: id.into(), secret: secret.into(), expires: None }
+    }
+}
+
+impl fmt::Debug for TokenSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenSpec").field("id", &self.id).field("expires", &self.expires).finish_non_exhaustive()
+    }
+}
+
+/// How long things take, on the clock of the runtime.
+///
+/// The defaults keep the proportions measured on a real machine with file storages.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    /// From a call that starts a worker to its answer. Two calls inside it race.
+    pub answer: Duration,
+    /// Copying one drive of a linked clone, or a cloud-init drive of any clone.
+    pub clone_linked: Duration,
+    /// Copying one disk of a full clone.
+    pub clone_full: Duration,
+    /// Growing a disk.
+    pub resize: Duration,
+    /// Starting a VM.
+    pub start: Duration,
+    /// Stopping a VM.
+    pub stop: Duration,
+    /// From the ACPI signal to a guest that has powered off.
+    pub shutdown: Duration,
+    /// Destroying a VM.
+    pub destroy: Duration,
+    /// Applying a config change in a worker.
+    pub config: Duration,
+    /// Copying an uploaded file into place.
+    pub upload: Duration,
+    /// Removing a volume.
+    pub volume_delete: Duration,
+    /// How often hosts broadcast what `/cluster/resources` shows.
+    pub resource_tick: Duration,
+    /// After a broadcast, how long answers may still alternate with the one before.
+    pub resource_flap: Duration,
+    /// What every 401 costs.
+    pub unauthorized: Duration,
+    /// How long a call to a dead host hangs.
+    pub dead_host: Duration,
+    /// From a host's death to `offline`.
+    pub offline_after: Duration,
+    /// From a host's death to guests and storages of status `unknown`.
+    pub unknown_after: Duration,
+    /// How long a wait for a VM's file lock lasts.
+    pub lock_wait: Duration,
+    /// How long the file lock stays taken when a VM is started within a second of its stop.
+    pub restart_trap: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        let ms = Duration::from_millis;
+        Self {
+            answer: ms(30),
+            clone_linked: ms(150),
+            clone_full: ms(5_000),
+            resize: ms(100),
+            start: ms(1_200),
+            stop: ms(600),
+            shutdown: ms(5_000),
+            destroy: ms(150),
+            config: ms(60),
+            upload: ms(200),
+            volume_delete: ms(50),
+            resource_tick: ms(10_000),
+            resource_flap: ms(1_000),
+            unauthorized: ms(3_000),
+            dead_host: ms(3_000),
+            offline_after: ms(8_000),
+            unknown_after: ms(300_000),
+            lock_wait: ms(10_000),
+            restart_trap: ms(30_000),
+        }
+    }
+}

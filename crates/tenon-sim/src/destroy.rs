@@ -1,0 +1,95 @@
+//! How a VM is removed with its disks, and what keeps it.
+
+use crate::jobs::Job;
+use crate::params::Call;
+use crate::property::Drive;
+use crate::state::State;
+use crate::storage::VolumeKey;
+use crate::tasks::{NewTask, Outcome};
+use crate::update::refuse_skiplock;
+use crate::wire::{Answer, Refusal};
+
+pub(crate) fn destroy(state: &mut State, call: &Call) -> Answer {
+    refuse_skiplock(call)?;
+    let vmid = call.vmid();
+    let vm = state.vm_on(call.node(), vmid)?;
+    if vm.get("protection") == Some("1") {
+        return Err(Refusal::failed(format!("can't remove VM {vmid} - protection mode enabled")).into());
+    }
+    if vm.running.is_some() {
+        return Err(Refusal::failed(still_running(vmid)).into());
+    }
+    let (host, purge) = (call.node().to_string(), call.flag("purge"));
+    let job = DestroyJob { vmid, host, purge, unreferenced: call.flag("destroy-unreferenced-disks"), waited: false };
+    let (id, job) = (vmid.to_string(), Job::Destroy(job));
+    Ok(state.spawn(NewTask { node: call.node(), kind: "qmdestroy", id, user: &call.user, job }))
+}
+
+fn still_running(vmid: u32) -> String {
+    format!("VM {vmid} is running - destroy failed")
+}
+
+#[derive(Debug)]
+pub(crate) struct DestroyJob {
+    pub(crate) vmid: u32,
+    host: String,
+    purge: bool,
+    unreferenced: bool,
+    waited: bool,
+}
+
+impl DestroyJob {
+    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> Outcome {
+        let first = !std::mem::replace(&mut self.waited, true);
+        match self.check(state) {
+            Err(text) => Outcome::Failed(text),
+            Ok(_) if first => Outcome::After(state.config.pace.destroy),
+            Ok(disks) => self.remove(state, &disks, upid).map_or_else(Outcome::Failed, |()| Outcome::Done),
+        }
+    }
+
+    /// The disks to remove, or what forbids it.
+    fn check(&self, state: &mut State) -> Result<Vec<VolumeKey>, String> {
+        let vm = state.vm_for_task(&self.host, self.vmid)?;
+        // A VM suspended to disk may go in spite of its lock.
+        if vm.lock() != Some("suspended") {
+            vm.check_lock()?;
+        }
+        if vm.running.is_some() {
+            return Err(still_running(self.vmid));
+        }
+        let unused = vm.config.iter().filter(|(key, _)| key.starts_with("unused"));
+        let unused: Vec<Drive> = unused.map(|(_, value)| Drive::stored(value)).collect();
+        let files = vm.drives().into_iter().map(|(_, d)| d).chain(unused).map(|d| d.file);
+        let keys: Vec<VolumeKey> =
+            files.collect::<Vec<_>>().iter().filter_map(|f| state.key_of(f, &self.host)).collect();
+        let own = |key: &VolumeKey| state.volumes.get(key).is_some_and(|v| v.owner == Some(self.vmid));
+        let keys: Vec<VolumeKey> = keys.into_iter().filter(own).collect();
+        match keys.iter().find(|key| state.has_clones(key)) {
+            Some(base) => Err(format!("base volume '{}' is still in use by linked cloned", base.volid())),
+            None => Ok(keys),
+        }
+    }
+
+    fn remove(&self, state: &mut State, disks: &[VolumeKey], upid: &str) -> Result<(), String> {
+        let quorate = state.is_quorate();
+        for key in disks {
+            // Without quorum the lock of a shared storage cannot be had; local disks are gone by then.
+            if quorate || !key.host.is_empty() {
+                state.volumes.remove(key);
+            }
+        }
+        state.check_writable(&self.host, self.vmid)?;
+        if self.unreferenced {
+            let left = |key: &VolumeKey, owner: Option<u32>| {
+                owner == Some(self.vmid) && (key.host.is_empty() || key.host == self.host)
+            };
+            state.volumes.retain(|key, volume| !left(key, volume.owner));
+        }
+        if self.purge {
+            state.log(upid, format!("purging VM {} from related configurations..", self.vmid));
+        }
+        state.drop_vm(self.vmid);
+        Ok(())
+    }
+}

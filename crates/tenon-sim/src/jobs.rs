@@ -1,0 +1,61 @@
+//! Which kinds of worker there are, and which of them holds the file lock of which VM.
+
+use crate::clone::CloneJob;
+use crate::content::{DeleteVolumeJob, UploadJob};
+use crate::destroy::DestroyJob;
+use crate::power::{ShutdownJob, StartJob, StopJob};
+use crate::resize::ResizeJob;
+use crate::state::State;
+use crate::tasks::Outcome;
+use crate::update::ConfigJob;
+
+/// The rest of the work of one task.
+#[derive(Debug)]
+pub(crate) enum Job {
+    Clone(Box<CloneJob>),
+    Config(ConfigJob),
+    DeleteVolume(DeleteVolumeJob),
+    Destroy(DestroyJob),
+    Resize(ResizeJob),
+    Shutdown(ShutdownJob),
+    Start(StartJob),
+    Stop(StopJob),
+    Upload(UploadJob),
+}
+
+impl Job {
+    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> Outcome {
+        match self {
+            Self::Clone(job) => job.step(state, upid),
+            Self::Config(job) => job.step(state, upid),
+            Self::DeleteVolume(job) => job.step(state, upid),
+            Self::Destroy(job) => job.step(state, upid),
+            Self::Resize(job) => job.step(state, upid),
+            Self::Shutdown(job) => job.step(state, upid),
+            Self::Start(job) => job.step(state, upid),
+            Self::Stop(job) => job.step(state),
+            Self::Upload(job) => job.step(state, upid),
+        }
+    }
+
+    pub(crate) fn locked_vm(&self) -> Option<u32> {
+        match self {
+            Self::Clone(job) => Some(job.newid),
+            Self::Config(job) => Some(job.vmid),
+            Self::Destroy(job) => Some(job.vmid),
+            Self::Resize(job) => Some(job.vmid),
+            Self::Shutdown(job) => Some(job.vmid),
+            Self::Start(job) => Some(job.vmid),
+            Self::Stop(job) => Some(job.vmid),
+            Self::DeleteVolume(_) | Self::Upload(_) => None,
+        }
+    }
+
+    /// Stops the work; the text becomes the exit status.
+    pub(crate) fn interrupt(&mut self, state: &mut State) -> String {
+        match self {
+            Self::Clone(job) => job.interrupt(state),
+            _ => "received interrupt".into(),
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! What happens to the estate from outside the API: operators, the world, and those who watch.
+//!
+//! The values these methods take and give are in `world`.
+
+use bytes::Bytes;
+
+use crate::estate::Estate;
+use crate::faults::FaultSpec;
+use crate::keys;
+use crate::state::State;
+use crate::storage::{CLOUDINIT_BYTES, SMALL_BYTES, Volume};
+use crate::vm::{Config, Vm};
+use crate::world::{TemplateSpec, VmSpec, VmView, VolumeView, WorldError};
+
+impl Estate {
+    /// Adds a template, known to every listing at once.
+    pub fn add_template(&self, spec: &TemplateSpec) -> Result<(), WorldError> {
+        self.with(|state| state.add_guest(spec, true))
+    }
+
+    /// Adds a VM of somebody else, known to every listing at once.
+    pub fn add_vm(&self, spec: &VmSpec) -> Result<(), WorldError> {
+        self.with(|state| {
+            state.add_guest(&spec.base, false)?;
+            if spec.running {
+                state.power_on(spec.base.vmid);
+                state.announce(spec.base.vmid);
+            }
+            Ok(())
+        })
+    }
+
+    /// Removes a VM with all its volumes, whatever state it is in.
+    pub fn remove_vm(&self, vmid: u32) -> Result<(), WorldError> {
+        self.with(|state| {
+            state.power_off(vmid);
+            state.volumes.retain(|_, volume| volume.owner != Some(vmid));
+            state.drop_vm(vmid).map(drop).ok_or(WorldError::UnknownVm(vmid))
+        })
+    }
+
+    /// Takes the config lock off a VM, as `qm unlock` does.
+    pub fn unlock(&self, vmid: u32) -> Result<(), WorldError> {
+        self.edit(vmid, |vm| drop(vm.config.remove("lock")))
+    }
+
+    /// Puts a config lock on a VM, as a backup does.
+    pub fn lock(&self, vmid: u32, lock: &str) -> Result<(), WorldError> {
+        self.edit(vmid, |vm| drop(vm.config.insert("lock".into(), lock.into())))
+    }
+
+    /// From now on the guest ignores the power button.
+    pub fn ignore_shutdown(&self, vmid: u32) -> Result<(), WorldError> {
+        self.edit(vmid, |vm| vm.deaf = true)
+    }
+
+    fn edit(&self, vmid: u32, act: impl FnOnce(&mut Vm)) -> Result<(), WorldError> {
+        self.with(|state| state.vms.get_mut(&vmid).map(act).ok_or(WorldError::UnknownVm(vmid)))
+    }
+
+    /// Moves a VM, and its local disks, to another host.
+    pub fn migrate(&self, vmid: u32, host: &str) -> Result<(), WorldError> {
+        self.with(|state| {
+            if !state.hosts.contains_key(host) {
+                return Err(WorldError::UnknownHost(host.into()));
+            }
+            let vm = state.vms.get_mut(&vmid).ok_or(WorldError::UnknownVm(vmid))?;
+            vm.host = host.to_string();
+            let moved = |volume: &Volume, place: &str| volume.owner == Some(vmid) && !place.is_empty();
+            for (mut key, volume) in std::mem::take(&mut state.volumes) {
+                if moved(&volume, &key.host) {
+                    key.host = host.to_string();
+                }
+                state.volumes.insert(key, volume);
+            }
+            Ok(())
+        })
+    }
+
+    /// Cuts a host's power, or brings it back. Its guests stop and its workers die with it.
+    pub fn set_host_online(&self, host: &str, online: bool) -> Result<(), WorldError> {
+        self.with(|state| {
+            let now = state.now;
+            let found = state.hosts.get_mut(host).ok_or_else(|| WorldError::UnknownHost(host.into()))?;
+            found.dead_since = if online { None } else { Some(found.dead_since.unwrap_or(now)) };
+            if !online {
+                let tasks = state.tasks.by_upid.values().filter(|t| t.node == host && t.end.is_none());
+                for upid in tasks.map(|t| t.upid.clone()).collect::<Vec<_>>() {
+                    state.kill_task(&upid);
+                }
+                let guests = state.vms.values().filter(|vm| vm.host == host).map(|vm| vm.vmid);
+                for vmid in guests.collect::<Vec<_>>() {
+                    state.power_off(vmid);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Fills or empties a storage until exactly this much is free (on every host, when it is local).
+    pub fn set_storage_free(&self, storage: &str, bytes: u64) -> Result<(), WorldError> {
+        self.with(|state| {
+            if state.storage(storage).is_none() {
+                return Err(WorldError::UnknownStorage(storage.into()));
+            }
+            for host in state.hosts.keys().cloned().collect::<Vec<_>>() {
+                let place = state.place(storage, &host, "");
+                let place = (place.storage, place.host);
+                state.ballast.remove(&place);
+                let (_, free) = state.usage(storage, &host);
+                state.ballast.insert(place, free.saturating_sub(bytes));
+            }
+            Ok(())
+        })
+    }
+
+    /// A pool comes into being.
+    pub fn add_pool(&self, pool: &str) {
+        self.with(|state| {
+            state.pools.entry(pool.into()).or_default();
+        });
+    }
+
+    /// From now on this token is refused.
+    pub fn revoke_token(&self, id: &str) {
+        self.with(|state| state.tokens.retain(|token| token.id != id));
+    }
+
+    /// Kills the worker of a running task; `false` when there is none.
+    pub fn kill_worker(&self, upid: &str) -> bool {
+        self.with(|state| state.kill_task(upid))
+    }
+
+    /// The next call that matches goes wrong.
+    pub fn fail_next(&self, fault: FaultSpec) {
+        self.with(|state| state.faults.push(fault));
+    }
+
+    /// Workers of this kind (`qmclone`, `qmstart`, …) begin but get no further until they are released.
+    pub fn hold_tasks(&self, kind: &str) {
+        self.with(|state| state.tasks.held.insert(kind.into()));
+    }
+
+    /// Lets all held workers go on.
+    pub fn release_tasks(&self) {
+        self.with(State::release_held);
+    }
+
+    /// All VMs, by id.
+    pub fn vms(&self) -> Vec<VmView> {
+        self.with(|state| state.vms.values().map(|vm| state.view(vm)).collect())
+    }
+
+    /// One VM.
+    pub fn vm(&self, vmid: u32) -> Option<VmView> {
+        self.with(|state| state.vms.get(&vmid).map(|vm| state.view(vm)))
+    }
+
+    /// All volumes.
+    pub fn volumes(&self) -> Vec<VolumeView> {
+        self.with(|state| {
+            let view = |(key, v): (&crate::storage::VolumeKey, &Volume)| VolumeView {
+                volid: key.volid(),
+                host: Some(key.host.clone()).filter(|h| !h.is_empty()),
+                content: v.content.clone(),
+                bytes: v.bytes,
+                used: v.used,
+                owner: v.owner,
+                parent: v.parent.clone(),
+            };
+            state.volumes.iter().map(view).collect()
+        })
+    }
+
+    /// The bytes of an uploaded file; of a local storage, those on the first host that has it.
+    pub fn read_volume(&self, volid: &str) -> Option<Bytes> {
+        self.with(|state| state.volumes.iter().find(|(key, _)| key.volid() == volid).map(|(_, v)| v.data.clone()))
+    }
+}
+
+impl State {
+    fn view(&self, vm: &Vm) -> VmView {
+        VmView {
+            vmid: vm.vmid,
+            host: vm.host.clone(),
+            name: vm.name(),
+            config: vm.config.clone(),
+            status: vm.status(),
+            lock: vm.lock().map(str::to_owned),
+            pool: self.pool_of(vm.vmid).map(str::to_owned),
+        }
+    }
+
+    fn add_guest(&mut self, spec: &TemplateSpec, template: bool) -> Result<(), WorldError> {
+        if !self.hosts.contains_key(&spec.host) {
+            return Err(WorldError::UnknownHost(spec.host.clone()));
+        }
+        if self.vms.contains_key(&spec.vmid) {
+            return Err(WorldError::VmExists(spec.vmid));
+        }
+        let usable = self.usable_storage(&spec.storage, &spec.host).is_ok();
+        if !usable {
+            return Err(WorldError::UnknownStorage(spec.storage.clone()));
+        }
+        let mut config = self.guest_config(spec);
+        let (id, stem) = (spec.vmid, if template { "base" } else { "vm" });
+        let disk = self.place(&spec.storage, &spec.host, &format!("{id}/{stem}-{id}-disk-0.qcow2"));
+        let size = keys::format_size(spec.disk_bytes);
+        config.entry("scsi0".into()).or_insert(format!("{},discard=on,iothread=1,size={size},ssd=1", disk.volid()));
+        let image = self.image(id, "qcow2", spec.disk_bytes);
+        self.allocate(disk, image).map_err(WorldError::Disks)?;
+        if spec.cloudinit_drive {
+            let seed = self.place(&spec.storage, &spec.host, &format!("{id}/vm-{id}-cloudinit.qcow2"));
+            config.entry("ide2".into()).or_insert(format!("{},media=cdrom,size=4M", seed.volid()));
+            let image = Volume { used: SMALL_BYTES, ..self.image(id, "qcow2", CLOUDINIT_BYTES) };
+            self.allocate(seed, image).map_err(WorldError::Disks)?;
+        }
+        if template {
+            config.insert("template".into(), "1".into());
+        }
+        self.vms.insert(id, Vm::new(id, &spec.host, config));
+        self.announce(id);
+        Ok(())
+    }
+
+    /// What a freshly built guest has, before the spec's own keys.
+    fn guest_config(&mut self, spec: &TemplateSpec) -> Config {
+        let mac = self.chance.mac();
+        let usual = [
+            ("name", spec.name.clone()),
+            ("cores", "1".into()),
+            ("sockets", "1".into()),
+            ("memory", "1024".into()),
+            ("ostype", "l26".into()),
+            ("scsihw", "virtio-scsi-single".into()),
+            ("boot", "order=scsi0".into()),
+            ("net0", format!("virtio={mac},bridge=vmbr0,firewall=1")),
+            ("smbios1", format!("uuid={}", self.chance.uuid())),
+            ("vmgenid", self.chance.uuid()),
+            ("meta", format!("creation-qemu=10.0.13,ctime={}", self.epoch())),
+        ];
+        let mut config: Config = usual.map(|(k, v)| (k.to_string(), v)).into();
+        if !spec.tags.is_empty() {
+            config.insert("tags".into(), keys::normal_tags(&spec.tags));
+        }
+        config.extend(spec.config.clone());
+        config
+    }
+}

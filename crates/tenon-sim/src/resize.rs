@@ -1,0 +1,106 @@
+//! How a disk grows. Nearly everything that can be wrong with it is told by the task, not by the call.
+
+use crate::jobs::Job;
+use crate::keys;
+use crate::params::Call;
+use crate::state::State;
+use crate::tasks::{NewTask, Outcome};
+use crate::update::{CHECKSUM_MISMATCH, refuse_skiplock};
+use crate::wire::Answer;
+
+pub(crate) fn resize(state: &mut State, call: &Call) -> Answer {
+    refuse_skiplock(call)?;
+    let owned = |name: &str| call.text(name).unwrap_or("").to_string();
+    let job = ResizeJob {
+        vmid: call.vmid(),
+        host: call.node().into(),
+        disk: owned("disk"),
+        size: owned("size"),
+        digest: call.text("digest").map(str::to_owned),
+        waited: false,
+    };
+    let id = call.vmid().to_string();
+    Ok(state.spawn(NewTask { node: call.node(), kind: "resize", id, user: &call.user, job: Job::Resize(job) }))
+}
+
+#[derive(Debug)]
+pub(crate) struct ResizeJob {
+    pub(crate) vmid: u32,
+    host: String,
+    disk: String,
+    size: String,
+    digest: Option<String>,
+    waited: bool,
+}
+
+impl ResizeJob {
+    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> Outcome {
+        if !std::mem::replace(&mut self.waited, true) {
+            return match self.new_size(state) {
+                Ok(_) => Outcome::After(state.config.pace.resize),
+                Err(text) => Outcome::Failed(text),
+            };
+        }
+        match self.grow(state) {
+            Ok(()) => {
+                state.log(upid, "Image resized.");
+                Outcome::Done
+            }
+            Err(text) => Outcome::Failed(text),
+        }
+    }
+
+    fn new_size(&self, state: &mut State) -> Result<u64, String> {
+        let vm = state.vm_for_task(&self.host, self.vmid)?;
+        if self.digest.as_ref().is_some_and(|d| *d != vm.digest()) {
+            return Err(CHECKSUM_MISMATCH.into());
+        }
+        vm.check_lock()?;
+        let drives = vm.drives();
+        let drive = drives.iter().find(|(key, _)| *key == self.disk).map(|(_, d)| d);
+        let drive = drive.ok_or_else(|| format!("disk '{}' does not exist", self.disk))?;
+        if drive.is_cdrom() {
+            return Err("you can't resize a cdrom".into());
+        }
+        let template = vm.is_template();
+        let (relative, digits) = self.size.strip_prefix('+').map_or((false, self.size.as_str()), |d| (true, d));
+        let asked = keys::parse_size(digits).unwrap_or(0);
+        let size = if relative { drive.bytes() + asked } else { asked };
+        if template {
+            let path = state.key_of(&drive.file, &self.host).map(|key| state.path_of(&key)).unwrap_or_default();
+            let command = format!("/usr/bin/qemu-img resize '--preallocation=metadata' -f qcow2 {path} {size}");
+            return Err(format!("command '{command}' failed: exit code 1"));
+        }
+        if size < drive.bytes() {
+            return Err("shrinking disks is not supported".into());
+        }
+        Ok(size)
+    }
+
+    fn grow(&self, state: &mut State) -> Result<(), String> {
+        let size = self.new_size(state)?;
+        let vm = state.vm_for_task(&self.host, self.vmid)?;
+        let Some((_, mut drive)) = vm.drives().into_iter().find(|(key, _)| *key == self.disk) else { return Ok(()) };
+        let key = state.key_of(&drive.file, &self.host);
+        let key = key.filter(|k| state.volumes.contains_key(k));
+        let key = key.ok_or_else(|| format!("volume '{}' does not exist", drive.file))?;
+        let linked = state.volumes.get(&key).is_some_and(|v| v.parent.is_some());
+        // A linked clone is thin: growing it takes no room yet.
+        let more = if linked { 0 } else { size.saturating_sub(drive.bytes()) };
+        if more > state.usage(&key.storage, &key.host).1 {
+            let path = state.path_of(&key);
+            let command = format!("/usr/bin/qemu-img resize '--preallocation=metadata' -f qcow2 {path} {size}");
+            return Err(format!("command '{command}' failed: No space left on device"));
+        }
+        if let Some(volume) = state.volumes.get_mut(&key) {
+            volume.bytes = size;
+            volume.used += more;
+        }
+        // The image has grown by now, even when the config can not be written.
+        state.check_writable(&self.host, self.vmid)?;
+        drive.options.insert("size".into(), keys::format_size(size));
+        let vm = state.vm_for_task(&self.host, self.vmid)?;
+        vm.config.insert(self.disk.clone(), drive.print());
+        Ok(())
+    }
+}

@@ -1,0 +1,180 @@
+//! How an estate is reached over HTTPS: HTTP/1.1 behind TLS, with PVE's connection habits.
+//!
+//! Idle connections are dropped after five seconds, the hundredth answer closes its connection, and a lost
+//! reply closes it without a word.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use axum::body::Body;
+use http::{HeaderValue, Request, Response, header};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_rustls::TlsAcceptor;
+use tower::Service;
+
+use crate::faults::ReplyLost;
+use crate::hosts::fingerprint;
+use crate::http::EstateService;
+
+const IDLE: Duration = Duration::from_secs(5);
+const ANSWERS_PER_CONNECTION: u32 = 100;
+
+/// What can go wrong while a certificate is made.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// The certificate could not be generated.
+    #[error("cannot generate a certificate")]
+    Generate(#[from] rcgen::Error),
+    /// The TLS library refused the certificate.
+    #[error("cannot use the generated certificate")]
+    Config(#[from] rustls::Error),
+}
+
+/// A server certificate for `localhost`, 127.0.0.1 and ::1, and the authority that signed it.
+#[derive(Clone)]
+pub struct Tls {
+    acceptor: TlsAcceptor,
+    ca_pem: String,
+    fingerprint: String,
+}
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tls").field("fingerprint", &self.fingerprint).finish_non_exhaustive()
+    }
+}
+
+impl Tls {
+    /// A certificate of a fresh authority, as a new cluster makes it for itself.
+    pub fn self_signed() -> Result<Self, TlsError> {
+        Self::valid_between(2020, 4000)
+    }
+
+    /// The same, but out of date for years.
+    pub fn expired() -> Result<Self, TlsError> {
+        Self::valid_between(2019, 2020)
+    }
+
+    fn valid_between(first: i32, last: i32) -> Result<Self, TlsError> {
+        let mut ca = CertificateParams::new(Vec::new())?;
+        ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        ca.distinguished_name.push(DnType::CommonName, "Simulated PVE Cluster CA");
+        let ca_key = KeyPair::generate()?;
+        let ca_pem = ca.self_signed(&ca_key)?.pem();
+        let names = ["localhost", "127.0.0.1", "::1"].map(String::from);
+        let mut leaf = CertificateParams::new(names)?;
+        leaf.distinguished_name.push(DnType::CommonName, "pve1");
+        leaf.not_before = date_time_ymd(first, 1, 1);
+        leaf.not_after = date_time_ymd(last, 1, 1);
+        let key = KeyPair::generate()?;
+        let certificate = leaf.signed_by(&key, &Issuer::new(ca, ca_key))?;
+        let fingerprint = fingerprint(certificate.der());
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_single_cert(
+                vec![certificate.der().clone()],
+                PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
+            )?;
+        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), ca_pem, fingerprint })
+    }
+
+    /// The certificate of the authority, in PEM.
+    pub fn ca_pem(&self) -> &str {
+        &self.ca_pem
+    }
+
+    /// SHA-256 of the server certificate: upper-case hex with colons.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+}
+
+/// A running HTTPS server. Dropping it cuts every connection.
+#[derive(Debug)]
+pub struct Server {
+    local_addr: SocketAddr,
+    stop: watch::Sender<bool>,
+    accepting: JoinHandle<()>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+impl Server {
+    pub(crate) fn start(service: EstateService, listener: TcpListener, tls: Tls) -> Self {
+        // A listener that is bound has an address; the fallback is never seen.
+        let local_addr = listener.local_addr().unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
+        let (stop, stopped) = watch::channel(false);
+        let accepting = tokio::spawn(accept(service, listener, tls, stopped));
+        Self { local_addr, stop, accepting }
+    }
+
+    /// Where it listens.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local_addr
+    }
+
+    /// Stops accepting, cuts the open connections and waits until every task of the server has ended.
+    pub async fn shutdown(mut self) {
+        // The accepting task may have ended by itself; then there is nobody to tell.
+        let _ = self.stop.send(true);
+        let _ = (&mut self.accepting).await;
+    }
+}
+
+async fn accept(service: EstateService, listener: TcpListener, tls: Tls, mut stopped: watch::Receiver<bool>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            _ = stopped.changed() => break,
+            Some(_) = connections.join_next() => {}
+            accepted = listener.accept() => {
+                if let Ok((stream, _)) = accepted {
+                    connections.spawn(talk(service.clone(), stream, tls.acceptor.clone()));
+                }
+            }
+        }
+    }
+    connections.shutdown().await;
+}
+
+/// One connection, from the handshake to its end. Errors end it; the client sees that it is closed.
+async fn talk(service: EstateService, stream: TcpStream, acceptor: TlsAcceptor) {
+    let Ok(stream) = acceptor.accept(stream).await else { return };
+    let answers = Arc::new(AtomicU32::new(0));
+    let answer = service_fn(move |request: Request<Incoming>| {
+        let (mut service, answers) = (service.clone(), answers.clone());
+        async move {
+            let Ok(response) = service.call(request.map(Body::new)).await;
+            let count = answers.fetch_add(1, Ordering::Relaxed) + 1;
+            close_when_due(response, count)
+        }
+    });
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(16 << 10);
+    let _ = builder.serve_connection(TokioIo::new(stream), answer).await;
+}
+
+fn close_when_due(mut response: Response<Body>, count: u32) -> Result<Response<Body>, std::io::Error> {
+    if response.extensions().get::<ReplyLost>().is_some() {
+        return Err(std::io::ErrorKind::ConnectionAborted.into());
+    }
+    if count >= ANSWERS_PER_CONNECTION {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    Ok(response)
+}

@@ -1,0 +1,161 @@
+//! What is true in the estate now, and how it moves forward in time.
+//!
+//! Pure: time is handed in, randomness is the state's own, nothing here waits or talks.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+
+use crate::chance::Chance;
+use crate::config::{EstateConfig, TokenSpec};
+use crate::faults::FaultSpec;
+use crate::ledger::LedgerEntry;
+use crate::resources::Broadcast;
+use crate::storage::{Volume, VolumeKey};
+use crate::tasks::{Event, Tasks};
+use crate::vm::Vm;
+use crate::wire::Refusal;
+use crate::world::PowerEvent;
+
+/// Power events a slow listener may lag behind before it loses the oldest.
+const POWER_EVENTS: usize = 4096;
+
+/// A machine and since when it has been dead.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) cpus: u32,
+    pub(crate) memory_bytes: u64,
+    pub(crate) dead_since: Option<Duration>,
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) config: EstateConfig,
+    pub(crate) chance: Chance,
+    /// Time since the estate was made.
+    pub(crate) now: Duration,
+    pub(crate) hosts: BTreeMap<String, Host>,
+    /// Bytes on a storage that belong to nobody; an operator fills a storage with them.
+    pub(crate) ballast: BTreeMap<(String, String), u64>,
+    pub(crate) volumes: BTreeMap<VolumeKey, Volume>,
+    pub(crate) vms: BTreeMap<u32, Vm>,
+    pub(crate) pools: BTreeMap<String, BTreeSet<u32>>,
+    pub(crate) tokens: Vec<TokenSpec>,
+    pub(crate) tasks: Tasks,
+    pub(crate) broadcast: Broadcast,
+    pub(crate) faults: Vec<FaultSpec>,
+    pub(crate) ledger: VecDeque<LedgerEntry>,
+    pub(crate) power: broadcast::Sender<PowerEvent>,
+}
+
+impl State {
+    pub(crate) fn new(config: EstateConfig) -> Self {
+        let host = |h: &crate::config::HostSpec| {
+            (h.name.clone(), Host { cpus: h.cpus, memory_bytes: h.memory_bytes, dead_since: None })
+        };
+        Self {
+            chance: Chance::new(config.seed),
+            now: Duration::ZERO,
+            hosts: config.hosts.iter().map(host).collect(),
+            ballast: BTreeMap::new(),
+            volumes: BTreeMap::new(),
+            vms: BTreeMap::new(),
+            pools: config.pools.iter().map(|p| (p.clone(), BTreeSet::new())).collect(),
+            tokens: config.tokens.clone(),
+            tasks: Tasks::default(),
+            broadcast: Broadcast::new(config.pace.resource_tick),
+            faults: Vec::new(),
+            ledger: VecDeque::new(),
+            power: broadcast::channel(POWER_EVENTS).0,
+            config,
+        }
+    }
+
+    /// Seconds since 1970, by the estate's own clock.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.config.epoch + self.now.as_secs()
+    }
+
+    /// Lets everything happen that is due until `now`, in order.
+    pub(crate) fn advance(&mut self, now: Duration) {
+        loop {
+            let due = self.tasks.next_due().filter(|at| *at <= now);
+            let tick = self.broadcast.next_tick;
+            match due {
+                Some(at) if at <= tick => {
+                    self.now = self.now.max(at);
+                    if let Some(event) = self.tasks.pop_due() {
+                        self.happen(event);
+                    }
+                }
+                _ if tick <= now => {
+                    self.now = self.now.max(tick);
+                    self.broadcast_tick(due.unwrap_or(now));
+                }
+                _ => break,
+            }
+        }
+        self.now = self.now.max(now);
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Step(upid) => self.step_task(&upid),
+            Event::GiveUp(upid) => self.give_up_lock(&upid),
+            Event::Trap(vmid) => self.trap_lock(vmid),
+            Event::Unlock(vmid) => self.release_lock(vmid),
+        }
+    }
+
+    /// The VM, if its config lies under this host.
+    pub(crate) fn vm_on(&self, host: &str, vmid: u32) -> Result<&Vm, Refusal> {
+        self.vms.get(&vmid).filter(|vm| vm.host == host).ok_or_else(|| Refusal::failed(missing_config(host, vmid)))
+    }
+
+    /// The same for a worker, whose failure is a text.
+    pub(crate) fn vm_for_task(&mut self, host: &str, vmid: u32) -> Result<&mut Vm, String> {
+        self.vms.get_mut(&vmid).filter(|vm| vm.host == host).ok_or_else(|| missing_config(host, vmid))
+    }
+
+    pub(crate) fn is_online(&self, host: &str) -> bool {
+        self.hosts.get(host).is_some_and(|h| h.dead_since.is_none())
+    }
+
+    pub(crate) fn is_quorate(&self) -> bool {
+        let online = self.hosts.values().filter(|h| h.dead_since.is_none()).count();
+        online * 2 > self.hosts.len()
+    }
+
+    pub(crate) fn check_quorum(&self) -> Result<(), Refusal> {
+        if self.is_quorate() { Ok(()) } else { Err(Refusal::failed("cluster not ready - no quorum?")) }
+    }
+
+    /// The config file system is read-only without quorum.
+    pub(crate) fn check_writable(&self, host: &str, vmid: u32) -> Result<(), String> {
+        if self.is_quorate() {
+            return Ok(());
+        }
+        let pid = self.tasks.last_pid();
+        Err(format!(
+            "unable to open file '/etc/pve/nodes/{host}/qemu-server/{vmid}.conf.tmp.{pid}' - Permission denied"
+        ))
+    }
+
+    pub(crate) fn pool_of(&self, vmid: u32) -> Option<&str> {
+        self.pools.iter().find(|(_, members)| members.contains(&vmid)).map(|(name, _)| name.as_str())
+    }
+
+    /// Forgets a VM everywhere but on the storages.
+    pub(crate) fn drop_vm(&mut self, vmid: u32) -> Option<Vm> {
+        for members in self.pools.values_mut() {
+            members.remove(&vmid);
+        }
+        self.broadcast.forget(vmid);
+        self.vms.remove(&vmid)
+    }
+}
+
+pub(crate) fn missing_config(host: &str, vmid: u32) -> String {
+    format!("Configuration file 'nodes/{host}/qemu-server/{vmid}.conf' does not exist")
+}

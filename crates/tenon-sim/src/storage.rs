@@ -1,0 +1,208 @@
+//! Where volumes lie, how much room there is, and what the storage calls show.
+//!
+//! Directory storages only. A shared one is a single place; a local one is a place per host.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::config::StorageSpec;
+use crate::params::Call;
+use crate::state::State;
+use crate::wire::{Answer, Refusal, Reply};
+
+/// Storage, host (empty when shared) and name of a volume.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct VolumeKey {
+    pub(crate) storage: String,
+    pub(crate) host: String,
+    pub(crate) name: String,
+}
+
+impl VolumeKey {
+    pub(crate) fn volid(&self) -> String {
+        format!("{}:{}", self.storage, self.name)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Volume {
+    pub(crate) content: String,
+    pub(crate) format: String,
+    /// Virtual size.
+    pub(crate) bytes: u64,
+    /// What it takes on the storage.
+    pub(crate) used: u64,
+    pub(crate) ctime: u64,
+    pub(crate) owner: Option<u32>,
+    /// Name of the base image on the same storage.
+    pub(crate) parent: Option<String>,
+    /// The content of a file that was uploaded.
+    pub(crate) data: Bytes,
+}
+
+/// What a linked clone or a cloud-init drive takes at first.
+pub(crate) const SMALL_BYTES: u64 = 1 << 20;
+/// The size of every cloud-init drive.
+pub(crate) const CLOUDINIT_BYTES: u64 = 4 << 20;
+
+impl State {
+    pub(crate) fn storage(&self, id: &str) -> Option<&StorageSpec> {
+        self.config.storages.iter().find(|s| s.id == id)
+    }
+
+    pub(crate) fn is_shared(&self, id: &str) -> bool {
+        self.storage(id).is_some_and(|s| s.shared)
+    }
+
+    pub(crate) fn known_storage(&self, id: &str) -> Result<&StorageSpec, Refusal> {
+        self.storage(id).ok_or_else(|| Refusal::failed(format!("storage '{id}' does not exist")))
+    }
+
+    /// The storage, if this host has it.
+    pub(crate) fn usable_storage(&self, id: &str, host: &str) -> Result<&StorageSpec, Refusal> {
+        let spec = self.known_storage(id)?;
+        if is_on(spec, host) {
+            return Ok(spec);
+        }
+        Err(Refusal::failed(format!("storage '{id}' is not available on node '{host}'")))
+    }
+
+    /// Where a volume lies, seen from a host.
+    pub(crate) fn place(&self, storage: &str, host: &str, name: &str) -> VolumeKey {
+        let host = if self.is_shared(storage) { "" } else { host };
+        VolumeKey { storage: storage.into(), host: host.into(), name: name.into() }
+    }
+
+    pub(crate) fn key_of(&self, volid: &str, host: &str) -> Option<VolumeKey> {
+        let (storage, name) = volid.split_once(':')?;
+        Some(self.place(storage, host, name))
+    }
+
+    pub(crate) fn volume(&self, volid: &str, host: &str) -> Option<&Volume> {
+        self.volumes.get(&self.key_of(volid, host)?)
+    }
+
+    pub(crate) fn remove_volume(&mut self, volid: &str, host: &str) -> Option<Volume> {
+        let key = self.key_of(volid, host)?;
+        self.volumes.remove(&key)
+    }
+
+    /// Bytes taken and bytes free of a storage, seen from a host.
+    pub(crate) fn usage(&self, storage: &str, host: &str) -> (u64, u64) {
+        let place = self.place(storage, host, "");
+        let here = self.volumes.iter().filter(|(k, _)| k.storage == place.storage && k.host == place.host);
+        let used: u64 = here.map(|(_, v)| v.used).sum();
+        let used = used + self.ballast.get(&(place.storage, place.host)).copied().unwrap_or(0);
+        let total = self.storage(storage).map_or(0, |s| s.bytes);
+        (used.min(total), total.saturating_sub(used))
+    }
+
+    /// Path of a volume on the host, as PVE's error texts show it.
+    pub(crate) fn path_of(&self, key: &VolumeKey) -> String {
+        let root = self.storage(&key.storage).map_or("", |s| s.path.as_str());
+        match key.name.split_once('/') {
+            Some(("iso", file)) => format!("{root}/template/iso/{file}"),
+            Some((kind @ ("import" | "snippets"), file)) => format!("{root}/{kind}/{file}"),
+            _ => format!("{root}/images/{}", own_part(&key.name)),
+        }
+    }
+
+    /// Puts an image on a storage, unless it is full.
+    pub(crate) fn allocate(&mut self, key: VolumeKey, volume: Volume) -> Result<(), String> {
+        let path = self.path_of(&key);
+        let (_, free) = self.usage(&key.storage, &key.host);
+        if volume.used > free {
+            return Err(format!(
+                "unable to create image: qemu-img: {path}: Could not resize file: No space left on device"
+            ));
+        }
+        self.volumes.insert(key, volume);
+        Ok(())
+    }
+
+    /// An image volume of a VM that takes as much room as it is large.
+    pub(crate) fn image(&self, owner: u32, format: &str, bytes: u64) -> Volume {
+        Volume {
+            content: "images".into(),
+            format: format.into(),
+            bytes,
+            used: bytes,
+            ctime: self.epoch(),
+            owner: Some(owner),
+            parent: None,
+            data: Bytes::new(),
+        }
+    }
+
+    /// The first free `vm-N-disk-K` name of a VM on a storage.
+    pub(crate) fn free_disk_name(&self, place: (&str, &str), vmid: u32, format: &str) -> String {
+        let taken = |n: usize| {
+            let stem = format!("{vmid}/vm-{vmid}-disk-{n}.");
+            let home = self.place(place.0, place.1, "");
+            self.volumes
+                .keys()
+                .any(|k| k.storage == home.storage && k.host == home.host && own_part(&k.name).starts_with(&stem))
+        };
+        let number = (0..).find(|n| !taken(*n)).unwrap_or(0);
+        format!("{vmid}/vm-{vmid}-disk-{number}.{format}")
+    }
+
+    /// Whether linked clones still stand on this image.
+    pub(crate) fn has_clones(&self, key: &VolumeKey) -> bool {
+        let own = own_part(&key.name);
+        self.volumes
+            .iter()
+            .any(|(k, v)| k.storage == key.storage && k.host == key.host && v.parent.as_deref() == Some(own))
+    }
+}
+
+pub(crate) fn is_on(spec: &StorageSpec, host: &str) -> bool {
+    spec.hosts.is_empty() || spec.hosts.iter().any(|h| h == host)
+}
+
+/// The name of an image without the base it stands on: `2001/vm-2001-disk-0.qcow2`.
+pub(crate) fn own_part(name: &str) -> &str {
+    match name.match_indices('/').nth(1) {
+        Some((at, _)) => &name[at + 1..],
+        None => name,
+    }
+}
+
+fn content_words(state: &mut State, spec: &StorageSpec) -> String {
+    let mut words = spec.content.clone();
+    state.chance.shuffle(&mut words);
+    words.join(",")
+}
+
+fn status_row(state: &mut State, spec: &StorageSpec, host: &str) -> Value {
+    let on = u8::from(is_on(spec, host));
+    let (used, avail) = if on == 1 { state.usage(&spec.id, host) } else { (0, 0) };
+    let total = if on == 1 { spec.bytes } else { 0 };
+    json!({
+        "type": "dir", "content": content_words(state, spec), "enabled": on, "active": on,
+        "shared": u8::from(spec.shared), "total": total, "used": used, "avail": avail,
+    })
+}
+
+pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
+    let mut rows = Vec::new();
+    for spec in state.config.storages.clone() {
+        let wanted = call.text("content").is_none_or(|c| c.split(',').any(|c| spec.content.iter().any(|s| s == c)));
+        if !wanted || call.text("storage").is_some_and(|s| s != spec.id) {
+            continue;
+        }
+        let mut row = status_row(state, &spec, call.node());
+        row["storage"] = spec.id.as_str().into();
+        if let (Some(used), Some(total @ 1..)) = (row["used"].as_u64(), row["total"].as_u64()) {
+            row["used_fraction"] = json!(used as f64 / total as f64);
+        }
+        rows.push(row);
+    }
+    state.chance.shuffle(&mut rows);
+    Ok(Reply::data(rows.into()))
+}
+
+pub(crate) fn status(state: &mut State, call: &Call) -> Answer {
+    let spec = state.known_storage(call.text("storage").unwrap_or(""))?.clone();
+    Ok(Reply::data(status_row(state, &spec, call.node())))
+}

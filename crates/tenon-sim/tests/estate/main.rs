@@ -1,0 +1,13 @@
+//! The estate answers like Proxmox VE: exact statuses, reason phrases and bodies, in memory and over HTTPS.
+#![expect(clippy::unwrap_used, reason = "a helper of a test fails the test")]
+
+mod bench;
+mod clones;
+mod configs;
+mod drives;
+mod https;
+mod lives;
+mod storages;
+mod tasks;
+mod wire;
+mod worlds;
