@@ -7,10 +7,14 @@
 #![expect(unreachable_pub, reason = "the schema macro repeats our public structs inside a function")]
 
 mod condition;
+pub mod instance_types_file;
+pub mod launch_record;
 pub mod names;
 mod nodeclaim;
 mod nodeclass;
 mod nodepool;
+pub mod pod;
+mod pod_requests;
 mod quantity;
 mod requirement;
 mod unmanaged_template;

@@ -59,3 +59,17 @@ pub const TAINT_DISRUPTED: &str = "karpenter.sh/disrupted";
 
 /// The group a bootstrap token belongs to.
 pub const BOOTSTRAP_GROUP: &str = "system:bootstrappers:karpenter:proxmox";
+
+/// Old names of labels, and what they are called now. Nodes have only the new ones.
+const ALIASES: [(&str, &str); 5] = [
+    ("failure-domain.beta.kubernetes.io/zone", LABEL_ZONE),
+    ("failure-domain.beta.kubernetes.io/region", LABEL_REGION),
+    ("beta.kubernetes.io/arch", LABEL_ARCH),
+    ("beta.kubernetes.io/os", LABEL_OS),
+    ("beta.kubernetes.io/instance-type", LABEL_INSTANCE_TYPE),
+];
+
+/// What a label is called today.
+pub fn canonical_label(label: &str) -> &str {
+    ALIASES.iter().find(|(old, _)| *old == label).map_or(label, |(_, new)| *new)
+}

@@ -1,0 +1,146 @@
+//! The launch record as it stands in a NodeClaim's annotation: JSON, with names that stay.
+
+use serde::{Deserialize, Serialize};
+use tenon_model::{LaunchRecord, LaunchStep, Place, Seconds, VmId};
+
+/// The record on the wire. A field that a later version adds is kept out of the way of an earlier one.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Wire {
+    region: String,
+    host: String,
+    vmid: u32,
+    template: u32,
+    step: Step,
+    attempt: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    upid: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    uuid: Option<String>,
+    started_at: i64,
+    last_progress_at: i64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    retired: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+enum Step {
+    Clone,
+    Identify,
+    Configure,
+    Resize,
+    UploadSeed,
+    AttachSeed,
+    Start,
+    Launched,
+}
+
+/// Writes a record.
+pub fn write(record: &LaunchRecord) -> String {
+    let wire = Wire {
+        region: record.place.region.clone(),
+        host: record.place.host.to_string(),
+        vmid: record.vmid.get(),
+        template: record.template.get(),
+        step: step_out(record.step),
+        attempt: record.attempt,
+        upid: record.upid.clone(),
+        uuid: record.uuid.clone(),
+        started_at: record.started_at.0,
+        last_progress_at: record.last_progress_at.0,
+        retired: record.retired.iter().map(|id| id.get()).collect(),
+    };
+    // Numbers, texts and lists always have a JSON form.
+    serde_json::to_string(&wire).unwrap_or_default()
+}
+
+/// Reads a record. One that cannot be read is an error for whoever owns the claim, never a reason to launch anew.
+pub fn read(text: &str) -> Result<LaunchRecord, LaunchRecordError> {
+    let wire: Wire = serde_json::from_str(text).map_err(|error| LaunchRecordError { why: error.to_string() })?;
+    let bad = |why: &dyn std::fmt::Display| LaunchRecordError { why: why.to_string() };
+    let id = |number: u32| VmId::try_from(number).map_err(|error| bad(&error));
+    Ok(LaunchRecord {
+        place: Place { region: wire.region, host: wire.host.parse().map_err(|error| bad(&error))? },
+        vmid: id(wire.vmid)?,
+        template: id(wire.template)?,
+        step: step_in(wire.step),
+        attempt: wire.attempt,
+        upid: wire.upid,
+        uuid: wire.uuid,
+        started_at: Seconds(wire.started_at),
+        last_progress_at: Seconds(wire.last_progress_at),
+        retired: wire.retired.into_iter().map(id).collect::<Result<_, _>>()?,
+    })
+}
+
+/// Why a text is no launch record.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the annotation tenon.dev/launch cannot be read: {why}")]
+pub struct LaunchRecordError {
+    why: String,
+}
+
+fn step_out(step: LaunchStep) -> Step {
+    match step {
+        LaunchStep::Clone => Step::Clone,
+        LaunchStep::Identify => Step::Identify,
+        LaunchStep::Configure => Step::Configure,
+        LaunchStep::Resize => Step::Resize,
+        LaunchStep::UploadSeed => Step::UploadSeed,
+        LaunchStep::AttachSeed => Step::AttachSeed,
+        LaunchStep::Start => Step::Start,
+        LaunchStep::Launched => Step::Launched,
+    }
+}
+
+fn step_in(step: Step) -> LaunchStep {
+    match step {
+        Step::Clone => LaunchStep::Clone,
+        Step::Identify => LaunchStep::Identify,
+        Step::Configure => LaunchStep::Configure,
+        Step::Resize => LaunchStep::Resize,
+        Step::UploadSeed => LaunchStep::UploadSeed,
+        Step::AttachSeed => LaunchStep::AttachSeed,
+        Step::Start => LaunchStep::Start,
+        Step::Launched => LaunchStep::Launched,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> LaunchRecord {
+        let place = Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() };
+        LaunchRecord::new(place, "20001".parse().unwrap(), "9000".parse().unwrap(), Seconds(1_000))
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_at_every_step() {
+        let mut record = record();
+        for _ in 0..8 {
+            assert_eq!(read(&write(&record)), Ok(record.clone()));
+            record = record.advanced(Seconds(2_000));
+            record.upid = Some("UPID:pve1:0:0:0:qmclone:9000:a@pve!b:".to_owned());
+            record.uuid = Some("u".to_owned());
+            record.retired.push("20000".parse().unwrap());
+        }
+    }
+
+    #[test]
+    fn the_text_is_the_one_that_stands_in_clusters() {
+        let text = r#"{"region":"lab","host":"pve1","vmid":20001,"template":9000,"step":"Clone","attempt":1,"startedAt":1000,"lastProgressAt":1000}"#;
+        assert_eq!(write(&record()), text);
+        let later = text.replace("\"attempt\"", "\"addedLater\":true,\"attempt\"");
+        assert_eq!(read(&later), Ok(record()));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_an_error() {
+        for text in
+            ["", "{}", "null", &write(&record()).replace("20001", "7"), &write(&record()).replace("Clone", "Dance")]
+        {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Kubernetes objects as the engine sees them.
+
+#![expect(clippy::unwrap_used, reason = "a pod of the test's own that does not read is a failed test")]
+
+use k8s_openapi::api::core::v1::Pod as KubePod;
+use serde_json::{Value, json};
+use tenon_api::pod::to_model;
+use tenon_model::resources::{CPU, MEMORY, PODS};
+use tenon_model::{Pod, Quantity, Requirement};
+
+fn model(spec: &Value) -> Pod {
+    let pod: KubePod =
+        serde_json::from_value(json!({ "metadata": { "namespace": "n", "name": "p", "uid": "u" }, "spec": spec }))
+            .unwrap();
+    to_model(&pod)
+}
+
+fn container(name: &str, cpu: &str, memory: &str) -> Value {
+    json!({ "name": name, "resources": { "requests": { "cpu": cpu, "memory": memory } } })
+}
+
+fn sidecar(name: &str, cpu: &str, memory: &str) -> Value {
+    let mut sidecar = container(name, cpu, memory);
+    sidecar["restartPolicy"] = "Always".into();
+    sidecar
+}
+
+fn needs(spec: &Value) -> (i64, i64) {
+    let requests = model(spec).requests;
+    assert_eq!(requests.get(PODS), Quantity::whole(1));
+    (requests.get(CPU).milli_value(), requests.get(MEMORY).value() >> 20)
+}
+
+#[test]
+fn containers_add_up_and_init_containers_take_turns() {
+    let containers = json!([container("a", "100m", "64Mi"), container("b", "200m", "64Mi")]);
+    assert_eq!(needs(&json!({ "containers": containers })), (300, 128));
+    let init = json!([container("i", "1", "16Mi"), container("j", "500m", "256Mi")]);
+    assert_eq!(needs(&json!({ "containers": containers, "initContainers": init })), (1000, 256));
+}
+
+#[test]
+fn a_sidecar_runs_beside_what_starts_after_it() {
+    let containers = json!([container("a", "100m", "64Mi")]);
+    let after = json!([sidecar("s", "200m", "32Mi"), container("i", "1", "16Mi")]);
+    assert_eq!(needs(&json!({ "containers": containers, "initContainers": after })), (1200, 96));
+    let before = json!([container("i", "1", "16Mi"), sidecar("s", "200m", "32Mi")]);
+    assert_eq!(needs(&json!({ "containers": containers, "initContainers": before })), (1000, 96));
+}
+
+#[test]
+fn overhead_comes_on_top_and_a_request_of_the_pod_stands_for_its_containers() {
+    let containers = json!([container("a", "100m", "64Mi")]);
+    let overhead = json!({ "cpu": "50m", "memory": "8Mi" });
+    assert_eq!(needs(&json!({ "containers": containers, "overhead": overhead })), (150, 72));
+    let level = json!({ "requests": { "cpu": "2" } });
+    assert_eq!(needs(&json!({ "containers": containers, "overhead": overhead, "resources": level })), (2050, 72));
+}
+
+#[test]
+fn a_container_that_is_resized_counts_as_the_larger_of_both() {
+    let pod: KubePod = serde_json::from_value(json!({
+        "spec": { "containers": [container("a", "100m", "64Mi")] },
+        "status": { "containerStatuses": [{
+            "name": "a", "image": "i", "imageID": "", "ready": true, "restartCount": 0,
+            "allocatedResources": { "cpu": "300m", "memory": "32Mi" },
+        }] },
+    }))
+    .unwrap();
+    let requests = to_model(&pod).requests;
+    assert_eq!((requests.get(CPU).milli_value(), requests.get(MEMORY).value() >> 20), (300, 64));
+}
+
+#[test]
+fn selector_and_each_affinity_term_make_an_alternative() {
+    let term = |values: Value| json!({ "matchExpressions": [{ "key": "zone", "operator": "In", "values": values }] });
+    let pod = model(&json!({
+        "containers": [],
+        "nodeSelector": { "beta.kubernetes.io/arch": "amd64" },
+        "affinity": { "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [term(json!(["a"])), term(json!(["b"]))],
+        } } },
+    }));
+    assert_eq!(pod.unsupported, None);
+    let zones: Vec<_> = pod.alternatives.iter().map(|alternative| alternative.get("zone").unwrap().clone()).collect();
+    assert_eq!(zones, [Requirement::is("a"), Requirement::is("b")]);
+    assert!(
+        pod.alternatives
+            .iter()
+            .all(|alternative| alternative.get("kubernetes.io/arch") == Some(&Requirement::is("amd64")))
+    );
+    assert_eq!(model(&json!({ "containers": [] })).alternatives.len(), 1);
+}
+
+#[test]
+fn a_demand_we_cannot_judge_is_named() {
+    let company = json!([{ "topologyKey": "kubernetes.io/hostname", "labelSelector": {} }]);
+    let spread = |when: &str| json!([{ "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": when }]);
+    let cases = [
+        (
+            json!({ "affinity": { "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": company } } }),
+            Some("required pod affinity or anti-affinity"),
+        ),
+        (json!({ "topologySpreadConstraints": spread("DoNotSchedule") }), Some("topology spread constraints")),
+        (json!({ "topologySpreadConstraints": spread("ScheduleAnyway") }), None),
+        (
+            json!({ "volumes": [{ "name": "v", "persistentVolumeClaim": { "claimName": "c" } }] }),
+            Some("persistent volumes"),
+        ),
+        (json!({ "volumes": [{ "name": "v", "emptyDir": {} }] }), None),
+        (json!({ "resourceClaims": [{ "name": "gpu" }] }), Some("resource claims")),
+        (
+            json!({ "containers": [{ "name": "c", "ports": [{ "containerPort": 80, "hostPort": 80 }] }] }),
+            Some("host ports"),
+        ),
+    ];
+    for (mut spec, expected) in cases {
+        if spec.get("containers").is_none() {
+            spec["containers"] = json!([]);
+        }
+        assert_eq!(model(&spec).unsupported.as_deref(), expected, "{spec}");
+    }
+}
