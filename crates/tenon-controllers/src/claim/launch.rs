@@ -1,0 +1,187 @@
+//! One pass of a launch: look, decide, make at most one change, hand back what is to be written down.
+
+use tenon_engine::launch::{self, Failure, LaunchAction, TaskSeen, VmSeen, Waiting};
+use tenon_model::{LaunchRecord, LaunchStep, Seconds, VmId};
+use tenon_pve::{Cause, Client, Error, PowerState, ProvenVm, Upid};
+
+use super::observe::{self, Seen};
+use super::order::Order;
+
+/// Boots with a disk of another unit than GiB are rounded down: growing too much is harmless, too little is not.
+const GIB: u64 = 1 << 30;
+
+/// What came of a pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LaunchPass {
+    /// Write this down, then pass again.
+    Record(LaunchRecord),
+    /// Nothing to do until something ends.
+    Wait(Waiting),
+    /// Take another id and begin anew.
+    Relaunch {
+        /// Why.
+        why: String,
+        /// An id under which something is left that only an operator can remove.
+        husk: Option<VmId>,
+    },
+    /// The claim goes back to planning.
+    GiveUp(String),
+    /// The VM under our id is somebody else's.
+    Refuse(String),
+    /// The VM runs.
+    Launched,
+}
+
+/// One pass. `record` is what was last written down; a change is only made for the step that stands there.
+pub async fn pass(pve: &Client, order: &Order<'_>, record: &LaunchRecord, now: Seconds) -> Result<LaunchPass, Error> {
+    let task = observe::task(pve, record).await?;
+    let seen = match task {
+        // Its task says all there is to know, and a VM being made cannot be read anyway.
+        TaskSeen::Running => Seen { vm: VmSeen::Absent, proven: None },
+        _ => observe::vm(pve, order, record).await?,
+    };
+    match launch::next_step(record, &seen.vm, &task, now) {
+        LaunchAction::Record(record) => Ok(LaunchPass::Record(record)),
+        LaunchAction::Wait(waiting) => Ok(LaunchPass::Wait(waiting)),
+        LaunchAction::Relaunch { why, husk } => Ok(LaunchPass::Relaunch { why, husk }),
+        LaunchAction::GiveUp(why) => Ok(LaunchPass::GiveUp(why)),
+        LaunchAction::Refuse(why) => Ok(LaunchPass::Refuse(why)),
+        LaunchAction::Launched => Ok(LaunchPass::Launched),
+        LaunchAction::Perform(step) => {
+            let change = Change { pve, order, record, now };
+            let outcome = change.perform(step, seen.proven).await;
+            change.judge(outcome)
+        }
+    }
+}
+
+/// The one change of a pass.
+struct Change<'a> {
+    pve: &'a Client,
+    order: &'a Order<'a>,
+    record: &'a LaunchRecord,
+    now: Seconds,
+}
+
+/// What a change gave: a task to follow, or it is done already.
+enum Begun {
+    Task(Upid),
+    Done,
+}
+
+impl Change<'_> {
+    async fn perform(&self, step: LaunchStep, proven: Option<ProvenVm>) -> Result<Begun, Trouble> {
+        let Change { pve, order, record, .. } = self;
+        match (step, proven) {
+            (LaunchStep::Clone, _) => Ok(Begun::Task(pve.clone_vm(record.host(), &order.clone_request(record)).await?)),
+            (LaunchStep::Configure, Some(vm)) => {
+                pve.configure_vm(vm.host(), vm.vmid(), &order.identity(record, vm.config())).await?;
+                Ok(Begun::Done)
+            }
+            (LaunchStep::Resize, Some(vm)) => self.resize(&vm).await,
+            (LaunchStep::UploadSeed, Some(vm)) => self.upload(&vm).await,
+            (LaunchStep::AttachSeed, Some(vm)) => {
+                if let Some(seed) = order.seed_file(vm.vmid()) {
+                    pve.configure_vm(vm.host(), vm.vmid(), &Order::drive(&seed)).await?;
+                }
+                Ok(Begun::Done)
+            }
+            (LaunchStep::Start, Some(vm)) => match pve.vm_status(vm.host(), vm.vmid()).await?.power {
+                PowerState::Running => Ok(Begun::Done),
+                PowerState::Stopped => Ok(Begun::Task(pve.start_vm(vm.host(), vm.vmid()).await?)),
+            },
+            // The engine asks for these only with a proof in hand; without one nothing is changed.
+            (LaunchStep::Identify | LaunchStep::Launched, _) | (_, None) => Ok(Begun::Done),
+        }
+    }
+
+    /// Grows the disk, never shrinks it: Proxmox would refuse, and the image may need what it has.
+    async fn resize(&self, vm: &ProvenVm) -> Result<Begun, Trouble> {
+        let Some((disk, drive)) = vm.config().boot_disk() else {
+            return Err(Trouble::Order(format!("template {} has no disk to boot from", self.record.template)));
+        };
+        let present_gib = drive.get("size").and_then(size_bytes).unwrap_or(0) / GIB;
+        if present_gib >= self.order.disk_gib {
+            return Ok(Begun::Done);
+        }
+        let size = format!("{}G", self.order.disk_gib);
+        Ok(Begun::Task(self.pve.resize_disk(vm.host(), vm.vmid(), disk, &size).await?))
+    }
+
+    async fn upload(&self, vm: &ProvenVm) -> Result<Begun, Trouble> {
+        let (Some(seed), Some(file)) = (&self.order.seed, self.order.seed_file(vm.vmid())) else {
+            return Ok(Begun::Done);
+        };
+        let image = (seed.render)(self.record, vm.config()).map_err(Trouble::Order)?;
+        Ok(Begun::Task(self.pve.upload_iso(vm.host(), &seed.storage, &file.name, &image).await?))
+    }
+
+    /// Turns what a change gave into what is to be written down.
+    fn judge(&self, outcome: Result<Begun, Trouble>) -> Result<LaunchPass, Error> {
+        match outcome {
+            Ok(Begun::Task(upid)) => {
+                let upid = Some(upid.to_string());
+                Ok(LaunchPass::Record(LaunchRecord { upid, last_progress_at: self.now, ..self.record.clone() }))
+            }
+            Ok(Begun::Done) => Ok(LaunchPass::Record(self.record.advanced(self.now))),
+            Err(Trouble::Order(why)) => Ok(LaunchPass::GiveUp(why)),
+            Err(Trouble::Pve(error)) => match (error.cause(), error.refusal().map(observe::failure)) {
+                // It may have been done: the next pass looks before anything is sent again.
+                (Cause::MaybeDone(_), _) => Ok(LaunchPass::Wait(Waiting::Host)),
+                (_, Some(Failure::IdTaken)) if self.record.step == LaunchStep::Clone => {
+                    Ok(LaunchPass::Relaunch { why: "the id was taken meanwhile".to_owned(), husk: None })
+                }
+                (_, Some(Failure::Hopeless(_) | Failure::IdTaken)) => Ok(LaunchPass::GiveUp(told(&error))),
+                _ => Err(error),
+            },
+        }
+    }
+}
+
+/// Why a change was not made.
+enum Trouble {
+    /// Proxmox did not do it.
+    Pve(Error),
+    /// What was ordered cannot be made.
+    Order(String),
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Trouble {
+        Trouble::Pve(error)
+    }
+}
+
+/// An error with its cause, on one line.
+fn told(error: &Error) -> String {
+    format!("{error}: {}", error.cause())
+}
+
+/// A size as Proxmox writes it in a drive: `512M`, `30G`, or plain bytes.
+fn size_bytes(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(['K', 'M', 'G', 'T']);
+    let power = match text.get(digits.len()..)? {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << power)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_proxmox_writes_them() {
+        assert_eq!(size_bytes("512M"), Some(512 << 20));
+        assert_eq!(size_bytes("30G"), Some(30 << 30));
+        assert_eq!(size_bytes("1024"), Some(1024));
+        for bad in ["", "G", "1.5G", "30Gi", "99999999999T"] {
+            assert_eq!(size_bytes(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What is true of a claim's VM and task right now, in the engine's words.
+
+use tenon_engine::launch::{Failure, TaskSeen, VmSeen};
+use tenon_model::LaunchRecord;
+use tenon_pve::{Cause, Client, Doubt, Error, GuestKind, ProvenVm, Refusal, RefusalKind, TaskProgress};
+
+use super::order::Order;
+
+/// What is seen of the VM, with the proof if there is one.
+pub(crate) struct Seen {
+    pub(crate) vm: VmSeen,
+    pub(crate) proven: Option<ProvenVm>,
+}
+
+/// Looks at the VM under the recorded id, wherever it is by now.
+pub(crate) async fn vm(pve: &Client, order: &Order<'_>, record: &LaunchRecord) -> Result<Seen, Error> {
+    let proof = order.proof(record);
+    let first = judge(pve.prove(record.host(), &proof).await)?;
+    if first.vm != VmSeen::Absent {
+        return Ok(first);
+    }
+    // Not on the host it was made on means gone or moved, and only the listing knows which.
+    let resources = pve.resources().await?;
+    match resources.guests.iter().find(|guest| guest.id == record.vmid) {
+        Some(guest) if guest.kind != GuestKind::Qemu => {
+            Ok(Seen::nobodys(VmSeen::Foreign("it is a container".to_owned())))
+        }
+        Some(guest) => judge(pve.prove(&guest.host, &proof).await),
+        None => Ok(first),
+    }
+}
+
+fn judge(outcome: Result<Result<ProvenVm, Doubt>, Error>) -> Result<Seen, Error> {
+    match outcome {
+        Ok(Ok(proven)) => Ok(Seen { vm: VmSeen::Ours { uuid: proven.config().uuid() }, proven: Some(proven) }),
+        Ok(Err(Doubt::Locked(lock))) => Ok(Seen::nobodys(VmSeen::Locked(lock))),
+        Ok(Err(doubt)) => Ok(Seen::nobodys(VmSeen::Foreign(doubt.to_string()))),
+        Err(error) if error.is_not_found() => Ok(Seen::nobodys(VmSeen::Absent)),
+        Err(error) if matches!(error.cause(), Cause::MaybeDone(_)) => Ok(Seen::nobodys(VmSeen::Unreachable)),
+        Err(error) => Err(error),
+    }
+}
+
+impl Seen {
+    fn nobodys(vm: VmSeen) -> Seen {
+        Seen { vm, proven: None }
+    }
+}
+
+/// Looks at the recorded task.
+pub(crate) async fn task(pve: &Client, record: &LaunchRecord) -> Result<TaskSeen, Error> {
+    let Some(upid) = &record.upid else { return Ok(TaskSeen::None) };
+    // A name we cannot read is as good as a task nobody knows.
+    let Ok(upid) = upid.parse() else { return Ok(TaskSeen::Lost) };
+    match pve.task_progress(&upid).await {
+        Ok(TaskProgress::Running) => Ok(TaskSeen::Running),
+        Ok(TaskProgress::Done(_)) => Ok(TaskSeen::Done),
+        Ok(TaskProgress::Failed(refusal)) => Ok(TaskSeen::Failed(failure(&refusal))),
+        Ok(TaskProgress::Died) => Ok(TaskSeen::Lost),
+        Err(error) if error.is_not_found() => Ok(TaskSeen::Lost),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether another try may help.
+pub(crate) fn failure(refusal: &Refusal) -> Failure {
+    let words = refusal.to_string();
+    match &refusal.kind {
+        RefusalKind::AlreadyExists => Failure::IdTaken,
+        RefusalKind::Locked(_) => Failure::Busy(words),
+        RefusalKind::TaskFailed | RefusalKind::Other | RefusalKind::NoQuorum | RefusalKind::Changed => {
+            Failure::Passing(words)
+        }
+        RefusalKind::NotFound
+        | RefusalKind::NoSpace
+        | RefusalKind::Denied { .. }
+        | RefusalKind::Unauthorized
+        | RefusalKind::RootOnly(_)
+        | RefusalKind::BadParameter
+        | RefusalKind::Protected
+        | RefusalKind::WrongState => Failure::Hopeless(words),
+    }
+}

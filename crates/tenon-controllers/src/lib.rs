@@ -1,0 +1,3 @@
+//! Gathers, acts, reports. What the engine decided becomes true here, one outside change at a time.
+
+pub mod claim;

@@ -1,0 +1,111 @@
+//! The launch and release of one VM, with everything as it should be or one thing wrong.
+
+use tenon_controllers::claim::ReleasePass;
+use tenon_sim::{FaultKind, FaultSpec, TemplateSpec, VmSpec};
+
+use crate::site::{Death, End, FIRST_ID, Site, intent, let_go, live};
+
+#[tokio::test(start_paused = true)]
+async fn an_intent_becomes_a_running_vm_and_goes_away_without_a_trace() {
+    let site = Site::new();
+    let before = site.estate.volumes().len();
+    let client = site.client(Death::Never);
+    let mut record = intent(FIRST_ID, site.now());
+    assert_eq!(live(&site, &client, &mut record).await, End::Launched);
+    let launch_requests = site.estate.ledger().len();
+    let vm = site.vms().pop().unwrap();
+    assert_eq!((vm.vmid, vm.name.as_str(), vm.config["cores"].as_str()), (FIRST_ID, "default-abc", "2"));
+    assert!(
+        vm.config["description"].starts_with("Karpenter managed instance, class=default, capacity-type=on-demand\n")
+    );
+    assert!(vm.config["scsi0"].contains("size=30G"), "{}", vm.config["scsi0"]);
+    assert!(vm.config["ide2"].contains("user-data-20000.iso"), "{}", vm.config["ide2"]);
+    let uuid = record.uuid.clone().unwrap();
+    assert!(vm.config["smbios1"].contains(&uuid), "the proof survives the write: {}", vm.config["smbios1"]);
+
+    assert_eq!(let_go(&client, &record).await, Some(ReleasePass::Released));
+    assert!(site.vms().is_empty());
+    assert_eq!(site.estate.volumes().len(), before);
+    println!("{launch_requests} requests to launch, {} in all", site.estate.ledger().len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_vm_that_was_moved_is_found_and_removed_where_it_is() {
+    let site = Site::new();
+    let client = site.client(Death::Never);
+    let mut record = intent(FIRST_ID, site.now());
+    assert_eq!(live(&site, &client, &mut record).await, End::Launched);
+    site.estate.migrate(FIRST_ID, "pve3").unwrap();
+    assert_eq!(let_go(&client, &record).await, Some(ReleasePass::Released));
+    assert!(site.vms().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_foreign_vm_put_on_our_id_survives_and_the_reason_is_told() {
+    let site = Site::new();
+    let client = site.client(Death::Never);
+    let mut record = intent(FIRST_ID, site.now());
+    assert_eq!(live(&site, &client, &mut record).await, End::Launched);
+    site.estate.remove_vm(FIRST_ID).unwrap();
+    let base =
+        TemplateSpec { host: "pve2".to_owned(), vmid: FIRST_ID, name: "mail".to_owned(), ..TemplateSpec::default() };
+    site.estate.add_vm(&VmSpec { base, running: true }).unwrap();
+    let Some(ReleasePass::Refuse(why)) = let_go(&client, &record).await else { panic!("it should be refused") };
+    assert!(why.contains("vm 20000 stays") && why.contains("another vm has this id now"), "{why}");
+    assert_eq!(site.vms()[0].name, "mail");
+    assert_eq!(site.vms()[0].status, "running");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_id_that_is_taken_is_left_alone_and_the_next_one_is_used() {
+    let site = Site::new();
+    let base =
+        TemplateSpec { host: "pve1".to_owned(), vmid: FIRST_ID, name: "mail".to_owned(), ..TemplateSpec::default() };
+    site.estate.add_vm(&VmSpec { base, running: false }).unwrap();
+    let mut record = intent(FIRST_ID, site.now());
+    assert_eq!(live(&site, &site.client(Death::Never), &mut record).await, End::Launched);
+    assert_eq!(record.vmid.get(), FIRST_ID + 1);
+    assert!(record.retired.is_empty(), "what is somebody else's is not ours to keep in mind");
+    assert_eq!(site.estate.vm(FIRST_ID).unwrap().name, "mail");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_whose_worker_died_is_written_down_and_another_id_is_used() {
+    let site = Site::new();
+    site.estate.hold_tasks("qmclone");
+    let client = site.client(Death::Never);
+    let mut record = intent(FIRST_ID, site.now());
+    let estate = site.estate.clone();
+    let killer = tokio::spawn(async move {
+        tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+        let upid = estate.ledger().into_iter().find_map(|entry| entry.upid).unwrap();
+        assert!(estate.kill_worker(&upid));
+        estate.release_tasks();
+    });
+    assert_eq!(live(&site, &client, &mut record).await, End::Launched);
+    killer.await.unwrap();
+    assert_eq!(record.vmid.get(), FIRST_ID + 1);
+    assert_eq!(record.retired.iter().map(|id| id.get()).collect::<Vec<_>>(), [FIRST_ID]);
+    assert_eq!(site.estate.vm(FIRST_ID).unwrap().lock.as_deref(), Some("clone"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_work_goes_back_to_planning_with_proxmoxs_words() {
+    let site = Site::new();
+    site.estate.set_storage_free("shared", 0).unwrap();
+    let mut record = intent(FIRST_ID, site.now());
+    let End::GaveUp(why) = live(&site, &site.client(Death::Never), &mut record).await else {
+        panic!("it should give up")
+    };
+    assert!(why.contains("No space left on device"), "{why}");
+
+    let site = Site::new();
+    let fault = FaultKind::Refuse { status: 403, text: "Permission check failed (/vms/9000, VM.Clone)".to_owned() };
+    site.estate.fail_next(FaultSpec::new("POST", "/clone", fault));
+    let mut record = intent(FIRST_ID, site.now());
+    let End::GaveUp(why) = live(&site, &site.client(Death::Never), &mut record).await else {
+        panic!("it should give up")
+    };
+    assert!(why.contains("cannot clone template 9000 on host pve1 to vm 20000") && why.contains("VM.Clone"), "{why}");
+    assert!(site.vms().is_empty());
+}
