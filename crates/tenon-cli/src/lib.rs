@@ -3,5 +3,6 @@
 //! Every verb writes to the writer it is given, so that the binary alone knows about standard output.
 
 pub mod completions;
+pub mod pve_sim;
 pub mod reference;
 pub mod version;

@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 use tenon_cli::completions::Shell;
+use tenon_cli::pve_sim::PveSim;
 use tenon_cli::version::Format;
 
 /// A Kubernetes node autoscaler for Proxmox VE.
@@ -26,6 +27,8 @@ pub(crate) enum Verb {
         #[arg(value_name = "SHELL")]
         shell: Shell,
     },
+    /// Serve a simulated Proxmox VE cluster over HTTPS until interrupted.
+    PveSim(PveSim),
     /// Print this command line as a page of the documentation.
     #[command(hide = true)]
     Reference,

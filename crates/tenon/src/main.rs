@@ -29,6 +29,7 @@ fn run(verb: &Verb) -> anyhow::Result<()> {
     match verb {
         Verb::Version { output } => tenon_cli::version::print(*output, &mut out)?,
         Verb::Completions { shell } => tenon_cli::completions::print(*shell, &mut Args::command(), &mut out)?,
+        Verb::PveSim(args) => tenon_cli::pve_sim::run(args, &mut out)?,
         Verb::Reference => out.write_all(tenon_cli::reference::page(&Args::command()).as_bytes())?,
     }
     Ok(out.flush()?)

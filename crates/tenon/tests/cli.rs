@@ -39,7 +39,7 @@ fn help_names_every_verb_a_person_may_use() -> io::Result<()> {
     let output = tenon(&["--help"])?;
     assert!(output.status.success());
     let text = stdout(&output);
-    for verb in ["version", "completions"] {
+    for verb in ["version", "completions", "pve-sim"] {
         assert!(text.contains(verb), "{text}");
     }
     Ok(())
@@ -66,6 +66,36 @@ fn completions_are_a_script_bash_understands() -> io::Result<()> {
     std::fs::remove_file(&path)?;
     assert!(syntax?.status.success());
     assert!(stdout(&output).contains("completions"));
+    Ok(())
+}
+
+#[test]
+fn pve_sim_answers_over_https_and_ends_when_told() -> io::Result<()> {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tenon"))
+        .args(["pve-sim", "--listen", "127.0.0.1:0", "--hosts", "2"])
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut first = String::new();
+    io::BufRead::read_line(&mut io::BufReader::new(child.stdout.take().expect("it was piped")), &mut first)?;
+    let address = first.trim().strip_prefix("simulated Proxmox VE at https://").and_then(|rest| rest.split('/').next());
+    let address = address.unwrap_or_else(|| panic!("no address in `{first}`")).to_owned();
+    // A connection is accepted; what is said over it is the simulator's own tests' concern.
+    let connected = std::net::TcpStream::connect(&address);
+    let told = Command::new("kill").arg(child.id().to_string()).status()?;
+    let status = child.wait()?;
+    assert!(connected.is_ok() && told.success() && status.success(), "{connected:?} {status:?}");
+    Ok(())
+}
+
+#[test]
+fn pve_sim_refuses_what_it_cannot_make() -> io::Result<()> {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let address = taken.local_addr()?.to_string();
+    let output = tenon(&["pve-sim", "--listen", &address])?;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).starts_with(&format!("error: cannot listen on {address}: ")), "{}", stderr(&output));
+    let output = tenon(&["pve-sim", "--hosts", "0"])?;
+    assert!(stderr(&output).contains("give a number from 1 to 64"), "{}", stderr(&output));
     Ok(())
 }
 
