@@ -2,6 +2,7 @@
 //!
 //! Every verb writes to the writer it is given, so that the binary alone knows about standard output.
 
+pub mod cloud_config;
 pub mod completions;
 pub mod pve_sim;
 pub mod reference;

@@ -1,0 +1,262 @@
+//! The cloud-config file: which Proxmox clusters there are, and how to talk to each.
+//!
+//! The format is the reference's, with `urls`, `ca_file` and `fingerprint` besides. What cannot work is an error that
+//! names the cluster and the key; keys nobody knows are told, not refused, because the reference ignores them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use tenon_pve::{Client, Endpoint, Fingerprint, Token, Transport, Trust};
+
+/// The file, checked.
+#[derive(Debug)]
+pub struct CloudConfig {
+    /// The clusters, by region.
+    pub regions: Vec<Region>,
+    /// What was read and is not used.
+    pub notes: Vec<String>,
+}
+
+/// One Proxmox cluster.
+#[derive(Debug)]
+pub struct Region {
+    /// Its name, which becomes the region label.
+    pub name: String,
+    /// Where it answers.
+    pub endpoints: Vec<Endpoint>,
+    /// Whom to believe there.
+    pub trust: Trust,
+    /// Who we are there.
+    pub token: Token,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct FileWire {
+    clusters: Vec<ClusterWire>,
+    #[serde(flatten)]
+    others: BTreeMap<String, serde_json::Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ClusterWire {
+    url: String,
+    urls: Vec<String>,
+    insecure: bool,
+    ca_file: Option<PathBuf>,
+    fingerprint: Option<String>,
+    token_id: String,
+    token_id_file: Option<PathBuf>,
+    token_secret: String,
+    token_secret_file: Option<PathBuf>,
+    username: String,
+    password: String,
+    region: String,
+    #[serde(flatten)]
+    others: BTreeMap<String, serde_json::Value>,
+}
+
+/// Reads a file by its path; tests bring their own.
+pub type ReadFile<'a> = &'a dyn Fn(&Path) -> io::Result<Vec<u8>>;
+
+/// Reads and checks the text of a cloud-config file.
+pub fn parse(text: &str, read_file: ReadFile<'_>) -> Result<CloudConfig, CloudConfigError> {
+    let file: FileWire = serde_saphyr::from_str(text).map_err(|error| CloudConfigError::Yaml(error.to_string()))?;
+    if file.clusters.is_empty() {
+        return Err(CloudConfigError::NoClusters);
+    }
+    // `features` is the reference's, which reads it and does nothing with it.
+    let mut notes: Vec<String> = file.others.keys().filter(|key| *key != "features").map(|key| unknown(key)).collect();
+    let mut regions: Vec<Region> = Vec::new();
+    for (index, cluster) in file.clusters.iter().enumerate() {
+        let place = if cluster.region.is_empty() { format!("number {}", index + 1) } else { cluster.region.clone() };
+        notes.extend(cluster.others.keys().map(|key| format!("cluster {place}: {}", unknown(key))));
+        let fail = |fault: String| CloudConfigError::Cluster { place: place.clone(), fault };
+        let region = cluster.region(read_file).map_err(fail)?;
+        if regions.iter().any(|known| known.name == region.name) {
+            return Err(fail("another cluster has the same region".to_owned()));
+        }
+        regions.push(region);
+    }
+    Ok(CloudConfig { regions, notes })
+}
+
+fn unknown(key: &str) -> String {
+    format!("`{key}` is not known and has no effect")
+}
+
+impl ClusterWire {
+    fn region(&self, read_file: ReadFile<'_>) -> Result<Region, String> {
+        if self.region.is_empty() {
+            return Err("`region` is missing".to_owned());
+        }
+        let urls = Some(&self.url).filter(|url| !url.is_empty()).into_iter().chain(&self.urls);
+        let endpoint = |url: &String| {
+            Endpoint::new(url)
+                .ok_or_else(|| format!("`{url}` is not an address such as https://pve1.example:8006/api2/json"))
+        };
+        let endpoints = urls.map(endpoint).collect::<Result<Vec<_>, _>>()?;
+        if endpoints.is_empty() {
+            return Err("`url` is missing".to_owned());
+        }
+        Ok(Region {
+            name: self.region.clone(),
+            endpoints,
+            trust: self.trust(read_file)?,
+            token: self.token(read_file)?,
+        })
+    }
+
+    fn trust(&self, read_file: ReadFile<'_>) -> Result<Trust, String> {
+        match (&self.ca_file, &self.fingerprint, self.insecure) {
+            (None, None, false) => Ok(Trust::System),
+            (None, None, true) => Ok(Trust::Anybody),
+            (Some(path), None, false) => Ok(Trust::Authority(read(path, read_file)?)),
+            (None, Some(text), false) => {
+                text.parse::<Fingerprint>().map(Trust::Pinned).map_err(|error| error.to_string())
+            }
+            _ => Err("`insecure`, `ca_file` and `fingerprint` exclude each other: keep one".to_owned()),
+        }
+    }
+
+    fn token(&self, read_file: ReadFile<'_>) -> Result<Token, String> {
+        let id = given_or_file(&self.token_id, self.token_id_file.as_deref(), read_file)?;
+        let secret = given_or_file(&self.token_secret, self.token_secret_file.as_deref(), read_file)?;
+        let has_password = !self.username.is_empty() || !self.password.is_empty();
+        match (id.is_empty() && secret.is_empty(), has_password) {
+            (true, true) => Err("`username` and `password` are not supported yet: make an API token".to_owned()),
+            (true, false) => Err("`token_id` and `token_secret` are missing".to_owned()),
+            (false, true) => Err("a token and a password exclude each other: keep the token".to_owned()),
+            (false, false) => Token::new(&id, &secret).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+impl Region {
+    /// A client of this cluster.
+    pub fn client(&self) -> Result<Client, tenon_pve::TlsError> {
+        Ok(Client::new(self.endpoints.clone(), Transport::https(&self.trust)?, self.token.clone()))
+    }
+}
+
+fn given_or_file(given: &str, file: Option<&Path>, read_file: ReadFile<'_>) -> Result<String, String> {
+    match file {
+        Some(path) if given.is_empty() => {
+            let bytes = read(path, read_file)?;
+            String::from_utf8(bytes)
+                .map(|text| text.trim().to_owned())
+                .map_err(|_| format!("{} is not text", path.display()))
+        }
+        _ => Ok(given.trim().to_owned()),
+    }
+}
+
+fn read(path: &Path, read_file: ReadFile<'_>) -> Result<Vec<u8>, String> {
+    read_file(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+/// Why a cloud-config file cannot be used. Never shows a secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CloudConfigError {
+    /// It is not YAML of this form.
+    #[error("cannot read the cloud config: {0}")]
+    Yaml(String),
+    /// There is nothing in it.
+    #[error("the cloud config names no clusters")]
+    NoClusters,
+    /// One cluster cannot be used.
+    #[error("cloud config, cluster {place}: {fault}")]
+    Cluster {
+        /// Its region, or where it stands.
+        place: String,
+        /// What is wrong, and the next move.
+        fault: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(path: &Path) -> io::Result<Vec<u8>> {
+        match path.to_str() {
+            Some("/etc/secret") => Ok(b"s3cret\n".to_vec()),
+            Some("/etc/id") => Ok(b"karp@pve!node\n".to_vec()),
+            _ => Err(io::Error::from(io::ErrorKind::NotFound)),
+        }
+    }
+
+    fn cluster(lines: &str) -> String {
+        let lines: String = lines.lines().map(|line| format!("  {}\n", line.trim())).collect();
+        format!("clusters:\n- region: lab\n{lines}")
+    }
+
+    fn fault(text: &str) -> String {
+        parse(text, &files).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_reference_file_is_read_as_it_is() {
+        let text =
+            cluster("url: https://pve1:8006/api2/json\ninsecure: true\ntoken_id: karp@pve!node\ntoken_secret: s3cret");
+        let config = parse(&format!("features: {{provider: default}}\n{text}"), &files).unwrap();
+        assert_eq!((config.regions.len(), config.notes.len()), (1, 0));
+        assert!(matches!(config.regions[0].trust, Trust::Anybody));
+        assert_eq!(config.regions[0].token.id(), "karp@pve!node");
+        assert!(!format!("{config:?}").contains("s3cret"));
+    }
+
+    #[test]
+    fn a_token_may_lie_in_files_alone() {
+        let text = cluster(
+            "url: https://pve1:8006\ntoken_id_file: /etc/id\ntoken_secret_file: /etc/secret\nurls: [\"https://pve2:8006\"]",
+        );
+        let config = parse(&text, &files).unwrap();
+        assert_eq!(config.regions[0].endpoints.len(), 2);
+        assert_eq!(config.regions[0].token, Token::new("karp@pve!node", "s3cret").unwrap());
+        config.regions[0].client().unwrap();
+    }
+
+    #[test]
+    fn what_cannot_work_names_the_cluster_and_the_key() {
+        let token = "token_id: karp@pve!node\ntoken_secret: s3cret";
+        let at = "url: https://pve1:8006";
+        for (text, words) in [
+            ("clusters: []".to_owned(), "names no clusters"),
+            ("clusters: 7".to_owned(), "cannot read the cloud config"),
+            (cluster(token), "cluster lab: `url` is missing"),
+            (cluster(&format!("url: pve1\n{token}")), "`pve1` is not an address"),
+            (cluster(at), "`token_id` and `token_secret` are missing"),
+            (cluster(&format!("{at}\nusername: root@pam\npassword: x")), "make an API token"),
+            (cluster(&format!("{at}\n{token}\nusername: root@pam")), "exclude each other"),
+            (cluster(&format!("{at}\n{token}\nfingerprint: AB")), "not a SHA-256 fingerprint"),
+            (cluster(&format!("{at}\n{token}\nca_file: /nowhere")), "cannot read /nowhere"),
+            (cluster(&format!("{at}\n{token}\nca_file: /etc/id\ninsecure: true")), "keep one"),
+            (
+                format!("clusters:\n- url: https://pve1:8006\n  {}", token.replace('\n', "\n  ")),
+                "cluster number 1: `region` is missing",
+            ),
+            (
+                format!(
+                    "{0}{1}",
+                    cluster(&format!("{at}\n{token}")),
+                    cluster(&format!("{at}\n{token}")).replace("clusters:\n", "")
+                ),
+                "same region",
+            ),
+        ] {
+            let said = fault(&text);
+            assert!(said.contains(words) && !said.contains("s3cret"), "{text}\n{said}");
+        }
+    }
+
+    #[test]
+    fn a_misspelt_key_is_told() {
+        let text = cluster("url: https://pve1:8006\ntoken_id: a@b!c\ntoken_secret: d\nca-file: /etc/ca.pem");
+        let config = parse(&text, &files).unwrap();
+        assert_eq!(config.notes, ["cluster lab: `ca-file` is not known and has no effect"]);
+    }
+}
