@@ -63,7 +63,7 @@ fn resources(value: Option<&Value>, what: &str) -> Result<Resources, String> {
     let mut resources = Resources::default();
     for (resource, amount) in map {
         let text = amount.as_str().map_or_else(|| amount.to_string(), str::to_owned);
-        let amount: Quantity = text.parse().map_err(|error| format!("its {what} of {resource}: {error}"))?;
+        let amount: Quantity = text.trim().parse().map_err(|error| format!("its {what} of {resource}: {error}"))?;
         resources = resources.with(resource, amount);
     }
     Ok(resources)

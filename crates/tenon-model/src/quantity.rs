@@ -123,7 +123,8 @@ fn read(text: &str) -> Option<Quantity> {
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
     let (number, suffix) = rest.split_at(end);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
+    // Digits that are not there are zero, to Kubernetes too: `Gi` and `-` are ways to write nothing.
+    if fraction.contains('.') {
         return None;
     }
     let magnitude = match scale(suffix)? {
@@ -229,6 +230,9 @@ mod tests {
             ("1Ki", 1_024_000),
             ("1.5Ki", 1_536_000),
             ("0.5Mi", 524_288_000),
+            ("Gi", 0),
+            ("-", 0),
+            (".", 0),
         ] {
             assert_eq!(read(text).milli_value(), milli, "{text}");
         }
@@ -257,10 +261,7 @@ mod tests {
 
     #[test]
     fn what_is_no_quantity_is_refused() {
-        for text in [
-            "", "-", "Gi", ".", "1.2.3", "1 Gi", "1gi", "1K", "1e", "1e+", "1e1.5", "0x10", "1Gi ", "NaN", "1ee3",
-            "--1",
-        ] {
+        for text in ["", "1.2.3", "1 Gi", "1gi", "1K", "1e", "1e+", "1e1.5", "0x10", "1Gi ", "NaN", "1ee3", "--1"] {
             assert!(text.parse::<Quantity>().is_err(), "{text}");
         }
     }

@@ -14,7 +14,7 @@ use testbed::proof::with_programs;
 use testbed::{Program, Testbed};
 
 /// A control plane for this binary, or `None` where there is none and none is required.
-fn testbed() -> anyhow::Result<Option<&'static Testbed>> {
+pub(crate) fn testbed() -> anyhow::Result<Option<&'static Testbed>> {
     static SHARED: OnceLock<Result<Option<Testbed>, String>> = OnceLock::new();
     let start = || match with_programs(&Program::CONTROL_PLANE) {
         Ok(Some(_)) => Testbed::start().map(Some).map_err(|error| error.to_string()),
