@@ -7,6 +7,7 @@
 #![expect(unreachable_pub, reason = "the schema macro repeats our public structs inside a function")]
 
 mod condition;
+mod condition_set;
 pub mod instance_types_file;
 pub mod launch_record;
 pub mod names;
@@ -20,6 +21,7 @@ mod requirement;
 mod unmanaged_template;
 
 pub use condition::{Condition, ConditionStatus};
+pub use condition_set::{ConditionSet, Statement, Subject};
 pub use nodeclaim::{NodeClaim, NodeClaimSpec, NodeClaimStatus, ResourceRequests};
 pub use nodeclass::{
     BootDevice, InstanceTemplateKind, InstanceTemplateRef, KubeletConfiguration, MetadataOptions, MetadataType,
