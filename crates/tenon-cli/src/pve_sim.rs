@@ -8,8 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use tenon_sim::{Estate, EstateConfig, HostSpec, TemplateSpec, Tls};
+use tenon_sim::{Estate, EstateConfig, GuestConfig, Guests, HostSpec, TemplateSpec, Tls};
 use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// More hosts than any cluster of this kind has.
 const HOSTS_MAX: u32 = 64;
@@ -32,6 +33,9 @@ pub struct PveSim {
     /// Write the certificate of the cluster's authority to this file, for clients that check it.
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
+    /// Let guests boot: started VMs read their seed and join the Kubernetes API server at this address.
+    #[arg(long, value_name = "URL")]
+    guest_api: Option<String>,
 }
 
 /// Serves until the process is interrupted or told to end.
@@ -45,6 +49,8 @@ pub fn run(args: &PveSim, out: &mut dyn Write) -> anyhow::Result<()> {
 }
 
 async fn serve(args: &PveSim, out: &mut dyn Write) -> anyhow::Result<()> {
+    // From here on a request to end is heard, also one that comes before anything is printed.
+    let mut end = signal(SignalKind::terminate()).context("cannot listen for signals")?;
     let estate = estate(args)?;
     let tls = Tls::self_signed().context("cannot make a certificate")?;
     if let Some(path) = &args.ca_file {
@@ -53,10 +59,18 @@ async fn serve(args: &PveSim, out: &mut dyn Write) -> anyhow::Result<()> {
     let fingerprint = tls.fingerprint().to_owned();
     let listener = TcpListener::bind(args.listen).await.with_context(|| format!("cannot listen on {}", args.listen))?;
     let server = estate.serve(listener, tls);
+    let guest_config = GuestConfig { guest_api: args.guest_api.clone(), ..GuestConfig::default() };
+    let guests = args.guest_api.is_some().then(|| Guests::start(&estate, guest_config));
     introduce(args, server.local_addr(), &fingerprint, out)?;
-    interrupted().await?;
+    let ended = tokio::select! {
+        outcome = tokio::signal::ctrl_c() => outcome.context("cannot listen for Ctrl-C"),
+        _ = end.recv() => Ok(()),
+    };
+    if let Some(guests) = guests {
+        guests.shutdown().await;
+    }
     server.shutdown().await;
-    Ok(())
+    ended
 }
 
 fn estate(args: &PveSim) -> anyhow::Result<Estate> {
@@ -85,14 +99,4 @@ fn introduce(args: &PveSim, address: SocketAddr, fingerprint: &str, out: &mut dy
         token.id, token.secret, args.hosts
     );
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot print the address")
-}
-
-/// Returns at the first Ctrl-C or request to end.
-async fn interrupted() -> anyhow::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut end = signal(SignalKind::terminate()).context("cannot listen for signals")?;
-    tokio::select! {
-        outcome = tokio::signal::ctrl_c() => outcome.context("cannot listen for Ctrl-C"),
-        _ = end.recv() => Ok(()),
-    }
 }

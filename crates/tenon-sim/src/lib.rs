@@ -3,7 +3,8 @@
 //! [`Estate`] is built from an [`EstateConfig`] and called through [`Estate::service`] (in memory, fit for
 //! paused time) or [`Estate::serve`] (HTTPS). What operators and the world do beside the API (templates,
 //! dead hosts, killed workers, full storages) are methods of [`Estate`]. Its replies are its own: it shares no
-//! code with any client, so that a misread field cannot agree with itself.
+//! code with any client, so that a misread field cannot agree with itself. [`Guests`] lets what is started boot and
+//! join a Kubernetes cluster.
 //!
 //! All randomness comes from one seed and all time from tokio's clock, so a run can be repeated exactly. Not
 //! here: permissions of tokens, pools and firewall as calls, guest agents, VM creation other than by clone.
@@ -18,6 +19,7 @@ mod destroy;
 mod endpoints;
 mod estate;
 mod faults;
+mod guest;
 mod hosts;
 mod http;
 mod jobs;
@@ -43,6 +45,7 @@ mod world;
 pub use config::{EstateConfig, HostSpec, Pace, StorageSpec, TokenSpec};
 pub use estate::Estate;
 pub use faults::{FaultKind, FaultSpec, ReplyLost};
+pub use guest::{ApiAccess, Connect, ConnectError, Credential, GuestConfig, Guests, ImageJoin, TlsConnect};
 pub use http::EstateService;
 pub use ledger::LedgerEntry;
 pub use serve::{Server, Tls, TlsError};

@@ -176,6 +176,18 @@ impl Estate {
     pub fn read_volume(&self, volid: &str) -> Option<Bytes> {
         self.with(|state| state.volumes.iter().find(|(key, _)| key.volid() == volid).map(|(_, v)| v.data.clone()))
     }
+
+    /// Puts an ISO image onto a storage, seen from a host, as an operator with a shell does.
+    pub fn put_iso(&self, host: &str, volid: &str, data: Bytes) -> Result<(), WorldError> {
+        self.with(|state| {
+            let key = state.key_of(volid, host).filter(|key| state.usable_storage(&key.storage, host).is_ok());
+            let key = key.ok_or_else(|| WorldError::UnknownStorage(volid.into()))?;
+            let (bytes, ctime) = (data.len() as u64, state.epoch());
+            let (content, format) = ("iso".into(), "iso".into());
+            let volume = Volume { content, format, bytes, used: bytes, ctime, owner: None, parent: None, data };
+            state.allocate(key, volume).map_err(WorldError::Disks)
+        })
+    }
 }
 
 impl State {

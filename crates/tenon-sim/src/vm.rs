@@ -87,7 +87,7 @@ impl Vm {
         disks.map(|(key, value)| (key.clone(), Drive::stored(value))).collect()
     }
 
-    fn boot_disk_bytes(&self) -> u64 {
+    pub(crate) fn boot_disk_bytes(&self) -> u64 {
         let disks: Vec<(String, Drive)> = self.drives().into_iter().filter(|(_, d)| !d.is_cdrom()).collect();
         let order = self.get("boot").and_then(|b| b.strip_prefix("order=")).unwrap_or("");
         let booted = order.split(';').find_map(|dev| disks.iter().find(|(key, _)| key == dev));

@@ -1,0 +1,72 @@
+//! What does a VM do from power on until its power is cut?
+//!
+//! Everything runs inside one future, so that ending it ends all at once, as cutting the power does.
+
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use serde_json::json;
+
+use super::boot::{Kubelet, boot};
+use super::machine::Machine;
+use super::trouble::Trouble;
+use super::{certificate, heartbeat, node, pods};
+use crate::estate::Estate;
+
+/// A kubelet with its certificate.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) machine: Machine,
+    pub(crate) kubelet: Kubelet,
+    pub(crate) access: super::access::ApiAccess,
+    /// Since when the node is ready.
+    pub(crate) since: Time,
+}
+
+/// Runs until it is dropped.
+pub(crate) async fn live(machine: Machine, estate: Estate) {
+    tokio::time::sleep(machine.config.boot_delay).await;
+    let outcome = boot(&machine, &estate);
+    // What runs inside a VM does not keep the estate alive.
+    drop(estate);
+    match outcome {
+        Ok(kubelet) => work(machine, kubelet).await,
+        Err(trouble) => {
+            machine.say(trouble.story());
+            // Nothing on the disk will change, so a kubelet that systemd starts again would fail again.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+async fn work(machine: Machine, kubelet: Kubelet) {
+    let access = machine.insist(|| certificate::obtain(&machine, &kubelet)).await;
+    let since = Time(machine.journal.now());
+    let member = Member { machine, kubelet, access, since };
+    let client = member.machine.insist(|| async { member.machine.client(&member.access) }).await;
+    let nodes: Api<Node> = Api::all(client.clone());
+    member.machine.insist(|| member.register(&nodes)).await;
+    member.machine.say(format!("registered node {}", member.kubelet.node_name));
+    tokio::join!(
+        heartbeat::renew_lease(&member, &client),
+        heartbeat::report_status(&member, &nodes),
+        pods::keep(&member, &client),
+    );
+}
+
+impl Member {
+    /// Creates the Node; of one that is there already only labels and status are set.
+    async fn register(&self, nodes: &Api<Node>) -> Result<(), Trouble> {
+        let action = "register the node";
+        let object = node::object(&self.machine, &self.kubelet, &self.since);
+        let object: Node = serde_json::from_value(object).map_err(|source| Trouble::Shape { action, source })?;
+        match self.machine.ask(action, nodes.create(&PostParams::default(), &object)).await {
+            Err(trouble) if trouble.code() == Some(409) => {}
+            other => return other.map(drop),
+        }
+        let labels = Patch::Merge(json!({ "metadata": { "labels": node::usual_labels(&self.kubelet) } }));
+        let (name, params) = (&self.kubelet.node_name, PatchParams::default());
+        self.machine.ask("label the node", nodes.patch(name, &params, &labels)).await?;
+        heartbeat::report_once(self, nodes).await
+    }
+}

@@ -1,0 +1,31 @@
+//! The guests of an estate: what happens inside a VM once its power is on.
+//!
+//! [`Guests`] listens to an estate's power and lets every started VM boot, read its seed as cloud-init would, and join
+//! a Kubernetes cluster as a kubelet would, over the cluster's real API. Read in this order: `guests` (power), `boot`
+//! (disk), `join` (certificate and Node), `pods` (work). A guest that cannot join says why in its log.
+
+mod access;
+mod boot;
+mod capacity;
+mod certificate;
+mod cloud_init;
+mod command;
+mod disk;
+mod guests;
+mod heartbeat;
+mod image;
+mod iso;
+mod join;
+mod journal;
+mod kubelet_config;
+mod machine;
+mod node;
+mod pods;
+mod settings;
+mod trouble;
+mod unit;
+
+pub use access::{ApiAccess, Connect, ConnectError, Credential, TlsConnect};
+pub use guests::Guests;
+pub use image::ImageJoin;
+pub use settings::GuestConfig;

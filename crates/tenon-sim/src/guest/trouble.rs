@@ -1,0 +1,77 @@
+//! Why does a guest not join, or not get on with its work?
+
+use std::error::Error;
+use std::time::Duration;
+
+use super::access::ConnectError;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Trouble {
+    #[error("kubelet.service has no command")]
+    NoCommand,
+    #[error("kubelet.service has {0} commands, and systemd takes one")]
+    ManyCommands(usize),
+    #[error("the kubelet command has no {0}")]
+    NoFlag(&'static str),
+    #[error("{path}, which {named_by} names, does not exist")]
+    NoFile { path: String, named_by: &'static str },
+    #[error("{path} has mode {mode:04o}, and holds a secret: it must be 0600")]
+    Mode { path: String, mode: u32 },
+    #[error("cannot read {path}: {why}")]
+    Unreadable { path: String, why: String },
+    #[error("cannot make a client for {server}")]
+    Connect { server: String, source: ConnectError },
+    #[error("cannot {action}")]
+    Refused { action: &'static str, source: Box<kube::Error> },
+    #[error("cannot {action}: no answer within {} s", after.as_secs_f32())]
+    Silence { action: &'static str, after: Duration },
+    #[error("cannot {action}: the API's answer makes no sense")]
+    Shape { action: &'static str, source: serde_json::Error },
+    #[error("certificate request {0} was denied or failed")]
+    Denied(String),
+    #[error("certificate request {name} was not signed within {} s", after.as_secs_f32())]
+    Unsigned { name: String, after: Duration },
+    #[error("cannot make a key or a certificate request")]
+    Key(#[from] rcgen::Error),
+}
+
+/// Parsers quote what they could not read below their first line, and that may be a secret.
+pub(crate) fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+impl Trouble {
+    pub(crate) fn unreadable(path: &str, why: impl Into<String>) -> Self {
+        Self::Unreadable { path: path.to_owned(), why: first_line(&why.into()) }
+    }
+
+    /// Whether the API said that the object is not there, or not the one that was meant.
+    pub(crate) fn is_gone(&self) -> bool {
+        matches!(self.code(), Some(404 | 409))
+    }
+
+    pub(crate) fn code(&self) -> Option<u16> {
+        match self {
+            Self::Refused { source, .. } => match source.as_ref() {
+                kube::Error::Api(status) => Some(status.code),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The error with all its causes, each said once.
+    pub(crate) fn story(&self) -> String {
+        let mut story = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            let text = error.to_string();
+            // Some libraries repeat their cause in their own text.
+            if !story.contains(&text) {
+                story = format!("{story}: {text}");
+            }
+            cause = error.source();
+        }
+        story
+    }
+}

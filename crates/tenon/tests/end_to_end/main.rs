@@ -1,0 +1,6 @@
+//! Does the whole system work, on a real control plane and a simulated estate?
+
+mod bench;
+mod guest;
+mod refusals;
+mod seed;
