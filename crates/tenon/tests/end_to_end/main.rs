@@ -4,3 +4,4 @@ mod bench;
 mod guest;
 mod refusals;
 mod seed;
+mod status;

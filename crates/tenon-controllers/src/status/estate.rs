@@ -1,0 +1,87 @@
+//! What every Proxmox cluster shows at one look, or why it shows nothing.
+
+use std::collections::BTreeMap;
+
+use tenon_pve::{Cause, Client, Error, GuestKind, RefusalKind, Resources};
+
+/// All clusters, by region.
+#[derive(Debug, Clone, Default)]
+pub struct Estate {
+    /// Each region with what it shows.
+    pub regions: BTreeMap<String, RegionView>,
+}
+
+/// One cluster: its listing, or one sentence about why there is none and what to do.
+pub type RegionView = Result<Resources, String>;
+
+/// A template of somebody's, as the listing shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TemplateRow {
+    pub(crate) zone: String,
+    pub(crate) name: String,
+    pub(crate) tags: Vec<String>,
+}
+
+impl Estate {
+    /// Looks at every cluster once.
+    pub async fn look(clients: &BTreeMap<String, Client>) -> Estate {
+        let mut regions = BTreeMap::new();
+        for (region, client) in clients {
+            regions.insert(region.clone(), client.resources().await.map_err(|error| explain(&error)));
+        }
+        Estate { regions }
+    }
+
+    /// Why regions that matter show nothing, as one text; empty if all do.
+    pub(crate) fn troubles(&self, region: Option<&str>) -> String {
+        let of_interest = self.regions.iter().filter(|(name, _)| region.is_none_or(|wanted| wanted == *name));
+        let troubles = of_interest.filter_map(|(name, view)| Some(format!("region {name}: {}", view.as_ref().err()?)));
+        troubles.collect::<Vec<_>>().join("; ")
+    }
+
+    /// Templates in the regions that answer, as `region/host/vmid`.
+    pub(crate) fn templates(&self, region: Option<&str>) -> Vec<TemplateRow> {
+        let of_interest = self.regions.iter().filter(|(name, _)| region.is_none_or(|wanted| wanted == *name));
+        let shown = of_interest.filter_map(|(name, view)| Some((name, view.as_ref().ok()?)));
+        let rows = shown.flat_map(|(name, resources)| resources.guests.iter().map(move |guest| (name, guest)));
+        rows.filter(|(_, guest)| guest.template && guest.kind == GuestKind::Qemu)
+            .map(|(name, guest)| TemplateRow {
+                zone: format!("{name}/{}/{}", guest.host, guest.id),
+                name: guest.name.clone().unwrap_or_default(),
+                tags: guest.tags.iter().flat_map(|tags| tags.split(';')).map(|tag| tag.trim().to_lowercase()).collect(),
+            })
+            .collect()
+    }
+
+    /// Whether a storage works on a host.
+    pub(crate) fn has_storage(&self, region: &str, host: &str, storage: &str) -> bool {
+        let resources = self.regions.get(region).and_then(|view| view.as_ref().ok());
+        resources.is_some_and(|resources| {
+            resources.storages.iter().any(|row| {
+                row.storage == storage && row.host.as_str() == host && row.status.as_deref() == Some("available")
+            })
+        })
+    }
+}
+
+/// The trouble in a user's words, with the next move.
+fn explain(error: &Error) -> String {
+    let next = match (error.cause(), error.refusal().map(|refusal| &refusal.kind)) {
+        (Cause::NotSent(_), _) => "check the address, the certificate settings and the network",
+        (_, Some(RefusalKind::Unauthorized)) => "check the token and its secret, and whether it has expired",
+        (_, Some(RefusalKind::Denied { .. })) => "give the token the privilege named",
+        _ => "it is asked again shortly",
+    };
+    format!("{}; {next}", chain(error))
+}
+
+/// An error and everything behind it, on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        words = format!("{words}: {cause}");
+        source = cause.source();
+    }
+    words
+}

@@ -1,0 +1,98 @@
+//! Whether a NodePool can make nodes.
+
+use std::collections::BTreeSet;
+
+use tenon_api::{ConditionStatus, NodePoolSpec};
+
+use super::Verdict;
+
+/// The conditions of a pool.
+pub(crate) const VALIDATION: &str = "ValidationSucceeded";
+pub(crate) const CLASS_READY: &str = "NodeClassReady";
+
+/// What is known of the class a pool names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClassSeen {
+    /// There is none of that name.
+    Missing,
+    /// It is being deleted.
+    Terminating,
+    /// Its `Ready` condition.
+    Present(Verdict),
+}
+
+/// The conditions of a pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolVerdict {
+    /// Whether what it says makes sense.
+    pub validation: Verdict,
+    /// Whether its class can be used.
+    pub class: Verdict,
+}
+
+/// Judges a pool by its own words and by its class.
+pub fn judge_pool(spec: &NodePoolSpec, class: &ClassSeen) -> PoolVerdict {
+    let faults = faults(spec);
+    let validation = if let Some(field) = unsupported(spec) {
+        Verdict::fails(
+            "FieldNotSupportedYet",
+            format!("{field} is not supported yet; remove it or wait for a later release"),
+        )
+    } else if faults.is_empty() {
+        Verdict::holds(VALIDATION)
+    } else {
+        Verdict::fails("NodePoolValidationFailed", faults.join("; "))
+    };
+    PoolVerdict { validation, class: judge_class_of(spec, class) }
+}
+
+fn judge_class_of(spec: &NodePoolSpec, class: &ClassSeen) -> Verdict {
+    let name = &spec.template.spec.node_class_ref.name;
+    match class {
+        ClassSeen::Missing => Verdict::fails(
+            "NodeClassNotFound",
+            format!("there is no ProxmoxNodeClass {name}; create it or correct nodeClassRef"),
+        ),
+        ClassSeen::Terminating => {
+            Verdict::fails("NodeClassTerminating", format!("ProxmoxNodeClass {name} is being deleted"))
+        }
+        ClassSeen::Present(ready) => match ready.status {
+            ConditionStatus::True => Verdict::holds(CLASS_READY),
+            ConditionStatus::False => Verdict::fails(&ready.reason, ready.message.clone()),
+            ConditionStatus::Unknown => Verdict::unknown(
+                "NodeClassReadinessUnknown",
+                format!("ProxmoxNodeClass {name} is not judged yet: {}", ready.message),
+            ),
+        },
+    }
+}
+
+/// What the schema lets pass and a node could not have.
+fn faults(spec: &NodePoolSpec) -> Vec<String> {
+    let template = &spec.template.spec;
+    let mut seen = BTreeSet::new();
+    let taints = template.taints.iter().flatten().chain(template.startup_taints.iter().flatten());
+    let mut faults: Vec<String> = taints
+        .filter(|taint| !seen.insert((taint.key.clone(), format!("{:?}", taint.effect))))
+        .map(|taint| format!("taint {} with effect {:?} is there twice", taint.key, taint.effect))
+        .collect();
+    let labels = spec.template.metadata.iter().flat_map(|metadata| metadata.labels.iter().flatten());
+    let keys = labels.map(|(key, _)| key).chain(template.requirements.iter().map(|requirement| &requirement.key));
+    faults.extend(
+        keys.filter(|key| name_of(key).len() > 63)
+            .map(|key| format!("the name of label {key} has more than 63 characters")),
+    );
+    faults
+}
+
+fn name_of(label: &str) -> &str {
+    label.rsplit('/').next().unwrap_or(label)
+}
+
+/// The first field that is set and not acted on.
+fn unsupported(spec: &NodePoolSpec) -> Option<&'static str> {
+    let has_min_values = spec.template.spec.requirements.iter().any(|requirement| requirement.min_values.is_some());
+    let found =
+        [(spec.replicas.is_some(), "spec.replicas"), (has_min_values, "minValues in spec.template.spec.requirements")];
+    found.into_iter().find(|(is_set, _)| *is_set).map(|(_, field)| field)
+}

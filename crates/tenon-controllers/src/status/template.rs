@@ -1,0 +1,52 @@
+//! Whether a ProxmoxUnmanagedTemplate names templates that are there.
+
+use tenon_api::ProxmoxUnmanagedTemplateSpec;
+
+use super::Verdict;
+use super::estate::Estate;
+
+/// The condition of a template.
+pub(crate) const READY: &str = "ProxmoxVirtualMachineTemplateReady";
+
+/// What is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateVerdict {
+    /// Each template as `region/host/vmid`. `None` if it cannot be told now: what was found before stays.
+    pub zones: Option<Vec<String>>,
+    /// The condition.
+    pub ready: Verdict,
+}
+
+/// Looks for the templates a spec names.
+pub fn judge_template(spec: &ProxmoxUnmanagedTemplateSpec, estate: &Estate) -> TemplateVerdict {
+    let region = spec.region.as_deref();
+    let tags: Vec<String> = spec.tags.iter().flatten().map(|tag| tag.to_lowercase()).collect();
+    if let Some(region) = region.filter(|region| !estate.regions.contains_key(*region)) {
+        let known: Vec<&str> = estate.regions.keys().map(String::as_str).collect();
+        let message = format!("region {region} is not in the cloud config; it has {}", known.join(", "));
+        return TemplateVerdict { zones: Some(Vec::new()), ready: Verdict::fails("TemplatesNotFound", message) };
+    }
+    let matches = estate.templates(region).into_iter().filter(|template| {
+        spec.template_name.as_ref().is_none_or(|name| *name == template.name)
+            && tags.iter().all(|tag| template.tags.contains(tag))
+    });
+    let mut zones: Vec<String> = matches.map(|template| template.zone).collect();
+    zones.sort();
+    let troubles = estate.troubles(region);
+    match (zones.is_empty(), troubles.is_empty()) {
+        // Some region may hide what is looked for: nothing is forgotten until it answers.
+        (true, false) => TemplateVerdict { zones: None, ready: Verdict::unknown("RegionUnreachable", troubles) },
+        (true, true) => {
+            TemplateVerdict { zones: Some(zones), ready: Verdict::fails("TemplatesNotFound", wanted(spec)) }
+        }
+        (false, _) => TemplateVerdict { zones: Some(zones), ready: Verdict::holds(READY) },
+    }
+}
+
+fn wanted(spec: &ProxmoxUnmanagedTemplateSpec) -> String {
+    let name = spec.template_name.as_ref().map(|name| format!("named {name}"));
+    let tags = spec.tags.as_ref().map(|tags| format!("tagged {}", tags.join(", ")));
+    let wanted: Vec<String> = name.into_iter().chain(tags).collect();
+    let place = spec.region.as_ref().map(|region| format!(" in region {region}")).unwrap_or_default();
+    format!("no template {}{place}; make one, or correct the name", wanted.join(" and "))
+}

@@ -1,0 +1,196 @@
+//! What templates, classes and pools say of themselves, on a real API server and a simulated estate.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::runtime::wait::{await_condition, conditions};
+use kube::{Client, ResourceExt};
+use serde_json::json;
+use tenon_api::{Condition, NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate};
+use tenon_controllers::status::{StatusContext, pass};
+use tenon_pve::{Endpoint, Token, Transport};
+use tenon_sim::{Estate, EstateConfig, TemplateSpec};
+
+use crate::bench::{from_json, shared_testbed};
+
+const SECRET: &str = "11111111-2222-3333-4444-555555555555";
+
+struct Site {
+    admin: Client,
+    estate: Estate,
+    context: StatusContext,
+}
+
+async fn site(admin: Client) -> anyhow::Result<Site> {
+    let definitions: Api<CustomResourceDefinition> = Api::all(admin.clone());
+    for definition in tenon_api::definitions() {
+        let name = definition.name_any();
+        definitions
+            .create(&PostParams::default(), &definition)
+            .await
+            .with_context(|| format!("cannot install {name}"))?;
+        let served = await_condition(definitions.clone(), &name, conditions::is_crd_established());
+        tokio::time::timeout(Duration::from_secs(30), served).await??;
+    }
+    let estate = Estate::new(EstateConfig::default());
+    let context = StatusContext {
+        workload: admin.clone(),
+        regions: BTreeMap::from([("lab".to_owned(), client(&estate, SECRET)?)]),
+    };
+    Ok(Site { admin, estate, context })
+}
+
+fn client(estate: &Estate, secret: &str) -> anyhow::Result<tenon_pve::Client> {
+    let endpoint = Endpoint::new("https://pve.example:8006").context("not an endpoint")?;
+    let transport = Transport::over(estate.service(), |_| false);
+    Ok(tenon_pve::Client::new(vec![endpoint], transport, Token::new("tenon@pve!sim", secret)?))
+}
+
+fn now() -> anyhow::Result<Time> {
+    from_json(json!("2026-01-01T00:00:00Z"))
+}
+
+/// Status, reason and message of a condition.
+fn told<'a>(conditions: Option<&'a Vec<Condition>>, type_: &str) -> (String, &'a str, &'a str) {
+    let condition = conditions.into_iter().flatten().find(|condition| condition.type_ == type_);
+    condition
+        .map(|found| (format!("{:?}", found.status), found.reason.as_str(), found.message.as_str()))
+        .unwrap_or_default()
+}
+
+impl Site {
+    /// One pass, which says no more than it must: a second one writes nothing.
+    async fn settle(&self) -> anyhow::Result<usize> {
+        let written = pass(&self.context, &now()?).await?;
+        assert_eq!(pass(&self.context, &now()?).await?, 0, "a second pass changes nothing");
+        Ok(written)
+    }
+
+    async fn pool(&self) -> anyhow::Result<(String, String, String)> {
+        let pool = Api::<NodePool>::all(self.admin.clone()).get("default").await?;
+        let conditions = pool.status.and_then(|status| status.conditions);
+        let (status, reason, message) = told(conditions.as_ref(), "NodeClassReady");
+        Ok((status, reason.to_owned(), message.to_owned()))
+    }
+
+    async fn class(&self) -> anyhow::Result<(String, String, String)> {
+        let class = Api::<ProxmoxNodeClass>::all(self.admin.clone()).get("default").await?;
+        let conditions = class.status.and_then(|status| status.conditions);
+        let (status, reason, message) = told(conditions.as_ref(), "InstanceTemplateReady");
+        Ok((status, reason.to_owned(), message.to_owned()))
+    }
+
+    async fn template(&self) -> anyhow::Result<(String, String, Vec<String>)> {
+        let template = Api::<ProxmoxUnmanagedTemplate>::all(self.admin.clone()).get("debian").await?;
+        let status = template.status.unwrap_or_default();
+        let (state, reason, _) = told(status.conditions.as_ref(), "Ready");
+        Ok((state, reason.to_owned(), status.zones.unwrap_or_default()))
+    }
+
+    async fn create_pool(&self) -> anyhow::Result<()> {
+        let pool: NodePool = from_json(json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": "default" },
+            "spec": { "template": { "spec": {
+                "requirements": [],
+                "nodeClassRef": { "group": "karpenter.proxmox.sinextra.dev", "kind": "ProxmoxNodeClass", "name": "default" },
+            } } },
+        }))?;
+        Api::all(self.admin.clone()).create(&PostParams::default(), &pool).await?;
+        Ok(())
+    }
+
+    async fn create_class(&self) -> anyhow::Result<()> {
+        let class: ProxmoxNodeClass = from_json(json!({
+            "apiVersion": "karpenter.proxmox.sinextra.dev/v1alpha1", "kind": "ProxmoxNodeClass", "metadata": { "name": "default" },
+            "spec": {
+                "instanceTemplateRef": { "kind": "ProxmoxUnmanagedTemplate", "name": "debian" },
+                "metadataOptions": { "type": "cdrom" },
+            },
+        }))?;
+        Api::all(self.admin.clone()).create(&PostParams::default(), &class).await?;
+        Ok(())
+    }
+
+    async fn create_template(&self) -> anyhow::Result<()> {
+        let template: ProxmoxUnmanagedTemplate = from_json(json!({
+            "apiVersion": "karpenter.proxmox.sinextra.dev/v1alpha1", "kind": "ProxmoxUnmanagedTemplate", "metadata": { "name": "debian" },
+            "spec": { "templateName": "debian-13" },
+        }))?;
+        Api::all(self.admin.clone()).create(&PostParams::default(), &template).await?;
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn every_object_says_what_is_in_the_way_until_nothing_is() -> anyhow::Result<()> {
+    let Some(testbed) = shared_testbed()? else { return Ok(()) };
+    let mut site = site(testbed.admin().await?).await?;
+    site.create_pool().await?;
+    site.settle().await?;
+    let (status, reason, message) = site.pool().await?;
+    assert_eq!((status.as_str(), reason.as_str()), ("False", "NodeClassNotFound"));
+    assert!(message.contains("no ProxmoxNodeClass default; create it"), "{message}");
+
+    site.create_class().await?;
+    site.settle().await?;
+    let (_, reason, message) = site.class().await?;
+    assert_eq!(reason, "TemplatesNotFound");
+    assert!(message.contains("no ProxmoxUnmanagedTemplate debian"), "{message}");
+    assert_eq!(site.pool().await?.1, "TemplatesNotFound", "the pool says what its class says");
+
+    site.create_template().await?;
+    site.settle().await?;
+    assert_eq!(site.template().await?.0, "False");
+
+    for (vmid, host) in [(9001, "pve1"), (9002, "pve2")] {
+        let template =
+            TemplateSpec { host: host.to_owned(), vmid, name: "debian-13".to_owned(), ..TemplateSpec::default() };
+        site.estate.add_template(&template)?;
+    }
+    site.settle().await?;
+    assert_eq!(
+        site.template().await?,
+        ("True".to_owned(), "Ready".to_owned(), vec!["lab/pve1/9001".to_owned(), "lab/pve2/9002".to_owned()])
+    );
+    assert_eq!(site.class().await?.0, "True");
+    assert_eq!(site.pool().await?.0, "True");
+
+    lost_and_found(&mut site).await?;
+    a_field_that_is_not_acted_on(&site).await
+}
+
+/// A token that stops working leaves what was known in place, is named, and mends by itself.
+async fn lost_and_found(site: &mut Site) -> anyhow::Result<()> {
+    let good = site.context.regions.insert("lab".to_owned(), client(&site.estate, "wrong")?);
+    site.settle().await?;
+    let (status, reason, zones) = site.template().await?;
+    assert_eq!((status.as_str(), reason.as_str()), ("Unknown", "ReconcilingDependents"));
+    assert_eq!(zones.len(), 2, "what was found is not forgotten");
+    let template = Api::<ProxmoxUnmanagedTemplate>::all(site.admin.clone()).get("debian").await?;
+    let conditions = template.status.and_then(|status| status.conditions);
+    let (_, reason, message) = told(conditions.as_ref(), "ProxmoxVirtualMachineTemplateReady");
+    assert_eq!(reason, "RegionUnreachable");
+    assert!(message.contains("Authentication failed!") && message.contains("check the token"), "{message}");
+    assert!(!message.contains("wrong"), "the secret is in the message: {message}");
+    site.context.regions.extend(good.map(|client| ("lab".to_owned(), client)));
+    site.settle().await?;
+    assert_eq!(site.template().await?.0, "True");
+    Ok(())
+}
+
+/// A field nobody acts on is named instead of being passed over.
+async fn a_field_that_is_not_acted_on(site: &Site) -> anyhow::Result<()> {
+    let classes: Api<ProxmoxNodeClass> = Api::all(site.admin.clone());
+    let groups = json!({ "spec": { "securityGroups": [{ "name": "web" }] } });
+    classes.patch("default", &PatchParams::default(), &Patch::Merge(groups)).await?;
+    site.settle().await?;
+    let (_, reason, message) = site.class().await?;
+    assert_eq!(reason, "FieldNotSupportedYet");
+    assert!(message.starts_with("spec.securityGroups is not supported yet"), "{message}");
+    assert_eq!(site.pool().await?.1, "FieldNotSupportedYet");
+    Ok(())
+}
