@@ -2,6 +2,7 @@
 
 mod bench;
 mod guest;
+mod provision;
 mod refusals;
 mod seed;
 mod status;

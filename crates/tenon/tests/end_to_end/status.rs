@@ -15,7 +15,7 @@ use tenon_controllers::status::{StatusContext, pass};
 use tenon_pve::{Endpoint, Token, Transport};
 use tenon_sim::{Estate, EstateConfig, TemplateSpec};
 
-use crate::bench::{from_json, shared_testbed};
+use crate::bench::{eventually, from_json, shared_testbed};
 
 const SECRET: &str = "11111111-2222-3333-4444-555555555555";
 
@@ -41,6 +41,9 @@ async fn site(admin: Client) -> anyhow::Result<Site> {
         workload: admin.clone(),
         regions: BTreeMap::from([("lab".to_owned(), client(&estate, SECRET)?)]),
     };
+    // A definition that is established is served a moment later.
+    let first = now()?;
+    eventually("all kinds are served", async || Ok(pass(&context, &first).await.ok())).await?;
     Ok(Site { admin, estate, context })
 }
 
@@ -159,6 +162,7 @@ async fn every_object_says_what_is_in_the_way_until_nothing_is() -> anyhow::Resu
     assert_eq!(site.class().await?.0, "True");
     assert_eq!(site.pool().await?.0, "True");
 
+    crate::provision::pods_become_claims(&site.admin, &client(&site.estate, SECRET)?).await?;
     lost_and_found(&mut site).await?;
     a_field_that_is_not_acted_on(&site).await
 }

@@ -1,0 +1,145 @@
+//! Each new node of a plan as a NodeClaim, with its launch written in before anything is made.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::ResourceExt;
+use tenon_api::{
+    NodeClaim, NodeClaimSpec, NodePool, Operator, ProxmoxNodeClass, Requirement, ResourceRequests, launch_record, names,
+};
+use tenon_model::{LaunchRecord, NewNode, Plan, Requirements, Seconds, VmId, VmIdRange};
+
+use super::gather::Gathered;
+use super::hosts::taken_ids;
+
+/// Why a new node cannot be written as a claim.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ClaimError {
+    /// Its pool or class went away while the plan was made.
+    #[error("NodePool {0} or its class is gone")]
+    Gone(String),
+    /// Every id of the range is taken.
+    #[error("no VM id is free in region {0}; widen the range of ids or remove VMs")]
+    NoId(String),
+}
+
+/// The claims of a plan, each with an id of its own.
+pub fn to_claims(plan: &Plan, gathered: &Gathered, ids: VmIdRange, now: Seconds) -> Vec<Result<NodeClaim, ClaimError>> {
+    let mut taken = taken_ids(&gathered.estate, &gathered.claims);
+    let mut claims = Vec::new();
+    for node in &plan.new_nodes {
+        let pool = gathered.pools.iter().find(|pool| pool.name_any() == node.pool);
+        let class = pool.and_then(|pool| class_of(pool, gathered));
+        let template = class.and_then(|class| template_at(class, node));
+        let (Some(pool), Some(template)) = (pool, template) else {
+            claims.push(Err(ClaimError::Gone(node.pool.clone())));
+            continue;
+        };
+        let region = taken.entry(node.place.region.clone()).or_default();
+        let Some(vmid) = ids.lowest_free(region) else {
+            claims.push(Err(ClaimError::NoId(node.place.region.clone())));
+            continue;
+        };
+        region.insert(vmid);
+        let record = LaunchRecord::new(node.place.clone(), vmid, template, now);
+        claims.push(Ok(claim(node, pool, &record)));
+    }
+    claims
+}
+
+fn class_of<'a>(pool: &NodePool, gathered: &'a Gathered) -> Option<&'a ProxmoxNodeClass> {
+    let name = &pool.spec.template.spec.node_class_ref.name;
+    gathered.classes.iter().find(|class| class.name_any() == *name)
+}
+
+/// The template that was selected for the node's host.
+fn template_at(class: &ProxmoxNodeClass, node: &NewNode) -> Option<VmId> {
+    let prefix = format!("{}/{}/", node.place.region, node.place.host);
+    let zones = class.status.as_ref()?.selected_zones.as_ref()?;
+    zones.iter().find_map(|zone| zone.strip_prefix(&prefix)?.parse().ok())
+}
+
+fn claim(node: &NewNode, pool: &NodePool, record: &LaunchRecord) -> NodeClaim {
+    let template = &pool.spec.template;
+    let metadata = template.metadata.clone().unwrap_or_default();
+    let mut annotations = metadata.annotations.unwrap_or_default();
+    annotations.insert(names::ANNOTATION_LAUNCH.to_owned(), launch_record::write(record));
+    let mut labels = metadata.labels.unwrap_or_default();
+    labels.extend(decided(&node.requirements));
+    labels.insert(names::LABEL_NODECLASS.to_owned(), template.spec.node_class_ref.name.clone());
+    let spec = NodeClaimSpec {
+        taints: template.spec.taints.clone(),
+        startup_taints: template.spec.startup_taints.clone(),
+        requirements: written(&node.requirements),
+        resources: Some(ResourceRequests { requests: Some(requests(node)) }),
+        node_class_ref: template.spec.node_class_ref.clone(),
+        termination_grace_period: template.spec.termination_grace_period.clone(),
+        expire_after: template.spec.expire_after.clone(),
+    };
+    let metadata = ObjectMeta {
+        generate_name: Some(format!("{}-", node.pool)),
+        labels: Some(labels),
+        annotations: Some(annotations),
+        // From its first second: nothing is made for a claim that could vanish without us.
+        finalizers: Some(vec![names::FINALIZER.to_owned()]),
+        owner_references: Some(vec![owner(pool)]),
+        ..ObjectMeta::default()
+    };
+    NodeClaim { metadata, spec, status: None }
+}
+
+fn owner(pool: &NodePool) -> OwnerReference {
+    OwnerReference {
+        api_version: "karpenter.sh/v1".to_owned(),
+        kind: "NodePool".to_owned(),
+        name: pool.name_any(),
+        uid: pool.uid().unwrap_or_default(),
+        block_owner_deletion: Some(true),
+        controller: None,
+    }
+}
+
+/// Labels with just one possible value.
+fn decided(requirements: &Requirements) -> BTreeMap<String, String> {
+    let single = requirements.iter().filter(|(_, requirement)| requirement.operator() == tenon_model::Operator::In);
+    single
+        .filter_map(|(label, requirement)| {
+            let mut values = requirement.values().iter();
+            let value = values.next().filter(|_| values.next().is_none())?;
+            Some((label.to_owned(), value.clone()))
+        })
+        .collect()
+}
+
+/// Requirements as they are written in a claim: bounds, and the set beside them.
+fn written(requirements: &Requirements) -> Vec<Requirement> {
+    let mut written = Vec::new();
+    for (label, requirement) in requirements.iter() {
+        let entry = |operator, values: Option<Vec<String>>| Requirement {
+            key: label.to_owned(),
+            operator,
+            values,
+            min_values: None,
+        };
+        let (least, most) = requirement.bounds();
+        written.extend(least.map(|number| entry(Operator::Gte, Some(vec![number.to_string()]))));
+        written.extend(most.map(|number| entry(Operator::Lte, Some(vec![number.to_string()]))));
+        let values: Vec<String> = requirement.values().iter().cloned().collect();
+        match requirement.operator() {
+            tenon_model::Operator::In => written.push(entry(Operator::In, Some(values))),
+            tenon_model::Operator::NotIn => written.push(entry(Operator::NotIn, Some(values))),
+            tenon_model::Operator::DoesNotExist => written.push(entry(Operator::DoesNotExist, None)),
+            _ if least.is_none() && most.is_none() => written.push(entry(Operator::Exists, None)),
+            _ => {}
+        }
+    }
+    written
+}
+
+fn requests(node: &NewNode) -> BTreeMap<String, IntOrString> {
+    node.requests
+        .iter()
+        .map(|(resource, amount)| (resource.to_owned(), IntOrString::String(amount.to_string())))
+        .collect()
+}
