@@ -165,6 +165,13 @@ pub enum Error {
         #[source]
         source: serde_json::Error,
     },
+    /// The control plane that tests share did not start for the first of them.
+    #[cfg(feature = "client")]
+    #[error("the shared control plane did not start: {reason}")]
+    Shared {
+        /// What the first one was told.
+        reason: String,
+    },
     /// A Kubernetes client could not be made or used.
     #[cfg(feature = "client")]
     #[error("cannot make a Kubernetes client for {who}")]

@@ -20,6 +20,8 @@ mod pki;
 mod ports;
 mod programs;
 pub mod proof;
+#[cfg(feature = "client")]
+mod test_ground;
 mod version;
 mod wire;
 
@@ -30,4 +32,6 @@ pub use error::{Error, Result};
 pub use gobuild::Progress;
 pub use locate::{Found, Lookup, Source, folder_variables};
 pub use programs::{Family, Program};
+#[cfg(feature = "client")]
+pub use test_ground::{eventually, own_testbed, shared_testbed};
 pub use version::Version;

@@ -126,6 +126,17 @@ impl Error {
         Error { action: action.into(), cause: Box::new(cause) }
     }
 
+    /// What was tried and everything that is known of its failure, on one line.
+    pub fn told(&self) -> String {
+        let mut words = self.to_string();
+        let mut source = std::error::Error::source(self);
+        while let Some(cause) = source {
+            words = format!("{words}: {cause}");
+            source = cause.source();
+        }
+        words
+    }
+
     /// What is known about the call.
     pub fn cause(&self) -> &Cause {
         &self.cause

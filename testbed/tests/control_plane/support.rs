@@ -1,56 +1,11 @@
-//! What the tests of this binary share: one control plane, a namespace each, and patience with a bound.
+//! What the tests of this binary share: a namespace each, nodes and pods made by hand.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Duration;
-
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::Context as _;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod, ServiceAccount};
 use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
 use serde_json::json;
-use testbed::proof::with_programs;
-use testbed::{Program, Testbed};
-
-/// What a loaded machine needs at most for anything a control plane does by itself.
-const PATIENCE: Duration = Duration::from_secs(90);
-
-/// A control plane of the test's own; `None` where there are no programs for one and none are required.
-pub(crate) fn own_testbed() -> anyhow::Result<Option<Testbed>> {
-    // One start at a time: four at once on two cores are slower than four in a row.
-    static STARTING: Mutex<()> = Mutex::new(());
-    if with_programs(&Program::CONTROL_PLANE)?.is_none() {
-        return Ok(None);
-    }
-    let _turn = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(Some(Testbed::start()?))
-}
-
-/// The control plane that tests share which do not harm it.
-pub(crate) fn shared_testbed() -> anyhow::Result<Option<&'static Testbed>> {
-    // Never dropped: the keeper cleans up when this process ends.
-    static SHARED: OnceLock<Result<Option<Testbed>, String>> = OnceLock::new();
-    let shared = SHARED.get_or_init(|| own_testbed().map_err(|error| format!("{error:#}")));
-    shared.as_ref().map(Option::as_ref).map_err(|error| anyhow!("{error}"))
-}
-
-/// Asks again and again until the answer is `Some`, and gives up with the name of what was waited for.
-pub(crate) async fn eventually<T>(
-    what: &str,
-    mut ask: impl AsyncFnMut() -> anyhow::Result<Option<T>>,
-) -> anyhow::Result<T> {
-    let asking = async {
-        loop {
-            if let Some(answer) = ask().await? {
-                return Ok(answer);
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    };
-    match tokio::time::timeout(PATIENCE, asking).await {
-        Ok(answer) => answer,
-        Err(_) => bail!("waited {} s in vain: {what}", PATIENCE.as_secs()),
-    }
-}
+pub(crate) use testbed::{eventually, own_testbed, shared_testbed};
 
 /// A namespace whose default ServiceAccount is there, so that pods can be made.
 pub(crate) async fn new_namespace(client: &Client, name: &str) -> anyhow::Result<()> {

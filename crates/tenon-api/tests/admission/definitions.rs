@@ -1,28 +1,15 @@
 //! A user's manifests against our definitions.
 
-use std::sync::OnceLock;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, ensure};
+use anyhow::{Context as _, ensure};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
-use testbed::proof::with_programs;
-use testbed::{Program, Testbed};
-
-/// A control plane for this binary, or `None` where there is none and none is required.
-pub(crate) fn testbed() -> anyhow::Result<Option<&'static Testbed>> {
-    static SHARED: OnceLock<Result<Option<Testbed>, String>> = OnceLock::new();
-    let start = || match with_programs(&Program::CONTROL_PLANE) {
-        Ok(Some(_)) => Testbed::start().map(Some).map_err(|error| error.to_string()),
-        Ok(None) => Ok(None),
-        Err(error) => Err(error.to_string()),
-    };
-    SHARED.get_or_init(start).as_ref().map(Option::as_ref).map_err(|error| anyhow!("{error}"))
-}
+use testbed::shared_testbed;
 
 /// Installs every definition and waits until it is served.
 async fn install(client: &Client) -> anyhow::Result<()> {
@@ -103,7 +90,7 @@ fn template(name: &str) -> Value {
 
 #[tokio::test]
 async fn minimal_manifests_are_accepted_with_the_reference_defaults() -> anyhow::Result<()> {
-    let Some(testbed) = testbed()? else { return Ok(()) };
+    let Some(testbed) = shared_testbed()? else { return Ok(()) };
     let client = testbed.admin().await?;
     install(&client).await?;
     let pool = create(&client, &node_pool("minimal")).await??;
@@ -160,7 +147,7 @@ fn refused() -> Vec<Bad> {
 
 #[tokio::test]
 async fn what_the_reference_refuses_is_refused_with_a_word_that_helps() -> anyhow::Result<()> {
-    let Some(testbed) = testbed()? else { return Ok(()) };
+    let Some(testbed) = shared_testbed()? else { return Ok(()) };
     let client = testbed.admin().await?;
     install(&client).await?;
     for (mut object, pointer, value, words) in refused() {
@@ -189,7 +176,7 @@ fn put(object: &mut Value, pointer: &str, value: Value) -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn a_claim_never_changes_and_a_pool_keeps_the_kind_of_its_class() -> anyhow::Result<()> {
-    let Some(testbed) = testbed()? else { return Ok(()) };
+    let Some(testbed) = shared_testbed()? else { return Ok(()) };
     let client = testbed.admin().await?;
     install(&client).await?;
     let changes = [

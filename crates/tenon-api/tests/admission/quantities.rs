@@ -5,7 +5,7 @@ use kube::api::{Api, PostParams};
 use serde_json::json;
 use tenon_model::Quantity;
 
-use crate::definitions::testbed;
+use testbed::shared_testbed;
 
 const TEXTS: &[&str] = &[
     "0",
@@ -97,7 +97,7 @@ async fn read_by_server(pods: &Api<Pod>, text: &str) -> anyhow::Result<Option<St
 
 #[tokio::test]
 async fn every_quantity_means_what_the_api_server_takes_it_for() -> anyhow::Result<()> {
-    let Some(testbed) = testbed()? else { return Ok(()) };
+    let Some(testbed) = shared_testbed()? else { return Ok(()) };
     let pods: Api<Pod> = Api::namespaced(testbed.admin().await?, "default");
     let mut differences = Vec::new();
     for text in TEXTS {

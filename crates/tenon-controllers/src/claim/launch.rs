@@ -131,7 +131,7 @@ impl Change<'_> {
                 (_, Some(Failure::IdTaken)) if self.record.step == LaunchStep::Clone => {
                     Ok(LaunchPass::Relaunch { why: "the id was taken meanwhile".to_owned(), husk: None })
                 }
-                (_, Some(Failure::Hopeless(_) | Failure::IdTaken)) => Ok(LaunchPass::GiveUp(told(&error))),
+                (_, Some(Failure::Hopeless(_) | Failure::IdTaken)) => Ok(LaunchPass::GiveUp(error.told())),
                 _ => Err(error),
             },
         }
@@ -150,11 +150,6 @@ impl From<Error> for Trouble {
     fn from(error: Error) -> Trouble {
         Trouble::Pve(error)
     }
-}
-
-/// An error with its cause, on one line.
-fn told(error: &Error) -> String {
-    format!("{error}: {}", error.cause())
 }
 
 /// A size as Proxmox writes it in a drive: `512M`, `30G`, or plain bytes.

@@ -72,16 +72,5 @@ fn explain(error: &Error) -> String {
         (_, Some(RefusalKind::Denied { .. })) => "give the token the privilege named",
         _ => "it is asked again shortly",
     };
-    format!("{}; {next}", chain(error))
-}
-
-/// An error and everything behind it, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        words = format!("{words}: {cause}");
-        source = cause.source();
-    }
-    words
+    format!("{}; {next}", error.told())
 }

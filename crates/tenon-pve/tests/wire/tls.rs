@@ -32,29 +32,18 @@ fn client(addresses: &[String], trust: &Trust) -> Client {
     Client::new(endpoints, Transport::https(trust).unwrap(), Token::new("tenon@pve!sim", SECRET).unwrap())
 }
 
-/// The words of an error and of everything behind it.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        words = format!("{words}: {cause}");
-        source = cause.source();
-    }
-    words
-}
-
 #[tokio::test]
 async fn the_clusters_authority_its_fingerprint_or_anybody_are_believed_as_asked() {
     let site = site(Tls::self_signed().unwrap()).await;
     let address = [site.server.local_addr().to_string()];
     for trust in [&site.trust_ca, &site.trust_pin, &Trust::Anybody] {
-        client(&address, trust).version().await.unwrap_or_else(|error| panic!("{trust:?}: {}", chain(&error)));
+        client(&address, trust).version().await.unwrap_or_else(|error| panic!("{trust:?}: {}", error.told()));
     }
     let error = client(&address, &Trust::System).version().await.unwrap_err();
-    assert!(matches!(error.cause(), Cause::NotSent(_)), "{}", chain(&error));
+    assert!(matches!(error.cause(), Cause::NotSent(_)), "{}", error.told());
     let other = Trust::Pinned("00".repeat(32).parse().unwrap());
     let error = client(&address, &other).version().await.unwrap_err();
-    assert!(error.is_not_sent() && chain(&error).contains("not the pinned one"), "{}", chain(&error));
+    assert!(error.is_not_sent() && error.told().contains("not the pinned one"), "{}", error.told());
     site.server.shutdown().await;
 }
 
@@ -63,8 +52,8 @@ async fn an_expired_certificate_is_refused_and_named() {
     let site = site(Tls::expired().unwrap()).await;
     let address = [site.server.local_addr().to_string()];
     let error = client(&address, &site.trust_ca).version().await.unwrap_err();
-    assert!(error.is_not_sent(), "{}", chain(&error));
-    assert!(chain(&error).to_lowercase().contains("expired"), "{}", chain(&error));
+    assert!(error.is_not_sent(), "{}", error.told());
+    assert!(error.told().to_lowercase().contains("expired"), "{}", error.told());
     site.server.shutdown().await;
 }
 
@@ -77,7 +66,7 @@ async fn the_next_endpoint_is_asked_when_the_first_is_not_there() {
     let addresses = [gone.clone(), site.server.local_addr().to_string()];
     client(&addresses, &site.trust_ca).version().await.unwrap();
     let error = client(&[gone], &site.trust_ca).version().await.unwrap_err();
-    assert!(error.is_not_sent(), "{}", chain(&error));
+    assert!(error.is_not_sent(), "{}", error.told());
     site.server.shutdown().await;
 }
 
@@ -87,7 +76,7 @@ async fn errors_keep_proxmoxs_words_over_the_wire_and_uploads_say_their_length()
     let client = client(&[site.server.local_addr().to_string()], &site.trust_ca);
     let error = client.vm_config(&host(), id(7777)).await.unwrap_err();
     assert_eq!(
-        chain(&error),
+        error.told(),
         "cannot read the configuration of vm 7777 on host pve1: Configuration file 'nodes/pve1/qemu-server/7777.conf' does not exist"
     );
     let task = client.upload_iso(&host(), "shared", "x.iso", &Bytes::from(vec![1; 300_000])).await.unwrap();

@@ -1,10 +1,9 @@
 //! What the tests of this binary share: one control plane, seeds, VMs, and patience with a bound.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, bail, ensure};
+use anyhow::{Context as _, ensure};
 use axum::body::Body;
 use http::Request;
 use k8s_openapi::api::core::v1::{Node, Secret};
@@ -14,46 +13,13 @@ use serde_json::json;
 use tenon_cloudinit::{Bootstrap, Identity, Seed, SeedInput, render};
 use tenon_model::VmId;
 use tenon_sim::{Estate, GuestConfig, TemplateSpec, VmSpec};
-use testbed::proof::with_programs;
-use testbed::{Program, Testbed};
+pub(crate) use testbed::{eventually, shared_testbed};
 use tower::ServiceExt as _;
 
-/// What a loaded machine needs at most for anything that happens by itself.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// The estate's usual token.
 const PVE_TOKEN: &str = "PVEAPIToken=tenon@pve!sim=11111111-2222-3333-4444-555555555555";
 /// The secret half of every bootstrap token.
 const TOKEN_SECRET: &str = "0123456789abcdef";
-
-/// The control plane of this binary; `None` where there are no programs for one and none are required.
-pub(crate) fn shared_testbed() -> anyhow::Result<Option<&'static Testbed>> {
-    // Never dropped: the keeper cleans up when this process ends.
-    static SHARED: OnceLock<Result<Option<Testbed>, String>> = OnceLock::new();
-    let start = || -> anyhow::Result<Option<Testbed>> {
-        Ok(with_programs(&Program::CONTROL_PLANE)?.map(|_| Testbed::start()).transpose()?)
-    };
-    let shared = SHARED.get_or_init(|| start().map_err(|error| format!("{error:#}")));
-    shared.as_ref().map(Option::as_ref).map_err(|error| anyhow!("{error}"))
-}
-
-/// Asks again and again until the answer is `Some`, and gives up with the name of what was waited for.
-pub(crate) async fn eventually<T>(
-    what: &str,
-    mut ask: impl AsyncFnMut() -> anyhow::Result<Option<T>>,
-) -> anyhow::Result<T> {
-    let asking = async {
-        loop {
-            if let Some(answer) = ask().await? {
-                return Ok(answer);
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    };
-    match tokio::time::timeout(PATIENCE, asking).await {
-        Ok(answer) => answer,
-        Err(_) => bail!("waited {} s in vain: {what}", PATIENCE.as_secs()),
-    }
-}
 
 /// An object written as JSON, which reads better than nested `Some`s.
 pub(crate) fn from_json<T: serde::de::DeserializeOwned>(value: serde_json::Value) -> anyhow::Result<T> {
