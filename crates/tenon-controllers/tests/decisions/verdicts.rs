@@ -1,0 +1,111 @@
+//! What templates, classes and pools are judged to be.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use tenon_api::ConditionStatus;
+use tenon_controllers::status::{ClassSeen, Estate, Verdict, judge_class, judge_pool, judge_template};
+
+use crate::objects::{class_spec, estate, guest, spec, template};
+
+fn zones(names: &[&str]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_template_is_found_by_name_and_by_all_of_its_tags() {
+    let estate = estate(vec![
+        template(9001, "pve1", "debian", "k8s;gold"),
+        template(9002, "pve2", "debian", "k8s"),
+        template(9003, "pve2", "other", "k8s;gold"),
+        guest(100, "pve1", 4),
+    ]);
+    let found = |value| judge_template(&spec(value), &estate).zones.unwrap();
+    assert_eq!(found(json!({ "templateName": "debian" })), zones(&["lab/pve1/9001", "lab/pve2/9002"]));
+    assert_eq!(found(json!({ "tags": ["Gold"] })), zones(&["lab/pve1/9001", "lab/pve2/9003"]));
+    assert_eq!(found(json!({ "templateName": "debian", "tags": ["k8s", "gold"] })), zones(&["lab/pve1/9001"]));
+    assert_eq!(found(json!({ "templateName": "vm-100" })), zones(&[]), "a VM is no template");
+}
+
+#[test]
+fn a_region_that_does_not_answer_hides_nothing_that_was_found() {
+    let mut estate = estate(vec![]);
+    estate.regions.insert("away".to_owned(), Err("no answer".to_owned()));
+    let verdict = judge_template(&spec(json!({ "templateName": "debian" })), &estate);
+    assert_eq!(
+        (verdict.zones, verdict.ready.status, verdict.ready.reason.as_str()),
+        (None, ConditionStatus::Unknown, "RegionUnreachable")
+    );
+    // The region that matters answers, and it is not there.
+    let verdict = judge_template(&spec(json!({ "templateName": "debian", "region": "lab" })), &estate);
+    assert_eq!((verdict.zones, verdict.ready.reason.as_str()), (Some(vec![]), "TemplatesNotFound"));
+    let verdict = judge_template(&spec(json!({ "templateName": "debian", "region": "mars" })), &estate);
+    assert!(
+        verdict.ready.message.contains("region mars is not in the cloud config; it has away, lab"),
+        "{:?}",
+        verdict.ready
+    );
+}
+
+#[test]
+fn a_class_takes_one_template_a_host_where_its_storage_is() {
+    let found = zones(&["lab/pve1/9001", "lab/pve1/9005", "lab/pve2/9002"]);
+    let estate = estate(vec![]);
+    let selected = |extra| judge_class(&class_spec(extra), Some(&found), &estate).selected_zones;
+    assert_eq!(selected(json!({})), zones(&["lab/pve1/9001", "lab/pve2/9002"]));
+    assert_eq!(selected(json!({ "bootDevice": { "size": "30G", "storage": "fast" } })), zones(&["lab/pve1/9001"]));
+    assert_eq!(selected(json!({ "region": "mars" })), zones(&[]));
+    let verdict = judge_class(&class_spec(json!({ "bootDevice": { "storage": "slow" } })), Some(&found), &estate);
+    assert!(verdict.template.message.contains("no host with storage slow available"), "{:?}", verdict.template);
+}
+
+#[test]
+fn fields_nobody_acts_on_are_named() {
+    let estate = Estate { regions: BTreeMap::new() };
+    let found = zones(&["lab/pve1/9001"]);
+    let judge = |extra| judge_class(&class_spec(extra), Some(&found), &estate);
+    for (extra, field) in [
+        (json!({ "securityGroups": [{ "name": "web" }] }), "spec.securityGroups"),
+        (json!({ "placementStrategy": { "zoneBalance": "AvailabilityFirst" } }), "AvailabilityFirst"),
+        (json!({ "instanceTemplateRef": { "kind": "ProxmoxTemplate", "name": "x" } }), "ProxmoxTemplate"),
+    ] {
+        let template = judge(extra).template;
+        assert!(template.reason == "FieldNotSupportedYet" && template.message.contains(field), "{template:?}");
+    }
+    let metadata = judge(json!({ "metadataOptions": { "type": "cdrom", "templatesRef": { "name": "t" } } })).metadata;
+    assert_eq!(metadata.reason, "FieldNotSupportedYet");
+    let metadata = judge(json!({ "metadataOptions": { "type": "cdrom" } })).metadata;
+    assert_eq!(metadata.status, ConditionStatus::True, "a CD-ROM without templates gets the built-in data");
+}
+
+#[test]
+fn a_pool_says_what_its_class_says_and_what_it_says_twice() {
+    let pool = |taints: serde_json::Value| {
+        spec(json!({ "template": { "spec": {
+            "requirements": [],
+            "taints": taints,
+            "startupTaints": [{ "key": "wait", "effect": "NoSchedule" }],
+            "nodeClassRef": { "group": "g", "kind": "k", "name": "default" },
+        } } }))
+    };
+    let plain = pool(json!([]));
+    for (class, status, reason) in [
+        (ClassSeen::Missing, ConditionStatus::False, "NodeClassNotFound"),
+        (ClassSeen::Terminating, ConditionStatus::False, "NodeClassTerminating"),
+        (ClassSeen::Present(Verdict::fails("TemplatesNotFound", "none")), ConditionStatus::False, "TemplatesNotFound"),
+        (
+            ClassSeen::Present(Verdict::unknown("RegionUnreachable", "away")),
+            ConditionStatus::Unknown,
+            "NodeClassReadinessUnknown",
+        ),
+        (ClassSeen::Present(Verdict::holds("Ready")), ConditionStatus::True, "NodeClassReady"),
+    ] {
+        let verdict = judge_pool(&plain, &class).class;
+        assert_eq!((verdict.status, verdict.reason.as_str()), (status, reason), "{class:?}");
+    }
+    let twice = judge_pool(&pool(json!([{ "key": "wait", "effect": "NoSchedule" }])), &ClassSeen::Missing).validation;
+    assert!(twice.reason == "NodePoolValidationFailed" && twice.message.contains("taint wait"), "{twice:?}");
+    let other_effect =
+        judge_pool(&pool(json!([{ "key": "wait", "effect": "NoExecute" }])), &ClassSeen::Missing).validation;
+    assert_eq!(other_effect.status, ConditionStatus::True);
+}
