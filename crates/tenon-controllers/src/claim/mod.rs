@@ -8,7 +8,9 @@ mod launch;
 mod observe;
 mod order;
 mod release;
+mod seed;
 
 pub use launch::{LaunchPass, pass};
 pub use order::{Order, SeedFile, SeedSource};
 pub use release::{ReleasePass, release};
+pub use seed::{SeedFacts, provider_id, seed_image};

@@ -2,6 +2,7 @@
 
 mod bench;
 mod guest;
+mod line;
 mod provision;
 mod refusals;
 mod seed;

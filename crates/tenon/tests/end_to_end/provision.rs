@@ -12,6 +12,7 @@ use tenon_engine::{check, plan};
 use tenon_model::{InstanceType, LaunchStep, Plan, Seconds, VmIdRange};
 
 use crate::bench::{eventually, from_json};
+use crate::line::{Line, claims_become_nodes_and_go};
 
 const NAMESPACE: &str = "provision";
 
@@ -55,7 +56,8 @@ fn ours(plan: &Plan) -> (usize, usize, Vec<String>) {
 }
 
 /// Plans for the pods, writes the claims, and plans again.
-pub(crate) async fn pods_become_claims(admin: &Client, pve: &tenon_pve::Client) -> anyhow::Result<()> {
+pub(crate) async fn pods_become_claims(line: &Line<'_>) -> anyhow::Result<()> {
+    let Line { admin, pve, .. } = *line;
     let pods = waiting_pods(admin).await?;
     let context = ProvisionContext {
         workload: admin.clone(),
@@ -74,7 +76,7 @@ pub(crate) async fn pods_become_claims(admin: &Client, pve: &tenon_pve::Client) 
     let claims: Api<NodeClaim> = Api::all(admin.clone());
     let written =
         to_claims(&first, &gathered, context.ids, Seconds(1_000)).into_iter().collect::<Result<Vec<_>, _>>()?;
-    let mut records = Vec::new();
+    let (mut records, mut made_claims) = (Vec::new(), Vec::new());
     for claim in &written {
         let made = claims.create(&PostParams::default(), claim).await?;
         assert!(made.name_any().starts_with("default-") && made.finalizers() == [names::FINALIZER]);
@@ -82,6 +84,7 @@ pub(crate) async fn pods_become_claims(admin: &Client, pve: &tenon_pve::Client) 
         assert_eq!(record.step, LaunchStep::Clone);
         assert_eq!(made.labels()[names::LABEL_ZONE], record.place.host.as_str());
         records.push((record.place.host.to_string(), record.template.get(), record.vmid.get()));
+        made_claims.push(made);
     }
     records.sort();
     assert_eq!(
@@ -96,6 +99,7 @@ pub(crate) async fn pods_become_claims(admin: &Client, pve: &tenon_pve::Client) 
     let snapshot = to_snapshot(&gather(&context).await?, &context.types);
     let second = plan(&snapshot);
     assert_eq!(ours(&second), (0, 3, vec![]), "{second:#?}");
+    claims_become_nodes_and_go(line, &made_claims, &pods).await?;
     for claim in claims.list(&ListParams::default()).await?.items {
         let none = json!({ "metadata": { "finalizers": null } });
         claims.patch(&claim.name_any(), &kube::api::PatchParams::default(), &kube::api::Patch::Merge(none)).await?;
