@@ -3,12 +3,13 @@
 //! The listing lags: who exists, where, and under which lock is true at once; names, states and sizes come up to ten
 //! seconds later and may flap between two answers. What must be certain is read from the VM itself.
 
+use http::Method;
 use serde::Deserialize;
 use serde_json::Value;
 use tenon_model::{HostName, VmId};
 
-use crate::client::Client;
-use crate::error::{Error, Result};
+use crate::client::{Call, Client};
+use crate::error::{Error, RefusalKind, Result};
 use crate::reply::{flag, parse, unreadable, whole, whole_or_none};
 
 /// One listing.
@@ -129,6 +130,21 @@ impl Client {
         let data = self.get(action.to_owned(), "/version".to_owned()).await?;
         let version = data.get("version").and_then(Value::as_str);
         version.map(str::to_owned).ok_or_else(|| Error::new(action, unreadable("no version in it")))
+    }
+
+    /// Whether an id is free in the whole cluster. Needs no rights, so it also knows of VMs the token may not see; it
+    /// reserves nothing.
+    pub async fn is_id_free(&self, vmid: VmId) -> Result<bool> {
+        let action = format!("ask whether id {vmid} is free");
+        let params = [("vmid", vmid.to_string())];
+        let call = Call { action, method: Method::GET, path: "/cluster/nextid".to_owned(), params: &params };
+        match self.call(&call).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.refusal().is_some_and(|refusal| refusal.kind == RefusalKind::AlreadyExists) => {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Whether the cluster has quorum. A single machine always has.

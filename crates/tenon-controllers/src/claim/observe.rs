@@ -15,9 +15,10 @@ pub(crate) struct Seen {
 /// Looks at the VM under the recorded id, wherever it is by now.
 pub(crate) async fn vm(pve: &Client, order: &Order<'_>, record: &LaunchRecord) -> Result<Seen, Error> {
     let proof = order.proof(record);
-    let first = judge(pve.prove(record.host(), &proof).await)?;
-    if first.vm != VmSeen::Absent {
-        return Ok(first);
+    let first = pve.prove(record.host(), &proof).await;
+    let is_denied = first.as_ref().is_err_and(is_denied);
+    if !is_denied && !first.as_ref().is_err_and(Error::is_not_found) {
+        return judge(first);
     }
     // Not on the host it was made on means gone or moved, and only the listing knows which.
     let resources = pve.resources().await?;
@@ -26,8 +27,17 @@ pub(crate) async fn vm(pve: &Client, order: &Order<'_>, record: &LaunchRecord) -
             Ok(Seen::nobodys(VmSeen::Foreign("it is a container".to_owned())))
         }
         Some(guest) => judge(pve.prove(&guest.host, &proof).await),
-        None => Ok(first),
+        // With rights on a pool only, what is not in the pool cannot be seen: a VM that was destroyed, but also one that
+        // somebody else made, or took out of the pool.
+        None if is_denied && !pve.is_id_free(record.vmid).await? => {
+            Ok(Seen::nobodys(VmSeen::Foreign("this token may not see the vm that has its id".to_owned())))
+        }
+        None => Ok(Seen::nobodys(VmSeen::Absent)),
     }
+}
+
+fn is_denied(error: &Error) -> bool {
+    error.refusal().is_some_and(|refusal| matches!(refusal.kind, RefusalKind::Denied { .. }))
 }
 
 fn judge(outcome: Result<Result<ProvenVm, Doubt>, Error>) -> Result<Seen, Error> {

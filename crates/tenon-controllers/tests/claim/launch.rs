@@ -57,6 +57,28 @@ async fn a_foreign_vm_put_on_our_id_survives_and_the_reason_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_vm_we_may_not_read_is_gone_only_if_its_id_is_free() {
+    let site = Site::new();
+    let client = site.client(Death::Never);
+    let mut record = intent(FIRST_ID, site.now());
+    assert_eq!(live(&site, &client, &mut record).await, End::Launched);
+    let denied =
+        || FaultKind::Refuse { status: 403, text: format!("Permission check failed (/vms/{FIRST_ID}, VM.Audit)") };
+    // Somebody else's VM has the id: a refusal to show it is not taken for its absence.
+    site.estate.remove_vm(FIRST_ID).unwrap();
+    let base =
+        TemplateSpec { host: "pve1".to_owned(), vmid: FIRST_ID, name: "mail".to_owned(), ..TemplateSpec::default() };
+    site.estate.add_vm(&VmSpec { base, running: true }).unwrap();
+    site.estate.fail_next(FaultSpec::new("GET", "/config", denied()));
+    let Some(ReleasePass::Refuse(why)) = let_go(&client, &record).await else { panic!("it should be refused") };
+    assert!(why.contains("vm 20000 stays"), "{why}");
+    // Gone: the same refusal, but the id is free.
+    site.estate.remove_vm(FIRST_ID).unwrap();
+    site.estate.fail_next(FaultSpec::new("GET", "/config", denied()));
+    assert_eq!(let_go(&client, &record).await, Some(ReleasePass::Released));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_id_that_is_taken_is_left_alone_and_the_next_one_is_used() {
     let site = Site::new();
     let base =
