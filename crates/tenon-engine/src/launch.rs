@@ -119,10 +119,17 @@ pub fn next_step(record: &LaunchRecord, vm: &VmSeen, task: &TaskSeen, now: Secon
 /// The first step, in which nothing of ours may be there yet.
 fn clone_step(record: &LaunchRecord, vm: &VmSeen, task: &TaskSeen, now: Seconds) -> LaunchAction {
     match (task, vm) {
-        (TaskSeen::Failed(failure), _) => clone_failed(record, failure),
-        // Whatever became of the task: what it was to make is there, and it is ours.
+        // Whatever became of the task: what it was to make is there, and it is ours. That comes first: a call of ours that
+        // was thought lost may have landed late and won, and then this one was told that the id is taken.
         (_, VmSeen::Ours { .. }) => LaunchAction::Record(record.advanced(now)),
         (_, VmSeen::Foreign(_)) => relaunch(record, "the id was taken meanwhile", None),
+        (TaskSeen::Failed(_), VmSeen::Locked(lock)) if now.since(record.last_progress_at) <= STALLED_AFTER_S => {
+            LaunchAction::Wait(Waiting::Lock(lock.clone()))
+        }
+        (TaskSeen::Failed(_), VmSeen::Locked(lock)) => {
+            relaunch(record, &format!("the id is held by a copy that does not end ({lock})"), Some(record.vmid))
+        }
+        (TaskSeen::Failed(failure), _) => clone_failed(record, failure),
         // The copy that nobody makes any more stays locked, and a token can neither unlock nor remove it.
         (TaskSeen::Lost, VmSeen::Locked(lock)) => {
             relaunch(record, &format!("the copy was cut short and left locked ({lock})"), Some(record.vmid))
@@ -140,7 +147,7 @@ fn clone_step(record: &LaunchRecord, vm: &VmSeen, task: &TaskSeen, now: Seconds)
     }
 }
 
-/// Proxmox cleans up after a copy that failed; whoever has the id now, it is not us.
+/// Proxmox cleans up after a copy that failed, and nothing is there under the id.
 fn clone_failed(record: &LaunchRecord, failure: &Failure) -> LaunchAction {
     match failure {
         Failure::IdTaken => relaunch(record, "the id was taken meanwhile", None),

@@ -10,6 +10,9 @@ use super::order::Order;
 /// Boots with a disk of another unit than GiB are rounded down: growing too much is harmless, too little is not.
 const GIB: u64 = 1 << 30;
 
+/// How often an id that is said to be taken is looked at before it is left to whoever has it.
+const LOOKS: u32 = 3;
+
 /// What came of a pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LaunchPass {
@@ -128,9 +131,14 @@ impl Change<'_> {
             Err(Trouble::Pve(error)) => match (error.cause(), error.refusal().map(observe::failure)) {
                 // It may have been done: the next pass looks before anything is sent again.
                 (Cause::MaybeDone(_), _) => Ok(LaunchPass::Wait(Waiting::Host)),
-                (_, Some(Failure::IdTaken)) if self.record.step == LaunchStep::Clone => {
-                    Ok(LaunchPass::Relaunch { why: "the id was taken meanwhile".to_owned(), husk: None })
+                // By whom, the next pass sees: perhaps by a call of ours that was thought lost.
+                (_, Some(Failure::IdTaken)) if self.record.step == LaunchStep::Clone && self.record.attempt < LOOKS => {
+                    Ok(LaunchPass::Record(self.record.begun_again()))
                 }
+                (_, Some(Failure::IdTaken)) if self.record.step == LaunchStep::Clone => Ok(LaunchPass::Relaunch {
+                    why: "the id is taken by something that cannot be seen".to_owned(),
+                    husk: None,
+                }),
                 (_, Some(Failure::Hopeless(_) | Failure::IdTaken)) => Ok(LaunchPass::GiveUp(error.told())),
                 _ => Err(error),
             },

@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use tenon_controllers::claim::ReleasePass;
+use tenon_controllers::claim::{LaunchPass, ReleasePass, pass};
+use tenon_sim::{FaultKind, FaultSpec};
 
-use crate::site::{Death, End, FIRST_ID, Site, intent, let_go, live};
+use crate::site::{Death, End, FIRST_ID, Site, intent, let_go, live, order};
 
 /// Requests of one undisturbed launch, and of the release after it.
 async fn requests() -> (usize, usize) {
@@ -42,6 +43,46 @@ async fn a_controller_killed_at_any_request_of_a_launch_leaves_exactly_one_vm() 
         assert!(site.vms().is_empty(), "{death:?}");
     }
     println!("{} deaths survived", count * 2);
+}
+
+/// Two calls for one id, as when one was thought lost: both are answered with a task, and one task loses.
+#[tokio::test(start_paused = true)]
+async fn a_clone_that_lands_late_and_wins_is_still_the_one_vm() {
+    // Whichever of the two answers was written down, the loser's too.
+    for kept in 0..2 {
+        let (site, order) = (Site::new(), order());
+        let (client, rival) = (site.client(Death::Never), site.client(Death::Never));
+        let record = intent(FIRST_ID, site.now());
+        // Both have looked before either has called: the estate answers a call after 30 ms.
+        let (first, second) =
+            tokio::join!(pass(&client, &order, &record, site.now()), pass(&rival, &order, &record, site.now()));
+        let outcome = [first, second].into_iter().nth(kept).unwrap();
+        let Ok(LaunchPass::Record(mut record)) = outcome else { panic!("both should be sent: {outcome:?}") };
+        assert_eq!(live(&site, &client, &mut record).await, End::Launched, "{kept}");
+        assert_eq!((site.vms().len(), record.vmid.get()), (1, FIRST_ID), "{kept}");
+        assert_eq!(let_go(&client, &record).await, Some(ReleasePass::Released));
+        assert!(site.vms().is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_second_clone_looks_before_it_leaves_the_id() {
+    let site = Site::new();
+    let client = site.client(Death::Never);
+    let mut record = intent(FIRST_ID, site.now());
+    // The first call is made and its name never written down, as if its reply were lost for good.
+    let Ok(LaunchPass::Record(_)) = pass(&client, &order(), &record, site.now()).await else {
+        panic!("it should be sent")
+    };
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    // The next look is answered from before: the VM does not seem to be there, so the call goes out again.
+    let text = format!("Configuration file 'nodes/pve1/qemu-server/{FIRST_ID}.conf' does not exist");
+    for _ in 0..2 {
+        site.estate.fail_next(FaultSpec::new("GET", "/config", FaultKind::Refuse { status: 500, text: text.clone() }));
+    }
+    assert_eq!(live(&site, &client, &mut record).await, End::Launched);
+    assert_eq!(record.vmid.get(), FIRST_ID, "the VM that is there is ours");
+    assert_eq!(site.vms().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

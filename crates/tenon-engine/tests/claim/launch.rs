@@ -64,6 +64,18 @@ fn an_id_that_somebody_else_took_is_left_to_them() {
 }
 
 #[test]
+fn an_id_that_a_late_call_of_ours_took_is_ours() {
+    let taken = TaskSeen::Failed(Failure::IdTaken);
+    let LaunchAction::Record(after) = next(LaunchStep::Clone, &ours(), &taken) else { panic!("it should go on") };
+    assert_eq!((after.step, after.vmid.get()), (LaunchStep::Identify, 20_001));
+    // Whose it is cannot be read yet: it is waited for, and not for ever.
+    let locked = VmSeen::Locked("clone".to_owned());
+    assert_eq!(next(LaunchStep::Clone, &locked, &taken), LaunchAction::Wait(Waiting::Lock("clone".to_owned())));
+    let late = next_step(&record(LaunchStep::Clone), &locked, &taken, Seconds(1_601));
+    assert!(matches!(late, LaunchAction::Relaunch { husk: Some(_), .. }), "{late:?}");
+}
+
+#[test]
 fn a_husk_is_kept_in_mind_and_the_launch_goes_on_under_another_id() {
     let action = next(LaunchStep::Clone, &VmSeen::Locked("clone".to_owned()), &TaskSeen::Lost);
     assert!(matches!(&action, LaunchAction::Relaunch { husk: Some(id), .. } if id.get() == 20_001), "{action:?}");
