@@ -11,6 +11,8 @@ struct Wire {
     host: String,
     vmid: u32,
     template: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seed_storage: Option<String>,
     step: Step,
     attempt: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,6 +44,7 @@ pub fn write(record: &LaunchRecord) -> String {
         host: record.place.host.to_string(),
         vmid: record.vmid.get(),
         template: record.template.get(),
+        seed_storage: record.seed_storage.clone(),
         step: step_out(record.step),
         attempt: record.attempt,
         upid: record.upid.clone(),
@@ -63,6 +66,7 @@ pub fn read(text: &str) -> Result<LaunchRecord, LaunchRecordError> {
         place: Place { region: wire.region, host: wire.host.parse().map_err(|error| bad(&error))? },
         vmid: id(wire.vmid)?,
         template: id(wire.template)?,
+        seed_storage: wire.seed_storage,
         step: step_in(wire.step),
         attempt: wire.attempt,
         upid: wire.upid,
@@ -123,6 +127,7 @@ mod tests {
             record = record.advanced(Seconds(2_000));
             record.upid = Some("UPID:pve1:0:0:0:qmclone:9000:a@pve!b:".to_owned());
             record.uuid = Some("u".to_owned());
+            record.seed_storage = Some("local".to_owned());
             record.retired.push("20000".parse().unwrap());
         }
     }

@@ -40,6 +40,10 @@ pub const LABEL_HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// On Pods, Nodes and NodeClaims: leave it alone.
 pub const ANNOTATION_DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+/// On Pods: what it costs to move them, as a whole number.
+pub const ANNOTATION_DISRUPTION_COST: &str = "karpenter.sh/disruption-cost";
+/// On Pods: Kubernetes' own word for the same, read where ours is missing.
+pub const ANNOTATION_POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 /// On NodeClaims: when patience with their pods ends.
 pub const ANNOTATION_TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
 /// On NodeClaims: where the launch of its VM stands. Never copied to the Node.
@@ -49,6 +53,11 @@ pub const ANNOTATION_BOOTSTRAP_TOKEN: &str = "karpenter.proxmox.sinextra.dev/pro
 /// On NodeClaims: that the seed was taken away again.
 pub const ANNOTATION_CLOUDINIT_STATUS: &str = "karpenter.proxmox.sinextra.dev/proxmoxcloudinit-status";
 
+/// On NodeClaims that are being deleted: their operator takes care of what is left of their VM.
+pub const ANNOTATION_LET_GO: &str = "tenon.dev/let-go";
+/// On bootstrap token Secrets: the uid of the NodeClaim whose VM joins with it.
+pub const ANNOTATION_CLAIM_UID: &str = "tenon.dev/claim-uid";
+
 /// On Nodes and NodeClaims: they go only when their VM is gone.
 pub const FINALIZER: &str = "karpenter.sh/termination";
 
@@ -56,6 +65,11 @@ pub const FINALIZER: &str = "karpenter.sh/termination";
 pub const TAINT_UNREGISTERED: &str = "karpenter.sh/unregistered";
 /// On Nodes that are being drained.
 pub const TAINT_DISRUPTED: &str = "karpenter.sh/disrupted";
+
+/// On Nodes that load balancers outside the cluster should forget.
+pub const LABEL_EXCLUDE_BALANCERS: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
+/// On Nodes whose taints are nobody's business but their owner's.
+pub const LABEL_DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
 
 /// The group a bootstrap token belongs to.
 pub const BOOTSTRAP_GROUP: &str = "system:bootstrappers:karpenter:proxmox";

@@ -4,6 +4,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tenon_model::Quantity;
 
 use crate::condition::Condition;
 use crate::quantity::{ResourceMap, disk_size, resources};
@@ -250,4 +251,16 @@ pub struct ProxmoxNodeClassStatus {
     /// Each as `region/host/template vmid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected_zones: Option<Vec<String>>,
+}
+
+impl BootDevice {
+    /// The disk's size in decimal gigabytes, rounded up; nothing if it does not say.
+    pub fn size_gigabytes(&self) -> u64 {
+        let bytes = match &self.size {
+            Some(IntOrString::Int(bytes)) => i64::from(*bytes),
+            Some(IntOrString::String(text)) => text.parse().map_or(0, Quantity::value),
+            None => 0,
+        };
+        u64::try_from(bytes).unwrap_or_default().div_ceil(1_000_000_000)
+    }
 }

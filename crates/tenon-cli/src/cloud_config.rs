@@ -64,7 +64,9 @@ pub type ReadFile<'a> = &'a dyn Fn(&Path) -> io::Result<Vec<u8>>;
 
 /// Reads and checks the text of a cloud-config file.
 pub fn parse(text: &str, read_file: ReadFile<'_>) -> Result<CloudConfig, CloudConfigError> {
-    let file: FileWire = serde_saphyr::from_str(text).map_err(|error| CloudConfigError::Yaml(error.to_string()))?;
+    // Without the snippet, which would quote the lines around the fault, secrets and all.
+    let fail = |error: serde_saphyr::Error| CloudConfigError::Yaml(error.without_snippet().to_string());
+    let file: FileWire = serde_saphyr::from_str(text).map_err(fail)?;
     if file.clusters.is_empty() {
         return Err(CloudConfigError::NoClusters);
     }
@@ -227,6 +229,8 @@ mod tests {
         for (text, words) in [
             ("clusters: []".to_owned(), "names no clusters"),
             ("clusters: 7".to_owned(), "cannot read the cloud config"),
+            (cluster(&format!("{token}: x")), "mapping values are not allowed"),
+            (cluster(&format!("{token}\nurl: [")), "expected string scalar"),
             (cluster(token), "cluster lab: `url` is missing"),
             (cluster(&format!("url: pve1\n{token}")), "`pve1` is not an address"),
             (cluster(at), "`token_id` and `token_secret` are missing"),
@@ -249,7 +253,7 @@ mod tests {
             ),
         ] {
             let said = fault(&text);
-            assert!(said.contains(words) && !said.contains("s3cret"), "{text}\n{said}");
+            assert!(said.contains(words) && !said.contains("s3cret") && !said.contains('\n'), "{text}\n{said}");
         }
     }
 

@@ -1,9 +1,14 @@
 //! The verbs for people: what each prints, and nothing about how the command line is spelled.
 //!
-//! Every verb writes to the writer it is given, so that the binary alone knows about standard output.
+//! Every verb writes to the writer it is given, so that the binary alone knows about standard output; only the log of
+//! one that runs on goes there by itself.
 
 pub mod cloud_config;
 pub mod completions;
+pub mod controller;
+pub mod crds;
+pub mod go_flags;
 pub mod pve_sim;
 pub mod reference;
+pub mod telemetry;
 pub mod version;

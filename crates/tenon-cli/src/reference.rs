@@ -62,5 +62,8 @@ fn meaning(arg: &Arg) -> String {
     if let Some(default) = arg.get_default_values().first() {
         let _ = write!(text, " (default `{}`)", default.to_string_lossy());
     }
+    if let Some(variable) = arg.get_env() {
+        let _ = write!(text, " (environment `{}`)", variable.to_string_lossy());
+    }
     text.trim().replace('|', "\\|").replace('\n', " ")
 }

@@ -1,5 +1,22 @@
 //! Gathers, acts, reports. What the engine decided becomes true here, one outside change at a time.
 
 pub mod claim;
+mod clock;
+mod collect;
+mod context;
+mod controllers;
+pub mod disruption;
+mod events;
+mod memory;
+mod metrics;
 pub mod provision;
+mod settings;
 pub mod status;
+mod stop;
+mod watched;
+mod writes;
+
+pub use clock::Clock;
+pub use controllers::{Clients, Controllers, Probe, RunError};
+pub use metrics::Metrics;
+pub use settings::Settings;

@@ -137,7 +137,9 @@ impl<'a> Checker<'a> {
             let mut needed = Resources::default();
             let here: Vec<&NewNode> = self.plan.new_nodes.iter().filter(|node| node.place == host.place).collect();
             here.iter().filter_map(|node| self.size(node)).for_each(|size| needed.add(&footprint(size)));
-            self.expect(host.online || here.is_empty(), || format!("host {} is offline", host.place.host));
+            self.expect(host.closed.is_none() || here.is_empty(), || {
+                format!("host {} cannot be used", host.place.host)
+            });
             let short = needed.shortage_in(&host.free);
             self.expect(short.is_none(), || format!("host {} is overfull: {short:?}", host.place.host));
         }

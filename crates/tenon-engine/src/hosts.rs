@@ -8,12 +8,17 @@ use tenon_model::{Host, InstanceType, Place, Quantity, Resources, Shortage};
 /// What is left of the hosts that can be used.
 pub(crate) struct HostLedger {
     free: BTreeMap<Place, Resources>,
+    closed: BTreeMap<Place, String>,
 }
 
 impl HostLedger {
     pub(crate) fn new(hosts: &[Host]) -> HostLedger {
-        let online = hosts.iter().filter(|host| host.online);
-        HostLedger { free: online.map(|host| (host.place.clone(), host.free.clone())).collect() }
+        let open = hosts.iter().filter(|host| host.closed.is_none());
+        let closed = hosts.iter().filter_map(|host| Some((host.place.clone(), host.closed.clone()?)));
+        HostLedger {
+            free: open.map(|host| (host.place.clone(), host.free.clone())).collect(),
+            closed: closed.collect(),
+        }
     }
 
     /// Takes a VM of this size off a host.
@@ -41,6 +46,11 @@ impl HostLedger {
         let memory = |place: &Place| self.free.get(place).map(|free| free.get(MEMORY)).unwrap_or_default();
         // Of equal ones `max_by` would take the last; turned round by name it takes the first.
         places.filter(fits).max_by(|a, b| memory(a).cmp(&memory(b)).then_with(|| b.cmp(a)))
+    }
+
+    /// The first of these hosts, by name, that cannot be used at all, and why.
+    pub(crate) fn closed<'a>(&self, places: impl Iterator<Item = &'a Place>) -> Option<(Place, String)> {
+        places.filter_map(|place| Some((place.clone(), self.closed.get(place)?.clone()))).min()
     }
 
     /// Why no host holds a VM of this size: the resource that is short where the most memory is left.

@@ -4,6 +4,7 @@
 //! with it, knowing nothing of how it was made.
 
 mod checker;
+pub mod claim;
 mod eligibility;
 mod hosts;
 mod labels;

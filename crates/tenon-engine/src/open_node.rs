@@ -184,7 +184,8 @@ fn places_for<'a>(pool: &'a Pool, size: &InstanceType, wish: &Wish<'_>) -> Resul
 
 fn no_host(hosts: &HostLedger, places: &[&Place], size: &InstanceType) -> PoolRefusal {
     let (shortage, largest_on) = hosts.largest_gap(places.iter().copied(), size);
-    PoolRefusal::NoHost { instance_type: size.name.clone(), shortage, largest_on }
+    let closed = hosts.closed(places.iter().copied());
+    PoolRefusal::NoHost { instance_type: size.name.clone(), shortage, largest_on, closed }
 }
 
 /// Of two refusals the one that came nearer to a node. Sizes are tried from the cheapest, so the first that only lacked a

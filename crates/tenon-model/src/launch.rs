@@ -63,6 +63,8 @@ pub struct LaunchRecord {
     pub vmid: VmId,
     /// The template it is copied from, which lies on the same host.
     pub template: VmId,
+    /// The storage its first-boot data is put on, if it gets any.
+    pub seed_storage: Option<String>,
     /// What is intended or under way.
     pub step: LaunchStep,
     /// How often this step was begun, from 1.
@@ -86,6 +88,7 @@ impl LaunchRecord {
             place,
             vmid,
             template,
+            seed_storage: None,
             step: LaunchStep::Clone,
             attempt: 1,
             upid: None,
@@ -106,6 +109,23 @@ impl LaunchRecord {
     #[must_use]
     pub fn begun_again(&self) -> LaunchRecord {
         LaunchRecord { attempt: self.attempt.saturating_add(1), upid: None, ..self.clone() }
+    }
+
+    /// The record of the same launch under another id; the old one is kept in mind if something is left under it.
+    #[must_use]
+    pub fn moved_to(&self, vmid: VmId, husk: Option<VmId>, now: Seconds) -> LaunchRecord {
+        let mut retired = self.retired.clone();
+        retired.extend(husk);
+        LaunchRecord {
+            vmid,
+            step: LaunchStep::Clone,
+            attempt: 1,
+            upid: None,
+            uuid: None,
+            last_progress_at: now,
+            retired,
+            ..self.clone()
+        }
     }
 
     /// The host the VM was made on.

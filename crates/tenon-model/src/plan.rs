@@ -89,8 +89,10 @@ pub enum PoolRefusal {
         instance_type: String,
         /// What is short, and the largest gap there is.
         shortage: Shortage,
-        /// Where that gap is, if any host is online.
+        /// Where that gap is, if any host can be used.
         largest_on: Option<Place>,
+        /// A host that cannot be used at all, and why.
+        closed: Option<(Place, String)>,
     },
 }
 
@@ -126,18 +128,18 @@ impl fmt::Display for PoolRefusal {
             PoolRefusal::Limit { resource, limit } => {
                 write!(f, "its limit of {} {resource} is reached", shown(resource, *limit))
             }
-            PoolRefusal::NoHost { instance_type, shortage, largest_on } => {
-                let wanted = shown(&shortage.resource, shortage.wanted);
-                write!(f, "no host has {wanted} of {} free for a {instance_type}", shortage.resource)?;
+            PoolRefusal::NoHost { instance_type, shortage, largest_on, closed } => {
                 match largest_on {
-                    Some(place) => write!(
-                        f,
-                        "; the largest gap is {} on {}",
-                        shown(&shortage.resource, shortage.available),
-                        place.host
-                    ),
-                    None => f.write_str("; no host is online"),
+                    Some(place) => {
+                        let resource = &shortage.resource;
+                        let (wanted, gap) = (shown(resource, shortage.wanted), shown(resource, shortage.available));
+                        write!(f, "no host has {wanted} of {resource} free for a {instance_type}; ")?;
+                        write!(f, "the largest gap is {gap} on {}", place.host)?;
+                    }
+                    // How much is free does not matter where nothing can be made.
+                    None => write!(f, "no host can be used for a {instance_type}")?,
                 }
+                closed.iter().try_for_each(|(place, why)| write!(f, "; {} is left out: {why}", place.host))
             }
         }
     }
@@ -170,12 +172,26 @@ mod tests {
         let gib = |n: i64| Quantity::whole(n << 30);
         let shortage = Shortage { resource: MEMORY.to_owned(), wanted: gib(64), available: gib(48) };
         let largest_on = Some(Place { region: "lab".to_owned(), host: "pve3".parse().unwrap() });
-        let refusal = PoolRefusal::NoHost { instance_type: "m1.8VCPU-64GB".to_owned(), shortage, largest_on };
+        let closed =
+            Some((Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() }, "it is offline".to_owned()));
+        let refusal = PoolRefusal::NoHost { instance_type: "m1.8VCPU-64GB".to_owned(), shortage, largest_on, closed };
         let reason = Reason::Refused(vec![("default".to_owned(), refusal)]);
         assert_eq!(
             reason.to_string(),
-            "NodePool default: no host has 64 GiB of memory free for a m1.8VCPU-64GB; the largest gap is 48 GiB on pve3"
+            "NodePool default: no host has 64 GiB of memory free for a m1.8VCPU-64GB; the largest gap is 48 GiB on pve3; \
+             pve1 is left out: it is offline"
         );
+    }
+
+    #[test]
+    fn where_no_host_can_be_used_the_reason_is_not_hidden_behind_amounts() {
+        let wanted = Quantity::whole(64 << 30);
+        let shortage = Shortage { resource: MEMORY.to_owned(), wanted, available: Quantity::ZERO };
+        let place = Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() };
+        let closed = Some((place, "it is offline".to_owned()));
+        let size = "m1.8VCPU-64GB".to_owned();
+        let refusal = PoolRefusal::NoHost { instance_type: size, shortage, largest_on: None, closed };
+        assert_eq!(refusal.to_string(), "no host can be used for a m1.8VCPU-64GB; pve1 is left out: it is offline");
     }
 
     #[test]

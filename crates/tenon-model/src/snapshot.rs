@@ -92,8 +92,8 @@ pub struct Place {
 pub struct Host {
     /// Which.
     pub place: Place,
-    /// Whether it can be used.
-    pub online: bool,
+    /// Why it cannot be used now, if it cannot.
+    pub closed: Option<String>,
     /// Cores and memory, less what its guests may use at most and what open claims hold. Less than nothing is possible.
     pub free: Resources,
 }

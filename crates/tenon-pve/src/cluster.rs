@@ -98,6 +98,24 @@ pub struct StorageRow {
     /// What may be kept on it: `images`, `iso`, …, divided by commas in any order.
     #[serde(default)]
     pub content: String,
+    /// Its used bytes, if known.
+    #[serde(default, deserialize_with = "whole_or_none")]
+    pub disk: Option<u64>,
+    /// Its bytes, if known.
+    #[serde(default, deserialize_with = "whole_or_none")]
+    pub maxdisk: Option<u64>,
+}
+
+impl StorageRow {
+    /// Whether it works on its host and takes this kind of content: `images`, `iso`.
+    pub fn takes(&self, content: &str) -> bool {
+        self.status.as_deref() == Some("available") && self.content.split(',').any(|kind| kind.trim() == content)
+    }
+
+    /// Its free bytes; what is not known is taken for plenty.
+    pub fn free(&self) -> u64 {
+        self.maxdisk.map_or(u64::MAX, |all| all.saturating_sub(self.disk.unwrap_or_default()))
+    }
 }
 
 impl Client {

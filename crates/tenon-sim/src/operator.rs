@@ -4,6 +4,7 @@
 
 use bytes::Bytes;
 
+use crate::config::TokenSpec;
 use crate::estate::Estate;
 use crate::faults::FaultSpec;
 use crate::keys;
@@ -124,6 +125,11 @@ impl Estate {
     /// From now on this token is refused.
     pub fn revoke_token(&self, id: &str) {
         self.with(|state| state.tokens.retain(|token| token.id != id));
+    }
+
+    /// From now on this token may call.
+    pub fn grant_token(&self, token: TokenSpec) {
+        self.with(|state| state.tokens.push(token));
     }
 
     /// Kills the worker of a running task; `false` when there is none.

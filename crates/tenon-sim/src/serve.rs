@@ -27,6 +27,8 @@ use crate::http::EstateService;
 
 const IDLE: Duration = Duration::from_secs(5);
 const ANSWERS_PER_CONNECTION: u32 = 100;
+/// First and last year of a certificate nobody renewed.
+const EXPIRED: (i32, i32) = (2019, 2020);
 
 /// What can go wrong while a certificate is made.
 #[derive(Debug, thiserror::Error)]
@@ -43,8 +45,14 @@ pub enum TlsError {
 #[derive(Clone)]
 pub struct Tls {
     acceptor: TlsAcceptor,
-    ca_pem: String,
+    authority: Arc<Authority>,
     fingerprint: String,
+}
+
+/// Who signs.
+struct Authority {
+    pem: String,
+    issuer: Issuer<'static, KeyPair>,
 }
 
 impl std::fmt::Debug for Tls {
@@ -56,27 +64,27 @@ impl std::fmt::Debug for Tls {
 impl Tls {
     /// A certificate of a fresh authority, as a new cluster makes it for itself.
     pub fn self_signed() -> Result<Self, TlsError> {
-        Self::valid_between(2020, 4000)
+        Self::signed_by(Arc::new(Authority::new()?), (2020, 4000))
     }
 
     /// The same, but out of date for years.
     pub fn expired() -> Result<Self, TlsError> {
-        Self::valid_between(2019, 2020)
+        Self::signed_by(Arc::new(Authority::new()?), EXPIRED)
     }
 
-    fn valid_between(first: i32, last: i32) -> Result<Self, TlsError> {
-        let mut ca = CertificateParams::new(Vec::new())?;
-        ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        ca.distinguished_name.push(DnType::CommonName, "Simulated PVE Cluster CA");
-        let ca_key = KeyPair::generate()?;
-        let ca_pem = ca.self_signed(&ca_key)?.pem();
+    /// What is left when nobody renews this certificate: one of the same authority, out of date for years.
+    pub fn run_out(&self) -> Result<Self, TlsError> {
+        Self::signed_by(self.authority.clone(), EXPIRED)
+    }
+
+    fn signed_by(authority: Arc<Authority>, (first, last): (i32, i32)) -> Result<Self, TlsError> {
         let names = ["localhost", "127.0.0.1", "::1"].map(String::from);
         let mut leaf = CertificateParams::new(names)?;
         leaf.distinguished_name.push(DnType::CommonName, "pve1");
         leaf.not_before = date_time_ymd(first, 1, 1);
         leaf.not_after = date_time_ymd(last, 1, 1);
         let key = KeyPair::generate()?;
-        let certificate = leaf.signed_by(&key, &Issuer::new(ca, ca_key))?;
+        let certificate = leaf.signed_by(&key, &authority.issuer)?;
         let fingerprint = fingerprint(certificate.der());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = rustls::ServerConfig::builder_with_provider(provider)
@@ -86,17 +94,28 @@ impl Tls {
                 vec![certificate.der().clone()],
                 PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
             )?;
-        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), ca_pem, fingerprint })
+        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), authority, fingerprint })
     }
 
     /// The certificate of the authority, in PEM.
     pub fn ca_pem(&self) -> &str {
-        &self.ca_pem
+        &self.authority.pem
     }
 
     /// SHA-256 of the server certificate: upper-case hex with colons.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
+    }
+}
+
+impl Authority {
+    fn new() -> Result<Self, TlsError> {
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, "Simulated PVE Cluster CA");
+        let key = KeyPair::generate()?;
+        let pem = params.self_signed(&key)?.pem();
+        Ok(Self { pem, issuer: Issuer::new(params, key) })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 use tenon_cli::completions::Shell;
+use tenon_cli::controller::Controller;
 use tenon_cli::pve_sim::PveSim;
 use tenon_cli::version::Format;
 
@@ -15,6 +16,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
+    /// Make nodes for pods that wait, and take nodes away that nobody needs, until told to end.
+    Controller(Controller),
     /// Print which build this is.
     Version {
         /// How to print it.
@@ -27,6 +30,8 @@ pub(crate) enum Verb {
         #[arg(value_name = "SHELL")]
         shell: Shell,
     },
+    /// Print the custom resource definitions a cluster needs, for `kubectl apply --server-side -f -`.
+    Crds,
     /// Serve a simulated Proxmox VE cluster over HTTPS until interrupted.
     PveSim(PveSim),
     /// Print this command line as a page of the documentation.

@@ -2,16 +2,18 @@
 
 mod args;
 
+use std::env;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use tenon_cli::go_flags;
 
 use crate::args::{Args, Verb};
 
 fn main() -> ExitCode {
     // A wrong command line ends here, with a usage message and exit code 2.
-    let args = Args::parse();
+    let args = Args::parse_from(go_flags::rewrite(env::args_os(), &Args::command(), "controller"));
     match run(&args.verb) {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read our output has seen enough.
@@ -25,10 +27,13 @@ fn main() -> ExitCode {
 }
 
 fn run(verb: &Verb) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    // Not locked: the controller logs there from many threads.
+    let mut out = io::stdout();
     match verb {
+        Verb::Controller(args) => tenon_cli::controller::run(args)?,
         Verb::Version { output } => tenon_cli::version::print(*output, &mut out)?,
         Verb::Completions { shell } => tenon_cli::completions::print(*shell, &mut Args::command(), &mut out)?,
+        Verb::Crds => tenon_cli::crds::print(&mut out)?,
         Verb::PveSim(args) => tenon_cli::pve_sim::run(args, &mut out)?,
         Verb::Reference => out.write_all(tenon_cli::reference::page(&Args::command()).as_bytes())?,
     }

@@ -1,8 +1,10 @@
 //! The command line as a person meets it: what it prints, and how it ends.
 
 use std::fs::File;
-use std::io;
-use std::process::{Command, Output, Stdio};
+use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
 
 fn tenon(args: &[&str]) -> io::Result<Output> {
     Command::new(env!("CARGO_BIN_EXE_tenon")).args(args).output()
@@ -39,7 +41,7 @@ fn help_names_every_verb_a_person_may_use() -> io::Result<()> {
     let output = tenon(&["--help"])?;
     assert!(output.status.success());
     let text = stdout(&output);
-    for verb in ["version", "completions", "pve-sim"] {
+    for verb in ["controller", "version", "completions", "pve-sim"] {
         assert!(text.contains(verb), "{text}");
     }
     Ok(())
@@ -80,7 +82,7 @@ fn pve_sim_answers_over_https_and_ends_when_told() -> io::Result<()> {
     let address = first.trim().strip_prefix("simulated Proxmox VE at https://").and_then(|rest| rest.split('/').next());
     let address = address.unwrap_or_else(|| panic!("no address in `{first}`")).to_owned();
     // A connection is accepted; what is said over it is the simulator's own tests' concern.
-    let connected = std::net::TcpStream::connect(&address);
+    let connected = TcpStream::connect(&address);
     let told = Command::new("kill").arg(child.id().to_string()).status()?;
     let status = child.wait()?;
     assert!(connected.is_ok() && told.success() && status.success(), "{connected:?} {status:?}");
@@ -89,7 +91,7 @@ fn pve_sim_answers_over_https_and_ends_when_told() -> io::Result<()> {
 
 #[test]
 fn pve_sim_refuses_what_it_cannot_make() -> io::Result<()> {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let taken = TcpListener::bind("127.0.0.1:0")?;
     let address = taken.local_addr()?.to_string();
     let output = tenon(&["pve-sim", "--listen", &address])?;
     assert_eq!(output.status.code(), Some(1));
@@ -122,5 +124,159 @@ fn a_reader_that_has_seen_enough_is_not_an_error() -> io::Result<()> {
     let output = child.wait_with_output()?;
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stderr(&output), "");
+    Ok(())
+}
+
+const CLOUD: &str = "clusters:\n- {region: lab, url: 'https://127.0.0.1:1', insecure: true, token_id: a@b!c, \
+                     token_secret: s3cret, colour: red}\n";
+
+const KUBECONFIG: &str = "current-context: x\n\
+    clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true}}]\n\
+    users: [{name: u, user: {token: s3cret}}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\n";
+
+/// The controller with what the test gives and nothing else: the variables of whoever runs the test are flags too.
+fn controller(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tenon"));
+    command.env_clear().arg("controller").args(args);
+    command
+}
+
+/// A file of its own that goes with the test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str, text: &str) -> io::Result<Scratch> {
+        let path = std::env::temp_dir().join(format!("tenon-cli-{}-{name}", std::process::id()));
+        std::fs::write(&path, text)?;
+        Ok(Scratch(path))
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("it is text")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn a_controller_that_was_told_wrong_says_what_is_wrong() -> io::Result<()> {
+    let at = ["--cloud-config", "/nowhere"];
+    for (args, code, words) in [
+        (&[][..], 2, "--cloud-config <FILE>"),
+        (&["--cloud-config="], 1, "no cloud config is given: name the file with --cloud-config"),
+        (&at, 1, "error: cannot read the cloud config /nowhere: No such file or directory"),
+        (&[at[0], at[1], "--batch-max-duration", "10"], 2, "the unit is missing: write it as 1s, 500ms or 1m30s"),
+        (&[at[0], at[1], "--log-level", "loud"], 2, "[possible values: error, warn, info, debug, trace]"),
+        (&[at[0], at[1], "--metrics-port", "65536"], 2, "--metrics-port <PORT>"),
+        (&[at[0], at[1], "--proxmox-vmid", "30000"], 1, "the VM id range 30000 to 29999 is empty"),
+        (&[at[0], at[1], "--cluster-endpoint", "https://a:s3cret@b"], 2, "give https://host or https://host:port"),
+        (&[at[0], at[1], "--instance-types-file", "/none"], 1, "cannot read the instance types /none: No such file"),
+    ] {
+        let output = controller(args).output()?;
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        assert!(said.contains(words) && !said.contains("s3cret") && stdout(&output).is_empty(), "{args:?}: {said}");
+        assert!(code == 2 || said.lines().count() == 1, "{args:?}: {said}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_flag_with_one_dash_and_a_variable_mean_the_same() -> io::Result<()> {
+    let expected = stderr(&controller(&["--cloud-config", "/nowhere"]).output()?);
+    assert!(expected.trim_end().ends_with("; give its path with --cloud-config"), "{expected}");
+    for args in [&["-cloud-config", "/nowhere"][..], &["-cloud-config=/nowhere", "-metrics-port", "0"]] {
+        assert_eq!(stderr(&controller(args).output()?), expected, "{args:?}");
+    }
+    assert_eq!(stderr(&controller(&[]).env("CLOUD_CONFIG", "/nowhere").output()?), expected);
+    let flag_wins = controller(&["-cloud-config", "/nowhere"]).env("CLOUD_CONFIG", "/elsewhere").output()?;
+    assert_eq!(stderr(&flag_wins), expected);
+    Ok(())
+}
+
+#[test]
+fn a_malformed_file_is_named_and_not_quoted() -> io::Result<()> {
+    let cloud = Scratch::new("cloud-malformed", "clusters:\n- token_secret: s3cret: x\n")?;
+    let said = stderr(&controller(&["--cloud-config", cloud.path()]).output()?);
+    let start = format!("error: cannot use the file {}: cannot read the cloud config: ", cloud.path());
+    assert!(said.starts_with(&start) && said.contains("line 2, column 23") && !said.contains("s3cret"), "{said}");
+    let (cloud, kube) = (Scratch::new("cloud-good", CLOUD)?, Scratch::new("kube-malformed", "users: [{token: s3cret")?);
+    let said = stderr(&controller(&["--cloud-config", cloud.path(), "--kubeconfig", kube.path()]).output()?);
+    assert!(said.starts_with(&format!("error: cannot use the kubeconfig {}: ", kube.path())), "{said}");
+    assert!(!said.contains("s3cret") && said.lines().count() == 1, "{said}");
+    Ok(())
+}
+
+#[test]
+fn a_port_that_is_taken_is_named_with_its_flag() -> io::Result<()> {
+    let (cloud, kube) = (Scratch::new("cloud-port", CLOUD)?, Scratch::new("kube-port", KUBECONFIG)?);
+    let taken = TcpListener::bind("0.0.0.0:0")?;
+    let port = taken.local_addr()?.port().to_string();
+    for (flag, other) in [("-metrics-port", "-health-probe-port"), ("-health-probe-port", "-metrics-port")] {
+        let args = ["-cloud-config", cloud.path(), "-kubeconfig", kube.path(), flag, &port, other, "0"];
+        let output = controller(&args).output()?;
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.starts_with(&format!("error: cannot listen on port {port}: Address already in use")), "{said}");
+        assert!(said.trim_end().ends_with(&format!("; give another with -{flag}")), "{said}");
+    }
+    Ok(())
+}
+
+/// Ends with the test, also with one that fails.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn get(address: &serde_json::Value, path: &str) -> io::Result<String> {
+    let port = address.as_str().and_then(|address| address.rsplit(':').next()).unwrap_or_default();
+    let mut stream = TcpStream::connect(format!("127.0.0.1:{port}"))?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: tenon\r\nConnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+#[test]
+fn a_controller_answers_on_its_ports_and_ends_when_told() -> io::Result<()> {
+    for signal in ["-TERM", "-INT"] {
+        let cloud = Scratch::new(&format!("cloud{signal}"), CLOUD)?;
+        let kube = Scratch::new(&format!("kube{signal}"), KUBECONFIG)?;
+        let args = ["-cloud-config", cloud.path(), "-kubeconfig", kube.path(), "-log-level", "trace"];
+        let mut command = controller(&args);
+        command.envs([("METRICS_PORT", "0"), ("HEALTH_PROBE_PORT", "0")]).stdout(Stdio::piped());
+        let mut child = Running(command.spawn()?);
+        let mut lines = io::BufReader::new(child.0.stdout.take().expect("it was piped")).lines();
+        let mut log: Vec<serde_json::Value> = Vec::new();
+        while log.last().is_none_or(|line| line["message"] != "health") {
+            log.push(serde_json::from_str(&lines.next().expect("it has not begun yet")?)?);
+        }
+        assert_eq!((&log[0]["regions"], &log[0]["vm_ids"]), (&"lab".into(), &"20000-29999".into()), "{log:?}");
+        assert_eq!(log[0]["version"], env!("CARGO_PKG_VERSION"));
+        assert!(
+            log[1]["level"] == "WARN" && log[1]["message"].to_string().contains("`colour` is not known"),
+            "{log:?}"
+        );
+        let metrics = get(&log[log.len() - 2]["address"], "/metrics")?;
+        assert!(metrics.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8"));
+        assert!(metrics.starts_with("HTTP/1.1 200") && metrics.contains("karpenter_build_info{"), "{metrics}");
+        let health = &log[log.len() - 1]["address"];
+        let (healthy, ready) = (get(health, "/healthz")?, get(health, "/readyz")?);
+        assert!(healthy.starts_with("HTTP/1.1 200") && healthy.ends_with("\r\n\r\nok"), "{healthy}");
+        assert!(ready.starts_with("HTTP/1.1 503") && ready.ends_with("was read yet"), "{ready}");
+        assert!(Command::new("kill").args([signal, &child.0.id().to_string()]).status()?.success());
+        let rest = lines.collect::<Result<Vec<_>, _>>()?.join("\n");
+        assert!(child.0.wait()?.success(), "{rest}");
+        assert!(!format!("{log:?}{rest}").contains("s3cret") && rest.contains("\"message\":\"ended\""), "{rest}");
+    }
     Ok(())
 }

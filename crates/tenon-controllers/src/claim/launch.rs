@@ -5,7 +5,7 @@ use tenon_model::{LaunchRecord, LaunchStep, Seconds, VmId};
 use tenon_pve::{Cause, Client, Error, PowerState, ProvenVm, Upid};
 
 use super::observe::{self, Seen};
-use super::order::Order;
+use super::order::{FirstBoot, Order, seed_file};
 
 /// Boots with a disk of another unit than GiB are rounded down: growing too much is harmless, too little is not.
 const GIB: u64 = 1 << 30;
@@ -41,7 +41,7 @@ pub async fn pass(pve: &Client, order: &Order<'_>, record: &LaunchRecord, now: S
     let seen = match task {
         // Its task says all there is to know, and a VM being made cannot be read anyway.
         TaskSeen::Running => Seen { vm: VmSeen::Absent, proven: None },
-        _ => observe::vm(pve, order, record).await?,
+        _ => observe::vm(pve, &order.owner, record).await?,
     };
     match launch::next_step(record, &seen.vm, &task, now) {
         LaunchAction::Record(record) => Ok(LaunchPass::Record(record)),
@@ -76,15 +76,17 @@ impl Change<'_> {
     async fn perform(&self, step: LaunchStep, proven: Option<ProvenVm>) -> Result<Begun, Trouble> {
         let Change { pve, order, record, .. } = self;
         match (step, proven) {
-            (LaunchStep::Clone, _) => Ok(Begun::Task(pve.clone_vm(record.host(), &order.clone_request(record)).await?)),
+            (LaunchStep::Clone, _) => self.clone().await,
             (LaunchStep::Configure, Some(vm)) => {
-                pve.configure_vm(vm.host(), vm.vmid(), &order.identity(record, vm.config())).await?;
+                let keys = order.identity(record, vm.config());
+                let keys: Vec<(&str, String)> = keys.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
+                pve.configure_vm(vm.host(), vm.vmid(), &keys).await?;
                 Ok(Begun::Done)
             }
             (LaunchStep::Resize, Some(vm)) => self.resize(&vm).await,
             (LaunchStep::UploadSeed, Some(vm)) => self.upload(&vm).await,
             (LaunchStep::AttachSeed, Some(vm)) => {
-                if let Some(seed) = order.seed_file(vm.vmid()) {
+                if let (FirstBoot::Seed(_), Some(seed)) = (&order.first_boot, seed_file(record)) {
                     pve.configure_vm(vm.host(), vm.vmid(), &Order::drive(&seed)).await?;
                 }
                 Ok(Begun::Done)
@@ -96,6 +98,16 @@ impl Change<'_> {
             // The engine asks for these only with a proof in hand; without one nothing is changed.
             (LaunchStep::Identify | LaunchStep::Launched, _) | (_, None) => Ok(Begun::Done),
         }
+    }
+
+    async fn clone(&self) -> Result<Begun, Trouble> {
+        let Change { pve, order, record, .. } = self;
+        let template = match order.storage {
+            Some(_) => Some(pve.vm_config(record.host(), record.template).await?),
+            None => None,
+        };
+        let request = order.clone_request(record, template.as_ref());
+        Ok(Begun::Task(pve.clone_vm(record.host(), &request).await?))
     }
 
     /// Grows the disk, never shrinks it: Proxmox would refuse, and the image may need what it has.
@@ -112,11 +124,17 @@ impl Change<'_> {
     }
 
     async fn upload(&self, vm: &ProvenVm) -> Result<Begun, Trouble> {
-        let (Some(seed), Some(file)) = (&self.order.seed, self.order.seed_file(vm.vmid())) else {
-            return Ok(Begun::Done);
+        let FirstBoot::Seed(render) = self.order.first_boot else { return Ok(Begun::Done) };
+        let Some(file) = seed_file(self.record) else {
+            let why = format!(
+                "no storage of host {} that takes ISO images has room for the first-boot data; make room, or allow content \
+                 type iso on another",
+                self.record.host()
+            );
+            return Err(Trouble::Order(why));
         };
-        let image = (seed.render)(self.record, vm.config()).map_err(Trouble::Order)?;
-        Ok(Begun::Task(self.pve.upload_iso(vm.host(), &seed.storage, &file.name, &image).await?))
+        let image = render(self.record, vm.config()).map_err(Trouble::Order)?;
+        Ok(Begun::Task(self.pve.upload_iso(vm.host(), &file.storage, &file.name, &image).await?))
     }
 
     /// Turns what a change gave into what is to be written down.

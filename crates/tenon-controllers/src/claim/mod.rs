@@ -1,16 +1,37 @@
-//! One NodeClaim's VM: from a written intent to a machine that runs, and back to nothing.
+//! One NodeClaim: from a written intent to a node that takes pods, and back to nothing.
 //!
-//! A pass starts from the record as it was last written down, looks at Proxmox, lets the engine decide, makes at most one
-//! change, and hands back the record to be written next. Whoever calls keeps the record; dying between any two lines
-//! costs a look, never a VM.
+//! `reconcile` is the way in. `gather` looks, the engine decides, then one of these acts: `making` (with `launch`, `order`,
+//! `seed`, `token`, `join`) makes the VM, `arrive` makes its node the claim's own, `retire` takes first-boot data away, `drain`
+//! (with `leaving`, `evict`) empties the node, `depart` (with `release`) takes everything away. `outcome` tells.
+//!
+//! A pass starts from the record as it was last written down and makes at most one outside change. Dying between any two
+//! lines costs a look, never a VM.
 
+mod arrive;
+mod depart;
+mod drain;
+mod evict;
+mod gather;
+mod health;
+mod image;
+mod join;
 mod launch;
+mod leaving;
+mod making;
 mod observe;
 mod order;
+mod outcome;
+mod reconcile;
 mod release;
+mod retire;
 mod seed;
+mod token;
 
+pub(crate) use drain::{fence, is_ready, pods_on};
+pub(crate) use gather::is_true;
 pub use launch::{LaunchPass, pass};
-pub use order::{Order, SeedFile, SeedSource};
+pub use order::{FirstBoot, Order, Owner, Render, SeedFile, seed_file};
+pub(crate) use outcome::count_disrupted;
+pub(crate) use reconcile::{ClaimError, reconcile};
 pub use release::{ReleasePass, release};
 pub use seed::{SeedFacts, provider_id, seed_image};

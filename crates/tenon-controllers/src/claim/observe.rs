@@ -1,10 +1,10 @@
 //! What is true of a claim's VM and task right now, in the engine's words.
 
 use tenon_engine::launch::{Failure, TaskSeen, VmSeen};
-use tenon_model::LaunchRecord;
+use tenon_model::{LaunchRecord, VmId};
 use tenon_pve::{Cause, Client, Doubt, Error, GuestKind, ProvenVm, Refusal, RefusalKind, TaskProgress};
 
-use super::order::Order;
+use super::order::Owner;
 
 /// What is seen of the VM, with the proof if there is one.
 pub(crate) struct Seen {
@@ -13,8 +13,8 @@ pub(crate) struct Seen {
 }
 
 /// Looks at the VM under the recorded id, wherever it is by now.
-pub(crate) async fn vm(pve: &Client, order: &Order<'_>, record: &LaunchRecord) -> Result<Seen, Error> {
-    let proof = order.proof(record);
+pub(crate) async fn vm(pve: &Client, owner: &Owner, record: &LaunchRecord) -> Result<Seen, Error> {
+    let proof = owner.proof(record);
     let first = pve.prove(record.host(), &proof).await;
     let is_denied = first.as_ref().is_err_and(is_denied);
     if !is_denied && !first.as_ref().is_err_and(Error::is_not_found) {
@@ -51,6 +51,18 @@ fn judge(outcome: Result<Result<ProvenVm, Doubt>, Error>) -> Result<Seen, Error>
     }
 }
 
+/// Whether a half-made copy is still under an id that was lost to one. Somebody else may have the id by now, and nobody
+/// must be told to destroy that VM.
+pub(crate) async fn is_husk(pve: &Client, record: &LaunchRecord, id: VmId) -> Result<bool, Error> {
+    match pve.vm_config(record.host(), id).await {
+        Ok(config) => Ok(matches!(config.lock(), Some("clone" | "create"))),
+        Err(error) if error.is_not_found() => Ok(false),
+        // A half-made copy is in no pool yet, and with rights on a pool only it cannot be read.
+        Err(error) if is_denied(&error) => Ok(!pve.is_id_free(id).await?),
+        Err(error) => Err(error),
+    }
+}
+
 impl Seen {
     fn nobodys(vm: VmSeen) -> Seen {
         Seen { vm, proven: None }
@@ -81,8 +93,8 @@ pub(crate) fn failure(refusal: &Refusal) -> Failure {
         RefusalKind::TaskFailed | RefusalKind::Other | RefusalKind::NoQuorum | RefusalKind::Changed => {
             Failure::Passing(words)
         }
+        RefusalKind::NoSpace => Failure::Hopeless(format!("{words}; make room on that storage")),
         RefusalKind::NotFound
-        | RefusalKind::NoSpace
         | RefusalKind::Denied { .. }
         | RefusalKind::Unauthorized
         | RefusalKind::RootOnly(_)

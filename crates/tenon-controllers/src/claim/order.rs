@@ -8,10 +8,8 @@ use tenon_pve::{CloneRequest, OwnerMark, Proof, Properties, VmConfig};
 
 /// What VM is to be made for a claim.
 pub struct Order<'a> {
-    /// The Kubernetes cluster, for the proof of ownership.
-    pub cluster: String,
-    /// The claim's uid, for the same.
-    pub claim_uid: String,
+    /// Whose it is.
+    pub owner: Owner,
     /// The name of claim, VM and node.
     pub name: String,
     /// The class, as the VM's description says it.
@@ -28,23 +26,51 @@ pub struct Order<'a> {
     pub memory_mib: u64,
     /// Its disk, at least.
     pub disk_gib: u64,
+    /// Where its disk is to lie; `None` leaves it with its template's.
+    pub storage: Option<String>,
     /// Its tags.
     pub tags: Vec<String>,
-    /// Where its first-boot data comes from; `None` if the image brings its own.
-    pub seed: Option<SeedSource<'a>>,
+    /// How it learns who it is.
+    pub first_boot: FirstBoot<'a>,
 }
 
-/// First-boot data for a VM, rendered when its network cards are known.
-pub struct SeedSource<'a> {
-    /// The storage that takes ISO images.
-    pub storage: String,
-    /// Renders the image.
-    pub render: &'a (dyn Fn(&LaunchRecord, &VmConfig) -> Result<Bytes, String> + Send + Sync),
+/// Whose a VM is: what its proof is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// The Kubernetes cluster.
+    pub cluster: String,
+    /// The uid of the NodeClaim.
+    pub claim_uid: String,
 }
+
+impl Owner {
+    /// What proves that the VM of this record is ours.
+    pub fn proof(&self, record: &LaunchRecord) -> Proof {
+        Proof { mark: self.mark(record.vmid), uuid: record.uuid.clone() }
+    }
+
+    fn mark(&self, vmid: VmId) -> OwnerMark {
+        OwnerMark { cluster: self.cluster.clone(), claim: self.claim_uid.clone(), vmid }
+    }
+}
+
+/// How a VM learns who it is when it boots first.
+#[derive(Clone, Copy)]
+pub enum FirstBoot<'a> {
+    /// From a seed in its drive, rendered when its network cards are known.
+    Seed(&'a Render<'a>),
+    /// From Proxmox' own cloud-init drive, if its image has one; the image brings its own way to join.
+    Image,
+}
+
+/// Renders a seed.
+pub type Render<'a> = dyn Fn(&LaunchRecord, &VmConfig) -> Result<Bytes, String> + Send + Sync + 'a;
 
 /// Where a VM's seed lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeedFile {
+    /// The storage it lies on.
+    pub storage: String,
     /// The file's name on its storage.
     pub name: String,
     /// The volume, as Proxmox names it.
@@ -52,37 +78,39 @@ pub struct SeedFile {
 }
 
 impl Order<'_> {
-    pub(crate) fn proof(&self, record: &LaunchRecord) -> Proof {
-        Proof { mark: self.mark(record.vmid), uuid: record.uuid.clone() }
-    }
-
-    fn mark(&self, vmid: VmId) -> OwnerMark {
-        OwnerMark { cluster: self.cluster.clone(), claim: self.claim_uid.clone(), vmid }
-    }
-
-    pub(crate) fn clone_request(&self, record: &LaunchRecord) -> CloneRequest {
+    /// The copy of this template. A linked clone shares its template's storage; a disk that is to lie elsewhere is copied whole.
+    pub(crate) fn clone_request(&self, record: &LaunchRecord, template: Option<&VmConfig>) -> CloneRequest {
+        let lies_on = template.and_then(disk_storage);
+        let full_to = self.storage.clone().filter(|wanted| lies_on.as_ref() != Some(wanted));
         let head = format!("Karpenter managed instance, class={}, capacity-type={}", self.class, self.capacity_type);
         CloneRequest {
             template: record.template,
             vmid: record.vmid,
             name: self.name.clone(),
-            description: format!("{head}\n{}", self.mark(record.vmid)),
+            description: format!("{head}\n{}", self.owner.mark(record.vmid)),
             pool: self.pool.clone(),
-            full_to: None,
+            full_to,
         }
     }
 
     /// Identity and size: keys that are either all taken or all refused. The digest makes sure it is the VM that was proven.
-    pub(crate) fn identity(&self, record: &LaunchRecord, config: &VmConfig) -> Vec<(&'static str, String)> {
-        let mut keys = vec![
+    pub(crate) fn identity(&self, record: &LaunchRecord, config: &VmConfig) -> Vec<(String, String)> {
+        let keys = [
             ("cores", self.cores.to_string()),
+            // Cores count for each socket, and the template may have more than one.
+            ("sockets", "1".to_owned()),
             ("memory", self.memory_mib.to_string()),
             ("smbios1", self.smbios(record, config)),
         ];
+        let keys_of = |(key, value): (&str, String)| (key.to_owned(), value);
+        let mut keys: Vec<(String, String)> = keys.into_iter().map(keys_of).collect();
         if !self.tags.is_empty() {
-            keys.push(("tags", self.tags.join(";")));
+            keys.push(("tags".to_owned(), self.tags.join(";")));
         }
-        keys.extend(config.digest().map(|digest| ("digest", digest.to_owned())));
+        if matches!(self.first_boot, FirstBoot::Image) {
+            keys.extend(addresses(config));
+        }
+        keys.extend(config.digest().map(|digest| ("digest".to_owned(), digest.to_owned())));
         keys
     }
 
@@ -108,11 +136,25 @@ impl Order<'_> {
     pub(crate) fn drive(seed: &SeedFile) -> [(&'static str, String); 1] {
         [("ide2", format!("{},media=cdrom", seed.volume))]
     }
+}
 
-    /// Where the seed of the VM under this id lies, if it gets one.
-    pub fn seed_file(&self, vmid: VmId) -> Option<SeedFile> {
-        let storage = &self.seed.as_ref()?.storage;
-        let name = format!("user-data-{vmid}.iso");
-        Some(SeedFile { volume: format!("{storage}:iso/{name}"), name })
-    }
+/// Where the seed of a VM lies, if it gets one.
+pub fn seed_file(record: &LaunchRecord) -> Option<SeedFile> {
+    let storage = record.seed_storage.as_ref()?;
+    let name = format!("user-data-{}.iso", record.vmid);
+    Some(SeedFile { volume: format!("{storage}:iso/{name}"), name, storage: storage.clone() })
+}
+
+/// The storage a VM's disk lies on.
+fn disk_storage(config: &VmConfig) -> Option<String> {
+    let (_, drive) = config.boot_disk()?;
+    let volume = drive.get("file").or_else(|| drive.iter().find(|(key, _)| key.is_none()).map(|(_, value)| value))?;
+    Some(volume.split_once(':')?.0.to_owned())
+}
+
+/// Every card asks for an address, unless its template was told one.
+fn addresses(config: &VmConfig) -> Vec<(String, String)> {
+    let numbers = config.network_cards().into_iter().map(|(key, _)| key.trim_start_matches("net").to_owned());
+    let keys = numbers.map(|number| format!("ipconfig{number}"));
+    keys.filter(|key| config.properties(key).is_none()).map(|key| (key, "ip=dhcp".to_owned())).collect()
 }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use tenon_engine::launch::VmSeen;
+use tenon_engine::launch::{TaskSeen, VmSeen};
 use tenon_model::LaunchRecord;
 use tenon_pve::{Client, Error, PowerState};
 
 use super::observe;
-use super::order::{Order, SeedFile};
+use super::order::{Owner, seed_file};
 
 /// A stop or destroy takes a second or two; past this the next pass looks again.
 const TASK_WITHIN: Duration = Duration::from_secs(60);
@@ -17,22 +17,23 @@ const TASK_WITHIN: Duration = Duration::from_secs(60);
 pub enum ReleasePass {
     /// Something was done; pass again.
     Again,
-    /// Somebody or something holds the VM; look again later.
+    /// Something is under way; look again later.
     Wait(String),
+    /// Somebody holds the VM, or it was left half-made; whose it is cannot be read.
+    Locked(String),
     /// The VM under our id is not proven to be ours: it stays, and this says why.
     Refuse(String),
     /// VM and seed are gone.
     Released,
 }
 
-/// One pass of a release. The VM is looked for on the host it was made on; `seed` is removed when the VM is gone.
-pub async fn release(
-    pve: &Client,
-    order: &Order<'_>,
-    record: &LaunchRecord,
-    seed: Option<&SeedFile>,
-) -> Result<ReleasePass, Error> {
-    let seen = observe::vm(pve, order, record).await?;
+/// One pass of a release. The VM is looked for on the host it was made on; its seed is removed when the VM is gone.
+pub async fn release(pve: &Client, owner: &Owner, record: &LaunchRecord) -> Result<ReleasePass, Error> {
+    // What is still being made cannot be read, and what is not there yet is not gone.
+    if observe::task(pve, record).await? == TaskSeen::Running {
+        return Ok(ReleasePass::Wait(format!("a task of vm {} still runs", record.vmid)));
+    }
+    let seen = observe::vm(pve, owner, record).await?;
     match (seen.vm, seen.proven) {
         (VmSeen::Ours { .. }, Some(vm)) => match pve.vm_status(vm.host(), vm.vmid()).await?.power {
             PowerState::Running => {
@@ -47,13 +48,13 @@ pub async fn release(
             }
         },
         (VmSeen::Absent, _) => {
-            if let Some(seed) = seed {
+            if let Some(seed) = seed_file(record) {
                 let task = pve.delete_volume(record.host(), &seed.volume).await?;
                 pve.await_task(&task, TASK_WITHIN).await?;
             }
             Ok(ReleasePass::Released)
         }
-        (VmSeen::Locked(lock), _) => Ok(ReleasePass::Wait(format!("vm {} is locked ({lock})", record.vmid))),
+        (VmSeen::Locked(lock), _) => Ok(ReleasePass::Locked(lock)),
         (VmSeen::Unreachable, _) => Ok(ReleasePass::Wait(format!("host {} does not answer", record.host()))),
         (VmSeen::Foreign(why), _) => Ok(ReleasePass::Refuse(format!("vm {} stays: {why}", record.vmid))),
         (VmSeen::Ours { .. }, None) => Ok(ReleasePass::Again),

@@ -1,12 +1,14 @@
 //! Each new node of a plan as a NodeClaim, with its launch written in before anything is made.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 use tenon_api::{
-    NodeClaim, NodeClaimSpec, NodePool, Operator, ProxmoxNodeClass, Requirement, ResourceRequests, launch_record, names,
+    MetadataType, NodeClaim, NodeClaimSpec, NodePool, Operator, ProxmoxNodeClass, Requirement, ResourceRequests,
+    launch_record, names,
 };
 use tenon_model::{LaunchRecord, NewNode, Plan, Requirements, Seconds, VmId, VmIdRange};
 
@@ -24,33 +26,47 @@ pub enum ClaimError {
     NoId(String),
 }
 
+/// Ids that are taken in each region.
+pub(crate) type Taken = BTreeMap<String, BTreeSet<VmId>>;
+
 /// The claims of a plan, each with an id of its own.
 pub fn to_claims(plan: &Plan, gathered: &Gathered, ids: VmIdRange, now: Seconds) -> Vec<Result<NodeClaim, ClaimError>> {
     let mut taken = taken_ids(&gathered.estate, &gathered.claims);
-    let mut claims = Vec::new();
-    for node in &plan.new_nodes {
-        let pool = gathered.pools.iter().find(|pool| pool.name_any() == node.pool);
-        let class = pool.and_then(|pool| class_of(pool, gathered));
-        let template = class.and_then(|class| template_at(class, node));
-        let (Some(pool), Some(template)) = (pool, template) else {
-            claims.push(Err(ClaimError::Gone(node.pool.clone())));
-            continue;
-        };
-        let region = taken.entry(node.place.region.clone()).or_default();
-        let Some(vmid) = ids.lowest_free(region) else {
-            claims.push(Err(ClaimError::NoId(node.place.region.clone())));
-            continue;
-        };
-        region.insert(vmid);
-        let record = LaunchRecord::new(node.place.clone(), vmid, template, now);
-        claims.push(Ok(claim(node, pool, &record)));
-    }
-    claims
+    let written = |node: &NewNode| {
+        let gone = || ClaimError::Gone(node.pool.clone());
+        let pool = gathered.pools.iter().find(|pool| pool.name_any() == node.pool).ok_or_else(gone)?;
+        let class = class_of(&pool.spec.template.spec.node_class_ref.name, gathered).ok_or_else(gone)?;
+        let record = record_for(node, (class, gathered), (ids, &mut taken), now)?;
+        Ok(claim(node, pool, &record))
+    };
+    plan.new_nodes.iter().map(written).collect()
 }
 
-fn class_of<'a>(pool: &NodePool, gathered: &'a Gathered) -> Option<&'a ProxmoxNodeClass> {
-    let name = &pool.spec.template.spec.node_class_ref.name;
-    gathered.classes.iter().find(|class| class.name_any() == *name)
+/// The launch of a new node: the template of its host, the lowest id that nobody has, and where its seed goes.
+pub(crate) fn record_for(
+    node: &NewNode,
+    (class, gathered): (&ProxmoxNodeClass, &Gathered),
+    (ids, taken): (VmIdRange, &mut Taken),
+    now: Seconds,
+) -> Result<LaunchRecord, ClaimError> {
+    let template = template_at(class, node).ok_or_else(|| ClaimError::Gone(node.pool.clone()))?;
+    let region = taken.entry(node.place.region.clone()).or_default();
+    let vmid = ids.lowest_free(region).ok_or_else(|| ClaimError::NoId(node.place.region.clone()))?;
+    region.insert(vmid);
+    let seed_storage = seed_storage(class, node, gathered);
+    Ok(LaunchRecord { seed_storage, ..LaunchRecord::new(node.place.clone(), vmid, template, now) })
+}
+
+/// A class by its name.
+pub(crate) fn class_of<'a>(name: &str, gathered: &'a Gathered) -> Option<&'a Arc<ProxmoxNodeClass>> {
+    gathered.classes.iter().find(|class| class.name_any() == name)
+}
+
+/// Where the node's first-boot data goes, if it gets any.
+fn seed_storage(class: &ProxmoxNodeClass, node: &NewNode, gathered: &Gathered) -> Option<String> {
+    let has_seed = class.spec.metadata_options.type_ == MetadataType::Cdrom;
+    let storage = || gathered.estate.seed_storage(&node.place.region, node.place.host.as_str());
+    has_seed.then(storage).flatten().map(str::to_owned)
 }
 
 /// The template that was selected for the node's host.
@@ -101,7 +117,7 @@ fn owner(pool: &NodePool) -> OwnerReference {
 }
 
 /// Labels with just one possible value.
-fn decided(requirements: &Requirements) -> BTreeMap<String, String> {
+pub(crate) fn decided(requirements: &Requirements) -> BTreeMap<String, String> {
     let single = requirements.iter().filter(|(_, requirement)| requirement.operator() == tenon_model::Operator::In);
     single
         .filter_map(|(label, requirement)| {

@@ -1,67 +1,51 @@
 //! One look at everything a plan is made from.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::Client;
-use kube::api::{Api, ListParams};
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass};
-use tenon_model::{InstanceType, VmIdRange};
+use tenon_model::Place;
 
+use crate::context::Context;
 use crate::status::Estate;
 
-/// What provisioning works with.
-pub struct ProvisionContext {
-    /// The cluster whose pods need nodes.
-    pub workload: Client,
-    /// A client for each Proxmox cluster, by region.
-    pub regions: BTreeMap<String, tenon_pve::Client>,
-    /// Sizes of VMs.
-    pub types: Vec<InstanceType>,
-    /// Ids new VMs are given.
-    pub ids: VmIdRange,
-}
-
-/// Everything at one moment.
+/// Everything a plan is made from.
 #[derive(Debug, Default)]
 pub struct Gathered {
     /// All pods.
-    pub pods: Vec<Pod>,
+    pub pods: Vec<Arc<Pod>>,
     /// All nodes.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<Arc<Node>>,
     /// All DaemonSets.
-    pub daemons: Vec<DaemonSet>,
+    pub daemons: Vec<Arc<DaemonSet>>,
     /// All pools.
-    pub pools: Vec<NodePool>,
+    pub pools: Vec<Arc<NodePool>>,
     /// All classes.
-    pub classes: Vec<ProxmoxNodeClass>,
-    /// All claims.
-    pub claims: Vec<NodeClaim>,
+    pub classes: Vec<Arc<ProxmoxNodeClass>>,
+    /// All claims, those included that were just made.
+    pub claims: Vec<Arc<NodeClaim>>,
     /// Every Proxmox cluster.
     pub estate: Estate,
+    /// Hosts that are left alone for a while, because a launch failed there, and why.
+    pub avoided: Vec<(Place, String)>,
 }
 
 /// Looks. Nodes are read before pods: a pod that was bound in between is then counted on a node that is known.
-pub async fn gather(context: &ProvisionContext) -> Result<Gathered, kube::Error> {
-    let client = &context.workload;
-    let claims = list(client).await?;
-    let nodes = list(client).await?;
-    let pods = list(client).await?;
-    Ok(Gathered {
+pub(crate) async fn gather(context: &Context) -> Gathered {
+    let estate = Estate::look(&context.regions).await;
+    let (watched, now) = (&context.watched, context.clock.now());
+    let claims = context.memory.with_fresh(watched.claims.state(), now);
+    let nodes = watched.nodes.state();
+    let pods = watched.pods.state();
+    Gathered {
         claims,
         nodes,
         pods,
-        daemons: list(client).await?,
-        pools: list(client).await?,
-        classes: list(client).await?,
-        estate: Estate::look(&context.regions).await,
-    })
-}
-
-async fn list<K>(client: &Client) -> Result<Vec<K>, kube::Error>
-where
-    K: kube::Resource<DynamicType = ()> + Clone + serde::de::DeserializeOwned + std::fmt::Debug,
-{
-    Ok(Api::<K>::all(client.clone()).list(&ListParams::default()).await?.items)
+        daemons: watched.daemons.state(),
+        pools: watched.pools.state(),
+        classes: watched.classes.state(),
+        avoided: context.memory.avoided(now),
+        estate,
+    }
 }

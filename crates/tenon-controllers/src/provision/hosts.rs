@@ -1,16 +1,20 @@
 //! What is left of each Proxmox machine: what it has, less what its guests may use at most, less what open claims hold.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tenon_api::{NodeClaim, launch_record, names};
 use tenon_model::resources::{CPU, MEMORY};
 use tenon_model::{Host, HostName, InstanceType, LaunchRecord, Place, Quantity, Resources, VmId};
+use tenon_pve::HostRow;
 
+use super::gather::Gathered;
 use crate::status::Estate;
 
 /// The hosts of every region that answers.
-pub(crate) fn hosts(estate: &Estate, claims: &[NodeClaim], types: &[InstanceType]) -> Vec<Host> {
-    let mut hosts = Vec::new();
+pub(crate) fn hosts(gathered: &Gathered, types: &[InstanceType]) -> Vec<Host> {
+    let Gathered { estate, claims, .. } = gathered;
+    let mut hosts = silent(gathered);
     for (region, view) in &estate.regions {
         let Ok(resources) = view else { continue };
         let mut ordered = ordered_in(region, claims, types);
@@ -28,23 +32,63 @@ pub(crate) fn hosts(estate: &Estate, claims: &[NodeClaim], types: &[InstanceType
             for (_, size) in ordered.values().filter(|(host, _)| *host == row.host) {
                 free = free.without(size);
             }
-            // Without its size a host cannot be planned with: it is away, or the token may not see it.
-            let online = row.status.as_deref() == Some("online") && row.maxcpu.is_some() && row.maxmem.is_some();
-            hosts.push(Host { place: Place { region: region.clone(), host: row.host.clone() }, online, free });
+            let place = Place { region: region.clone(), host: row.host.clone() };
+            let avoided = gathered.avoided.iter().find(|(avoided, _)| *avoided == place).map(|(_, why)| why.clone());
+            hosts.push(Host { place, closed: away(row).or(avoided), free });
         }
     }
     hosts
 }
 
+/// Why a host cannot be planned with, if it cannot.
+fn away(row: &HostRow) -> Option<String> {
+    match (row.status.as_deref(), row.maxcpu, row.maxmem) {
+        (Some("online"), Some(_), Some(_)) => None,
+        (Some("online"), ..) => Some("its size is not shown; give the token Sys.Audit on it".to_owned()),
+        (status, ..) => Some(format!("it is {}", status.unwrap_or("unknown"))),
+    }
+}
+
+/// Hosts of clusters that do not answer, as far as they are known from classes: nothing can be made there now.
+fn silent(gathered: &Gathered) -> Vec<Host> {
+    let zones = gathered.classes.iter().filter_map(|class| class.status.as_ref()?.selected_zones.clone()).flatten();
+    let places: BTreeSet<Place> = zones.filter_map(|zone| place_of(&zone)).collect();
+    let closed = |place: &Place| match gathered.estate.regions.get(&place.region) {
+        Some(Ok(_)) => None,
+        Some(Err(why)) => Some(format!("region {} cannot be used: {why}", place.region)),
+        None => Some(format!("region {} is not in the cloud config", place.region)),
+    };
+    let host = |place: Place| Some(Host { closed: Some(closed(&place)?), place, free: Resources::default() });
+    places.into_iter().filter_map(host).collect()
+}
+
+/// The place in `region/host/template`.
+pub(crate) fn place_of(zone: &str) -> Option<Place> {
+    let mut parts = zone.splitn(3, '/');
+    Some(Place { region: parts.next()?.to_owned(), host: parts.next()?.parse().ok()? })
+}
+
+/// Every launch that is written down for a region.
+pub(crate) fn records_in<'a>(
+    region: &'a str,
+    claims: impl Iterator<Item = &'a NodeClaim>,
+) -> impl Iterator<Item = LaunchRecord> {
+    claims.filter_map(record_of).filter(move |record| record.place.region == region)
+}
+
 /// What open claims order in a region: for each id the host and what the VM takes from it.
-fn ordered_in(region: &str, claims: &[NodeClaim], types: &[InstanceType]) -> BTreeMap<VmId, (HostName, Resources)> {
+fn ordered_in(
+    region: &str,
+    claims: &[Arc<NodeClaim>],
+    types: &[InstanceType],
+) -> BTreeMap<VmId, (HostName, Resources)> {
     let order = |claim: &NodeClaim| {
         let record = record_of(claim).filter(|record| record.place.region == region)?;
         let capacity = &type_of(claim, types)?.capacity;
         let size = Resources::default().with(CPU, capacity.get(CPU)).with(MEMORY, capacity.get(MEMORY));
         Some((record.vmid, (record.place.host, size)))
     };
-    claims.iter().filter_map(order).collect()
+    claims.iter().map(AsRef::as_ref).filter_map(order).collect()
 }
 
 /// The launch written into a claim, if there is one that can be read.
@@ -60,13 +104,13 @@ pub(crate) fn type_of<'a>(claim: &NodeClaim, types: &'a [InstanceType]) -> Optio
 }
 
 /// Ids that are taken in each region: by guests, by open claims, or by what was left half-made.
-pub(crate) fn taken_ids(estate: &Estate, claims: &[NodeClaim]) -> BTreeMap<String, BTreeSet<VmId>> {
+pub(crate) fn taken_ids(estate: &Estate, claims: &[Arc<NodeClaim>]) -> BTreeMap<String, BTreeSet<VmId>> {
     let mut taken: BTreeMap<String, BTreeSet<VmId>> = BTreeMap::new();
     for (region, view) in &estate.regions {
         let guests = view.iter().flat_map(|resources| &resources.guests).map(|guest| guest.id);
         taken.entry(region.clone()).or_default().extend(guests);
     }
-    for record in claims.iter().filter_map(record_of) {
+    for record in claims.iter().filter_map(|claim| record_of(claim)) {
         let ids = taken.entry(record.place.region.clone()).or_default();
         ids.insert(record.vmid);
         ids.extend(record.retired);

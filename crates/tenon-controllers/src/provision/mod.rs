@@ -1,13 +1,19 @@
 //! From pods that fit nowhere to NodeClaims with a launch written into them.
 //!
 //! Read in this order: `gather` (one look at Kubernetes and Proxmox), `snapshot` (the engine's view of it), then the
-//! engine, then `claims` (each new node as an object).
+//! engine, then `claims` (each new node as an object), all of it in `pass`. `by_hand` does the same for claims that are
+//! there already.
 
+mod by_hand;
 mod claims;
 mod gather;
 mod hosts;
+mod pass;
 mod snapshot;
 
+pub use by_hand::decide;
 pub use claims::{ClaimError, to_claims};
-pub use gather::{Gathered, ProvisionContext, gather};
+pub use gather::Gathered;
+pub(crate) use hosts::{record_of, records_in};
+pub(crate) use pass::run;
 pub use snapshot::to_snapshot;

@@ -1,39 +1,45 @@
 //! The engine's view of what was gathered.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{Node as KubeNode, Pod as KubePod};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
-use tenon_api::{ConditionStatus, NodeClaim, NodePool, names, pod};
+use tenon_api::{Condition, ConditionStatus, NodeClaim, NodePool, ProxmoxNodeClass, names, pod};
 use tenon_model::{
     Effect, InstanceType, Node, Operator, Place, Pod, Pool, Quantity, Requirement, Requirements, Resources, Snapshot,
     Taint,
 };
 
+use super::claims::class_of;
 use super::gather::Gathered;
-use super::hosts::{hosts, type_of};
+use super::hosts::{hosts, place_of, type_of};
+use crate::context::is_our_class;
+use crate::status::POOL_CONDITIONS;
 
 /// Builds the snapshot.
 pub fn to_snapshot(gathered: &Gathered, types: &[InstanceType]) -> Snapshot {
-    let daemons: Vec<Pod> = gathered.daemons.iter().map(daemon).collect();
+    let daemons: Vec<Pod> = gathered.daemons.iter().map(|set| daemon(set)).collect();
     Snapshot {
         pools: gathered
             .pools
             .iter()
             .filter(|pool| pool.metadata.deletion_timestamp.is_none())
+            .filter(|pool| is_our_class(&pool.spec.template.spec.node_class_ref))
             .map(|found| pool(found, gathered, types))
             .collect(),
         types: types.to_vec(),
-        hosts: hosts(&gathered.estate, &gathered.claims, types),
+        hosts: hosts(gathered, types),
         nodes: nodes(gathered, types, &daemons),
-        pods: gathered.pods.iter().filter(|pod| is_waiting(pod)).map(pod::to_model).collect(),
+        pods: gathered.pods.iter().filter(|pod| is_waiting(pod)).map(|pod| pod::to_model(pod)).collect(),
         daemons,
     }
 }
 
 /// Whether the scheduler tried the pod and found no place for it.
-fn is_waiting(pod: &KubePod) -> bool {
+pub(crate) fn is_waiting(pod: &KubePod) -> bool {
     let status = pod.status.clone().unwrap_or_default();
     let failed = status
         .conditions
@@ -52,17 +58,27 @@ fn daemon(set: &DaemonSet) -> Pod {
     pod::to_model(&pod)
 }
 
-/// Nodes that are there, and claims that have none yet.
+/// Nodes that are there, and claims whose node is not there yet or does not take pods yet: those are what they will be,
+/// not what they are while they come up.
 fn nodes(gathered: &Gathered, types: &[InstanceType], daemons: &[Pod]) -> Vec<Node> {
-    let registered: Vec<&KubeNode> = gathered.nodes.iter().filter(|node| is_usable(node)).collect();
     let used = used_by_node(&gathered.pods);
-    let there = registered.iter().map(|node| existing(node, used.get(&node.name_any())));
-    let claims = gathered.claims.iter().filter(|claim| {
-        claim.metadata.deletion_timestamp.is_none()
-            && !gathered.nodes.iter().any(|node| node.name_any() == claim.name_any())
+    let claim_of = |name: &str| gathered.claims.iter().find(|claim| claim.name_any() == name);
+    let is_up = |name: &str| {
+        let node = gathered.nodes.iter().find(|node| node.name_any() == name);
+        node.is_some_and(|node| node.labels().get(names::LABEL_INITIALIZED).is_some_and(|value| value == "true"))
+    };
+    let there = gathered.nodes.iter().filter(|node| {
+        let claim = claim_of(&node.name_any());
+        is_usable(node) && claim.is_none_or(|claim| is_up(&node.name_any()) && !is_going(claim))
     });
-    let coming = claims.filter_map(|claim| in_flight(claim, types, daemons));
+    let there = there.map(|node| existing(node, used.get(&node.name_any())));
+    let coming = gathered.claims.iter().filter(|claim| !is_going(claim) && !is_up(&claim.name_any()));
+    let coming = coming.filter_map(|claim| in_flight(claim, types, daemons, used.get(&claim.name_any())));
     there.chain(coming).collect()
+}
+
+fn is_going(claim: &NodeClaim) -> bool {
+    claim.metadata.deletion_timestamp.is_some()
 }
 
 fn is_usable(node: &KubeNode) -> bool {
@@ -70,7 +86,7 @@ fn is_usable(node: &KubeNode) -> bool {
     node.metadata.deletion_timestamp.is_none() && !is_cordoned
 }
 
-fn used_by_node(pods: &[KubePod]) -> BTreeMap<String, Resources> {
+fn used_by_node(pods: &[Arc<KubePod>]) -> BTreeMap<String, Resources> {
     let mut used: BTreeMap<String, Resources> = BTreeMap::new();
     for found in pods {
         let phase = found.status.as_ref().and_then(|status| status.phase.as_deref());
@@ -98,17 +114,20 @@ fn existing(node: &KubeNode, used: Option<&Resources>) -> Node {
     }
 }
 
-/// A node on its way has what its size leaves for pods, less its daemons. Pods it was made for still wait, and find it.
-fn in_flight(claim: &NodeClaim, types: &[InstanceType], daemons: &[Pod]) -> Option<Node> {
+/// A node on its way has what its size leaves for pods, less its daemons, or less what is on it already. Pods it was made
+/// for still wait, and find it.
+fn in_flight(claim: &NodeClaim, types: &[InstanceType], daemons: &[Pod], used: Option<&Resources>) -> Option<Node> {
     let size = type_of(claim, types)?;
     let taints: Vec<Taint> = claim.spec.taints.iter().flatten().filter_map(api_taint).collect();
-    let mut room = size.allocatable();
+    let mut expected = Resources::default();
     for daemon in daemons {
         let is_kept_off = taints.iter().any(|taint| taint.is_a_bar() && !taint.is_tolerated_by(&daemon.tolerations));
         if !is_kept_off {
-            room = room.without(&daemon.requests);
+            expected.add(&daemon.requests);
         }
     }
+    let taken = used.map_or_else(|| expected.clone(), |used| used.or_larger(&expected));
+    let room = size.allocatable().without(&taken);
     let mut labels = Requirements::from_labels(claim.labels());
     labels.add_all(&requirements(&claim.spec.requirements));
     Some(Node { name: claim.name_any(), labels, taints, room })
@@ -119,11 +138,7 @@ fn pool(pool: &NodePool, gathered: &Gathered, types: &[InstanceType]) -> Pool {
     let mut wanted = requirements(&template.spec.requirements);
     let labels = template.metadata.iter().flat_map(|metadata| metadata.labels.iter().flatten());
     wanted.add_all(&Requirements::from_labels(labels));
-    let class = gathered.classes.iter().find(|class| class.name_any() == template.spec.node_class_ref.name);
-    let zones = class
-        .and_then(|class| class.status.as_ref())
-        .and_then(|status| status.selected_zones.clone())
-        .unwrap_or_default();
+    let class = class_of(&template.spec.node_class_ref.name, gathered);
     Pool {
         name: pool.name_any(),
         weight: pool.spec.weight.unwrap_or_default(),
@@ -137,8 +152,8 @@ fn pool(pool: &NodePool, gathered: &Gathered, types: &[InstanceType]) -> Pool {
             .filter_map(|(name, amount)| Some((name.clone(), amount_of(amount)?)))
             .collect(),
         used: used_by_pool(&pool.name_any(), gathered, types),
-        places: zones.iter().filter_map(|zone| place_of(zone)).collect(),
-        not_ready: not_ready(pool),
+        places: class.map(|class| places(class)).unwrap_or_default(),
+        not_ready: not_ready(pool.status.iter().flat_map(|status| status.conditions.iter().flatten()), POOL_CONDITIONS),
     }
 }
 
@@ -155,32 +170,36 @@ fn used_by_pool(pool: &str, gathered: &Gathered, types: &[InstanceType]) -> Reso
     used
 }
 
-fn not_ready(pool: &NodePool) -> Option<String> {
-    let conditions = pool.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let found: Vec<_> = conditions.collect();
-    let ready = found.iter().find(|condition| condition.type_ == "Ready");
-    match ready {
-        Some(ready) if ready.status == ConditionStatus::True => None,
-        Some(ready) => Some(if ready.message.is_empty() { ready.reason.clone() } else { ready.message.clone() }),
-        None => Some("it was not judged yet".to_owned()),
+/// Where VMs of a class can be made.
+pub(crate) fn places(class: &ProxmoxNodeClass) -> Vec<Place> {
+    let zones = class.status.iter().flat_map(|status| status.selected_zones.iter().flatten());
+    zones.filter_map(|zone| place_of(zone)).collect()
+}
+
+/// Why an object cannot be used, if it cannot. The sum names only the condition that fails; what is in the way and the next
+/// move stand on that one, which is one of `parts`.
+pub(crate) fn not_ready<'a>(conditions: impl Iterator<Item = &'a Condition>, parts: &[&str]) -> Option<String> {
+    let found: Vec<&Condition> = conditions.collect();
+    let of = |type_: &str| found.iter().find(|condition| condition.type_ == type_);
+    let Some(ready) = of("Ready") else { return Some("it was not judged yet".to_owned()) };
+    if ready.status == ConditionStatus::True {
+        return None;
     }
+    let fails = |condition: &&&Condition| condition.status != ConditionStatus::True && !condition.message.is_empty();
+    let cause = parts.iter().filter_map(|type_| of(type_)).find(fails);
+    Some(cause.map_or_else(|| ready.reason.clone(), |cause| cause.message.clone()))
 }
 
-/// The place in `region/host/template`.
-fn place_of(zone: &str) -> Option<Place> {
-    let mut parts = zone.splitn(3, '/');
-    Some(Place { region: parts.next()?.to_owned(), host: parts.next()?.parse().ok()? })
-}
-
-fn amount_of(amount: &k8s_openapi::apimachinery::pkg::util::intstr::IntOrString) -> Option<Quantity> {
-    use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+/// An amount as it stands in an object.
+pub(crate) fn amount_of(amount: &IntOrString) -> Option<Quantity> {
     match amount {
         IntOrString::Int(number) => Some(Quantity::whole(i64::from(*number))),
         IntOrString::String(text) => text.parse().ok(),
     }
 }
 
-fn requirements(demands: &[tenon_api::Requirement]) -> Requirements {
+/// Demands as the engine knows them.
+pub(crate) fn requirements(demands: &[tenon_api::Requirement]) -> Requirements {
     let demand = |demand: &tenon_api::Requirement| {
         let operator = match demand.operator {
             tenon_api::Operator::In => Operator::In,

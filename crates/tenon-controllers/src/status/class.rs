@@ -8,6 +8,8 @@ use super::estate::Estate;
 /// The conditions of a class.
 pub(crate) const TEMPLATE_READY: &str = "InstanceTemplateReady";
 pub(crate) const METADATA_READY: &str = "InstanceMetadataOptionsReady";
+/// Those that make it ready.
+pub(crate) const CLASS_CONDITIONS: &[&str] = &[TEMPLATE_READY, METADATA_READY];
 
 /// Where VMs can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,26 +22,40 @@ pub struct ClassVerdict {
     pub metadata: Verdict,
 }
 
-/// Judges a class by the zones its template was found in; `None` if there is no such template object.
-pub fn judge_class(spec: &ProxmoxNodeClassSpec, template_zones: Option<&[String]>, estate: &Estate) -> ClassVerdict {
-    let selected_zones = template_zones.map(|zones| select(spec, zones, estate)).unwrap_or_default();
+/// The template a class names.
+#[derive(Debug, Clone, Copy)]
+pub struct TemplateSeen<'a> {
+    /// Where it was found.
+    pub zones: &'a [String],
+    /// What it says of itself.
+    pub ready: &'a Verdict,
+}
+
+/// Judges a class by its template; `None` if there is no such template object.
+pub fn judge_class(spec: &ProxmoxNodeClassSpec, found: Option<TemplateSeen<'_>>, estate: &Estate) -> ClassVerdict {
+    let selected_zones = found.map(|found| select(spec, found.zones, estate)).unwrap_or_default();
     let name = &spec.instance_template_ref.name;
     let template = if let Some(field) = unsupported(spec) {
         Verdict::fails(
             "FieldNotSupportedYet",
             format!("{field} is not supported yet; remove it or wait for a later release"),
         )
-    } else if template_zones.is_none() {
-        Verdict::fails("TemplatesNotFound", format!("there is no ProxmoxUnmanagedTemplate {name}; create it"))
-    } else if selected_zones.is_empty() {
-        Verdict::fails("TemplatesNotFound", nowhere(spec, template_zones.unwrap_or_default()))
     } else {
-        Verdict::holds(TEMPLATE_READY)
+        match found {
+            None => {
+                Verdict::fails("TemplatesNotFound", format!("there is no ProxmoxUnmanagedTemplate {name}; create it"))
+            }
+            Some(found) if selected_zones.is_empty() => {
+                Verdict::fails("TemplatesNotFound", nowhere(spec, found, estate))
+            }
+            Some(_) => Verdict::holds(TEMPLATE_READY),
+        }
     };
     ClassVerdict { selected_zones, template, metadata: metadata(spec) }
 }
 
-/// One place for each host: the first template there, on a host with the class's storage.
+/// One place for each host: the first template there, on a host that has what the class needs. Of a region that does not
+/// answer nothing is known, and what was selected stays so.
 fn select(spec: &ProxmoxNodeClassSpec, zones: &[String], estate: &Estate) -> Vec<String> {
     let mut selected: Vec<String> = Vec::new();
     let mut sorted = zones.to_vec();
@@ -48,27 +64,44 @@ fn select(spec: &ProxmoxNodeClassSpec, zones: &[String], estate: &Estate) -> Vec
         let mut parts = zone.splitn(3, '/');
         let (Some(region), Some(host)) = (parts.next(), parts.next()) else { continue };
         let in_region = spec.region.as_ref().is_none_or(|wanted| wanted == region);
-        let on_storage = storage(spec).is_none_or(|storage| estate.has_storage(region, host, storage));
+        let is_fit = estate.is_silent(region) || has_storages(spec, estate, (region, host));
         let is_first = !selected.iter().any(|taken| taken.starts_with(&format!("{region}/{host}/")));
-        if in_region && on_storage && is_first {
+        if in_region && is_fit && is_first {
             selected.push(zone);
         }
     }
     selected
 }
 
+fn has_storages(spec: &ProxmoxNodeClassSpec, estate: &Estate, (region, host): (&str, &str)) -> bool {
+    storage(spec).is_none_or(|storage| estate.has_storage(region, host, storage))
+        && (!needs_seed(spec) || estate.takes_seeds(region, host))
+}
+
+fn needs_seed(spec: &ProxmoxNodeClassSpec) -> bool {
+    spec.metadata_options.type_ == MetadataType::Cdrom
+}
+
 fn storage(spec: &ProxmoxNodeClassSpec) -> Option<&str> {
     spec.boot_device.storage.as_deref().filter(|storage| !storage.is_empty())
 }
 
-fn nowhere(spec: &ProxmoxNodeClassSpec, zones: &[String]) -> String {
+fn nowhere(spec: &ProxmoxNodeClassSpec, found: TemplateSeen<'_>, estate: &Estate) -> String {
     let name = &spec.instance_template_ref.name;
-    match (zones.is_empty(), storage(spec)) {
-        (true, _) => format!("ProxmoxUnmanagedTemplate {name} found no template yet; its own conditions say why"),
-        (false, Some(storage)) => {
-            format!("template {name} is on no host with storage {storage} available; found it at {}", zones.join(", "))
-        }
-        (false, None) => format!("template {name} is not in region {}", spec.region.as_deref().unwrap_or_default()),
+    let at = found.zones.join(", ");
+    let host_of = |zone: &String| zone.splitn(3, '/').take(2).map(str::to_owned).collect::<Vec<_>>();
+    let takes_seeds = found.zones.iter().map(host_of).any(|parts| match parts.as_slice() {
+        [region, host] => estate.takes_seeds(region, host),
+        _ => false,
+    });
+    match storage(spec) {
+        _ if found.zones.is_empty() => format!("ProxmoxUnmanagedTemplate {name}: {}", found.ready.message),
+        Some(storage) => format!("template {name} is on no host with storage {storage} available; found it at {at}"),
+        None if needs_seed(spec) && !takes_seeds => format!(
+            "no host of template {name} has a storage for ISO images, which carry the first-boot data; allow content type \
+             iso on one of them ({at})"
+        ),
+        None => format!("template {name} is not in region {}", spec.region.as_deref().unwrap_or_default()),
     }
 }
 

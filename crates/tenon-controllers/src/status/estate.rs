@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use tenon_pve::{Cause, Client, Error, GuestKind, RefusalKind, Resources};
 
+/// More than any seed is large.
+const SEED_BYTES: u64 = 4 << 20;
+
 /// All clusters, by region.
 #[derive(Debug, Clone, Default)]
 pub struct Estate {
@@ -51,6 +54,28 @@ impl Estate {
                 tags: guest.tags.iter().flat_map(|tags| tags.split(';')).map(|tag| tag.trim().to_lowercase()).collect(),
             })
             .collect()
+    }
+
+    /// The storage of a host that takes seeds: the one with the most room, by name where they are alike. One without any
+    /// room is no storage.
+    pub(crate) fn seed_storage(&self, region: &str, host: &str) -> Option<&str> {
+        let resources = self.regions.get(region).and_then(|view| view.as_ref().ok())?;
+        let rows = resources.storages.iter().filter(|row| row.host.as_str() == host && row.takes("iso"));
+        let roomy = rows.filter(|row| row.free() > SEED_BYTES);
+        let best = roomy.max_by(|a, b| a.free().cmp(&b.free()).then_with(|| b.storage.cmp(&a.storage)))?;
+        Some(&best.storage)
+    }
+
+    /// Whether a region does not answer.
+    pub(crate) fn is_silent(&self, region: &str) -> bool {
+        self.regions.get(region).is_some_and(Result::is_err)
+    }
+
+    /// Whether a host has a storage for seeds, full or not.
+    pub(crate) fn takes_seeds(&self, region: &str, host: &str) -> bool {
+        let resources = self.regions.get(region).and_then(|view| view.as_ref().ok());
+        let mut rows = resources.into_iter().flat_map(|resources| &resources.storages);
+        rows.any(|row| row.host.as_str() == host && row.takes("iso"))
     }
 
     /// Whether a storage works on a host.

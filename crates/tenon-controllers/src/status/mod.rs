@@ -7,15 +7,23 @@ mod class;
 mod estate;
 mod pass;
 mod pool;
+mod run;
 mod template;
 
-pub use class::{ClassVerdict, judge_class};
+pub(crate) use class::CLASS_CONDITIONS;
+pub use class::{ClassVerdict, TemplateSeen, judge_class};
 pub use estate::{Estate, RegionView};
-pub use pass::{StatusContext, StatusError, pass};
+pub use pass::{StatusContext, StatusError, StatusReport, pass};
+pub(crate) use pass::{stated, subject};
+pub(crate) use pool::POOL_CONDITIONS;
 pub use pool::{ClassSeen, PoolVerdict, judge_pool};
+pub(crate) use run::run;
 pub use template::{TemplateVerdict, judge_template};
 
 use tenon_api::ConditionStatus;
+
+/// The conditions that make a claim ready.
+pub(crate) const CLAIM_CONDITIONS: &[&str] = &["Launched", "Registered", "Initialized"];
 
 /// One condition, decided.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::api::{Api, ListParams, Patch, PatchParams};
@@ -10,15 +11,18 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tenon_api::{
-    Condition, ConditionSet, ConditionStatus, NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate, ResourceMap,
-    Statement, Subject,
+    Condition, ConditionSet, ConditionStatus, NodeClaim, NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate,
+    ResourceMap, Statement, Subject, names,
 };
+use tenon_model::{Quantity, Resources};
 
 use super::Verdict;
-use super::class::{METADATA_READY, TEMPLATE_READY, judge_class};
+use super::class::{CLASS_CONDITIONS, METADATA_READY, TEMPLATE_READY, TemplateSeen, judge_class};
 use super::estate::Estate;
-use super::pool::{CLASS_READY, ClassSeen, VALIDATION, judge_pool};
+use super::pool::{CLASS_READY, ClassSeen, POOL_CONDITIONS, VALIDATION, judge_pool};
 use super::template::{READY, judge_template};
+use crate::context::is_our_class;
+use crate::events::Saying;
 
 /// What a pass works with.
 pub struct StatusContext {
@@ -37,50 +41,140 @@ pub struct StatusError {
     source: Box<kube::Error>,
 }
 
-/// Judges every template, then every class by its template, then every pool by its class. Returns how many were written.
-pub async fn pass(context: &StatusContext, now: &Time) -> Result<usize, StatusError> {
+impl StatusError {
+    /// The whole story in one line.
+    pub(crate) fn told(&self) -> String {
+        format!("{self}: {}", self.source)
+    }
+}
+
+/// What a pass wrote, and what the owners of the objects should hear.
+#[derive(Debug, Default)]
+pub struct StatusReport {
+    /// How many objects were written.
+    pub written: usize,
+    /// What is new about objects that do not work.
+    pub(crate) sayings: Vec<(ObjectReference, Saying)>,
+    /// Whether each region answered, or why not.
+    pub(crate) regions: BTreeMap<String, Result<(), String>>,
+}
+
+/// Judges every template, then every class by its template, then every pool by its class.
+pub async fn pass(context: &StatusContext, now: &Time) -> Result<StatusReport, StatusError> {
     let estate = Estate::look(&context.regions).await;
+    let regions = estate
+        .regions
+        .iter()
+        .map(|(region, view)| (region.clone(), view.as_ref().map(drop).map_err(Clone::clone)))
+        .collect();
+    let mut report = StatusReport { regions, ..StatusReport::default() };
+    let found = judge_templates(context, &estate, now, &mut report).await?;
+    let ready = judge_classes(context, (&estate, &found), now, &mut report).await?;
+    judge_pools(context, &ready, now, &mut report).await?;
+    Ok(report)
+}
+
+/// What each template says of itself, and where it was found.
+type Found = BTreeMap<String, (Vec<String>, Verdict)>;
+
+async fn judge_templates(
+    context: &StatusContext,
+    estate: &Estate,
+    now: &Time,
+    report: &mut StatusReport,
+) -> Result<Found, StatusError> {
     let templates = Writer::<ProxmoxUnmanagedTemplate>::list(context).await?;
-    let (mut zones, mut written) = (BTreeMap::new(), 0);
+    let mut all = Found::new();
     for template in &templates.objects {
-        let verdict = judge_template(&template.spec, &estate);
+        let verdict = judge_template(&template.spec, estate);
         let status = template.status.clone().unwrap_or_default();
         let found = verdict.zones.or(status.zones).unwrap_or_default();
-        let conditions = stated(
-            &[READY],
-            status.conditions.as_deref(),
-            &subject(&template.metadata, now),
-            &[(READY, &verdict.ready)],
-        );
-        zones.insert(template.name_any(), found.clone());
-        written += templates
-            .write(template, &json!({ "conditions": conditions, "zones": found, "resources": counted(&found) }))
-            .await?;
+        let said = [(READY, &verdict.ready)];
+        let conditions = stated(&[READY], status.conditions.as_deref(), &subject(&template.metadata, now), &said);
+        let status = json!({ "conditions": conditions, "zones": found, "resources": counted(&found) });
+        report.add(template, templates.write(template, &status).await?, &said);
+        all.insert(template.name_any(), (found, verdict.ready));
     }
+    Ok(all)
+}
+
+async fn judge_classes(
+    context: &StatusContext,
+    (estate, templates): (&Estate, &Found),
+    now: &Time,
+    report: &mut StatusReport,
+) -> Result<BTreeMap<String, ClassSeen>, StatusError> {
     let classes = Writer::<ProxmoxNodeClass>::list(context).await?;
-    let mut ready = BTreeMap::new();
+    let mut all = BTreeMap::new();
     for class in &classes.objects {
-        let found = zones.get(&class.spec.instance_template_ref.name).map(Vec::as_slice);
-        let verdict = judge_class(&class.spec, found, &estate);
+        let found = templates.get(&class.spec.instance_template_ref.name);
+        let found = found.map(|(zones, ready)| TemplateSeen { zones, ready });
+        let verdict = judge_class(&class.spec, found, estate);
         let present = class.status.as_ref().and_then(|status| status.conditions.as_deref());
         let said = [(TEMPLATE_READY, &verdict.template), (METADATA_READY, &verdict.metadata)];
-        let conditions = stated(&[TEMPLATE_READY, METADATA_READY], present, &subject(&class.metadata, now), &said);
-        ready.insert(class.name_any(), seen(class, &[&verdict.template, &verdict.metadata]));
-        let status = json!({
-            "conditions": conditions, "selectedZones": verdict.selected_zones, "resources": counted(&verdict.selected_zones),
-        });
-        written += classes.write(class, &status).await?;
+        let conditions = stated(CLASS_CONDITIONS, present, &subject(&class.metadata, now), &said);
+        let zones = &verdict.selected_zones;
+        let status = json!({ "conditions": conditions, "selectedZones": zones, "resources": counted(zones) });
+        report.add(class, classes.write(class, &status).await?, &said);
+        all.insert(class.name_any(), seen(class, &[&verdict.template, &verdict.metadata]));
     }
+    Ok(all)
+}
+
+/// Pools whose class is of another kind are another controller's.
+async fn judge_pools(
+    context: &StatusContext,
+    classes: &BTreeMap<String, ClassSeen>,
+    now: &Time,
+    report: &mut StatusReport,
+) -> Result<(), StatusError> {
     let pools = Writer::<NodePool>::list(context).await?;
-    for pool in &pools.objects {
-        let class = ready.get(&pool.spec.template.spec.node_class_ref.name).unwrap_or(&ClassSeen::Missing);
+    let claims = Writer::<NodeClaim>::list(context).await?;
+    for pool in pools.objects.iter().filter(|pool| is_our_class(&pool.spec.template.spec.node_class_ref)) {
+        let class = classes.get(&pool.spec.template.spec.node_class_ref.name).unwrap_or(&ClassSeen::Missing);
         let verdict = judge_pool(&pool.spec, class);
         let present = pool.status.as_ref().and_then(|status| status.conditions.as_deref());
         let said = [(VALIDATION, &verdict.validation), (CLASS_READY, &verdict.class)];
-        let conditions = stated(&[VALIDATION, CLASS_READY], present, &subject(&pool.metadata, now), &said);
-        written += pools.write(pool, &json!({ "conditions": conditions })).await?;
+        let conditions = stated(POOL_CONDITIONS, present, &subject(&pool.metadata, now), &said);
+        let (resources, nodes) = in_use(&pool.name_any(), &claims.objects);
+        let status = json!({ "conditions": conditions, "resources": resources, "nodes": nodes });
+        report.add(pool, pools.write(pool, &status).await?, &said);
     }
-    Ok(written)
+    Ok(())
+}
+
+impl StatusReport {
+    /// Something was written; what does not hold is told once, when it is new.
+    fn add<K: Resource<DynamicType = ()>>(&mut self, object: &K, written: usize, said: &[(&'static str, &Verdict)]) {
+        self.written += written;
+        if written == 0 {
+            return;
+        }
+        for (type_, verdict) in said.iter().filter(|(_, verdict)| verdict.status != ConditionStatus::True) {
+            let note = format!("{type_} is {:?}, {}: {}", verdict.status, verdict.reason, verdict.message);
+            self.sayings.push((object.object_ref(&()), Saying::warning(type_, note)));
+        }
+    }
+}
+
+/// What the launched claims of a pool have together.
+fn in_use(pool: &str, claims: &[NodeClaim]) -> (ResourceMap, i64) {
+    let ours = claims.iter().filter(|claim| claim.labels().get(names::LABEL_NODEPOOL).is_some_and(|name| name == pool));
+    let capacity = |claim: &NodeClaim| claim.status.as_ref()?.capacity.clone();
+    let (mut total, mut nodes) = (Resources::default(), 0);
+    for capacity in ours.filter_map(capacity) {
+        nodes += 1;
+        let amount = |amount: IntOrString| match amount {
+            IntOrString::Int(number) => Some(Quantity::whole(i64::from(number))),
+            IntOrString::String(text) => text.parse().ok(),
+        };
+        total.add(&capacity.into_iter().filter_map(|(name, value)| Some((name, amount(value)?))).collect());
+    }
+    total.add(&Resources::default().with("nodes", Quantity::whole(nodes)));
+    let known = ["cpu", "memory", "pods", "ephemeral-storage"].map(|name| (name.to_owned(), "0".to_owned()));
+    let mut shown: BTreeMap<String, String> = known.into_iter().collect();
+    shown.extend(total.iter().map(|(name, amount)| (name.to_owned(), amount.to_string())));
+    (shown.into_iter().map(|(name, amount)| (name, IntOrString::String(amount))).collect(), nodes)
 }
 
 /// The class as its pools see it: the first of its parts that does not hold, if one does not.
@@ -92,7 +186,7 @@ fn seen(class: &ProxmoxNodeClass, parts: &[&Verdict]) -> ClassSeen {
     ClassSeen::Present(trouble.map_or_else(|| Verdict::holds("Ready"), |part| (*part).clone()))
 }
 
-fn subject(meta: &ObjectMeta, now: &Time) -> Subject {
+pub(crate) fn subject(meta: &ObjectMeta, now: &Time) -> Subject {
     Subject {
         generation: meta.generation.unwrap_or_default(),
         created: meta.creation_timestamp.clone().unwrap_or_else(|| now.clone()),
@@ -101,7 +195,7 @@ fn subject(meta: &ObjectMeta, now: &Time) -> Subject {
     }
 }
 
-fn stated(
+pub(crate) fn stated(
     dependents: &'static [&'static str],
     present: Option<&[Condition]>,
     subject: &Subject,

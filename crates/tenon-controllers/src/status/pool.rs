@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use tenon_api::{ConditionStatus, NodePoolSpec};
+use tenon_api::{ConditionStatus, ConsolidationPolicy, NodePoolSpec};
 
 use super::Verdict;
 
 /// The conditions of a pool.
 pub(crate) const VALIDATION: &str = "ValidationSucceeded";
 pub(crate) const CLASS_READY: &str = "NodeClassReady";
+/// Those that make it ready.
+pub(crate) const POOL_CONDITIONS: &[&str] = &[VALIDATION, CLASS_READY];
 
 /// What is known of the class a pool names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +94,11 @@ fn name_of(label: &str) -> &str {
 /// The first field that is set and not acted on.
 fn unsupported(spec: &NodePoolSpec) -> Option<&'static str> {
     let has_min_values = spec.template.spec.requirements.iter().any(|requirement| requirement.min_values.is_some());
-    let found =
-        [(spec.replicas.is_some(), "spec.replicas"), (has_min_values, "minValues in spec.template.spec.requirements")];
+    let is_balanced = spec.disruption.consolidation_policy == ConsolidationPolicy::Balanced;
+    let found = [
+        (spec.replicas.is_some(), "spec.replicas"),
+        (has_min_values, "minValues in spec.template.spec.requirements"),
+        (is_balanced, "spec.disruption.consolidationPolicy Balanced"),
+    ];
     found.into_iter().find(|(is_set, _)| *is_set).map(|(_, field)| field)
 }

@@ -1,9 +1,10 @@
 //! The launch and release of one VM, with everything as it should be or one thing wrong.
 
-use tenon_controllers::claim::ReleasePass;
+use tenon_controllers::claim::{FirstBoot, Order, ReleasePass};
+use tenon_model::LaunchRecord;
 use tenon_sim::{FaultKind, FaultSpec, TemplateSpec, VmSpec};
 
-use crate::site::{Death, End, FIRST_ID, Site, intent, let_go, live};
+use crate::site::{Death, End, FIRST_ID, Site, intent, let_go, live, live_with, order};
 
 #[tokio::test(start_paused = true)]
 async fn an_intent_becomes_a_running_vm_and_goes_away_without_a_trace() {
@@ -27,6 +28,42 @@ async fn an_intent_becomes_a_running_vm_and_goes_away_without_a_trace() {
     assert!(site.vms().is_empty());
     assert_eq!(site.estate.volumes().len(), before);
     println!("{launch_requests} requests to launch, {} in all", site.estate.ledger().len());
+}
+
+/// The storage the disk of the one VM lies on, and whether its copy was linked.
+async fn made_with(order: &Order<'_>) -> (String, bool) {
+    let site = Site::new();
+    let client = site.client(Death::Never);
+    let mut record = intent(FIRST_ID, site.now());
+    assert_eq!(live_with(&site, (&client, order), &mut record).await, End::Launched);
+    let clone = site.estate.ledger().into_iter().find(|entry| entry.path.ends_with("/clone")).unwrap();
+    let disk = site.vms()[0].config["scsi0"].clone();
+    (disk.split(':').next().unwrap().to_owned(), !clone.params.contains_key("full") || clone.params["full"] == "0")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_is_linked_to_its_template_unless_it_is_to_lie_elsewhere() {
+    let (home, linked) = made_with(&order()).await;
+    assert!(linked);
+    let same = Order { storage: Some(home.clone()), ..order() };
+    assert_eq!(made_with(&same).await, (home.clone(), true), "asked for where it is anyway");
+    let elsewhere = if home == "shared" { "local" } else { "shared" };
+    let other = Order { storage: Some(elsewhere.to_owned()), ..order() };
+    assert_eq!(made_with(&other).await, (elsewhere.to_owned(), false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_image_that_joins_by_itself_gets_addresses_and_no_seed() {
+    let site = Site::new();
+    let client = site.client(Death::Never);
+    let mut record = LaunchRecord { seed_storage: None, ..intent(FIRST_ID, site.now()) };
+    let order = Order { first_boot: FirstBoot::Image, ..order() };
+    assert_eq!(live_with(&site, (&client, &order), &mut record).await, End::Launched);
+    let config = &site.vms()[0].config;
+    assert_eq!(config.get("ipconfig0").map(String::as_str), Some("ip=dhcp"), "{config:?}");
+    assert!(!config.values().any(|value| value.contains("user-data-")), "{config:?}");
+    assert_eq!(config.get("sockets").map(String::as_str), Some("1"));
+    assert_eq!(let_go(&client, &record).await, Some(ReleasePass::Released));
 }
 
 #[tokio::test(start_paused = true)]

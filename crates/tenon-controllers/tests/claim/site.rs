@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tenon_controllers::claim::{LaunchPass, Order, ReleasePass, SeedSource, pass, release};
+use tenon_controllers::claim::{FirstBoot, LaunchPass, Order, Owner, ReleasePass, pass, release};
 use tenon_model::{LaunchRecord, Place, Seconds};
 use tenon_pve::{Client, Endpoint, Token, Transport, VmConfig};
 use tenon_sim::{Estate, EstateConfig, TemplateSpec, VmView};
@@ -81,8 +81,7 @@ fn render(record: &LaunchRecord, config: &VmConfig) -> Result<Bytes, String> {
 
 pub(crate) fn order() -> Order<'static> {
     Order {
-        cluster: "cluster-1".to_owned(),
-        claim_uid: "claim-1".to_owned(),
+        owner: Owner { cluster: "cluster-1".to_owned(), claim_uid: "claim-1".to_owned() },
         name: "default-abc".to_owned(),
         class: "default".to_owned(),
         instance_type: "c1.2VCPU-4GB".to_owned(),
@@ -91,14 +90,16 @@ pub(crate) fn order() -> Order<'static> {
         cores: 2,
         memory_mib: 4096,
         disk_gib: 30,
+        storage: None,
         tags: vec!["k8s".to_owned()],
-        seed: Some(SeedSource { storage: "shared".to_owned(), render: &render }),
+        first_boot: FirstBoot::Seed(&render),
     }
 }
 
 pub(crate) fn intent(number: u32, now: Seconds) -> LaunchRecord {
     let place = Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() };
-    LaunchRecord::new(place, number.try_into().unwrap(), "9000".parse().unwrap(), now)
+    let record = LaunchRecord::new(place, number.try_into().unwrap(), "9000".parse().unwrap(), now);
+    LaunchRecord { seed_storage: Some("shared".to_owned()), ..record }
 }
 
 /// How a life of the controller ended.
@@ -112,19 +113,23 @@ pub(crate) enum End {
 
 /// Runs passes from the written record on, writing down after each, until the launch ends or the controller dies.
 pub(crate) async fn live(site: &Site, client: &Client, record: &mut LaunchRecord) -> End {
-    let order = order();
+    live_with(site, (client, &order()), record).await
+}
+
+/// The same for an order of one's own.
+pub(crate) async fn live_with(site: &Site, with: (&Client, &Order<'_>), record: &mut LaunchRecord) -> End {
+    let (client, order) = with;
     for _ in 0..200 {
         let now = site.now();
         // Longer than any call may take: only a dead controller gets no answer.
-        let outcome = tokio::time::timeout(Duration::from_secs(25), pass(client, &order, record, now)).await;
+        let outcome = tokio::time::timeout(Duration::from_secs(25), pass(client, order, record, now)).await;
         match outcome {
             Err(_) => return End::Died,
             Ok(Err(_)) | Ok(Ok(LaunchPass::Wait(_))) => tokio::time::sleep(Duration::from_millis(500)).await,
             Ok(Ok(LaunchPass::Record(next))) => *record = next,
             Ok(Ok(LaunchPass::Relaunch { husk, .. })) => {
-                let mut fresh = intent(record.vmid.get() + 1, site.now());
-                fresh.retired = record.retired.iter().copied().chain(husk).collect();
-                *record = fresh;
+                let next = (record.vmid.get() + 1).try_into().unwrap();
+                *record = record.moved_to(next, husk, site.now());
             }
             Ok(Ok(LaunchPass::GiveUp(why))) => return End::GaveUp(why),
             Ok(Ok(LaunchPass::Refuse(why))) => return End::Refused(why),
@@ -136,14 +141,14 @@ pub(crate) async fn live(site: &Site, client: &Client, record: &mut LaunchRecord
 
 /// Releases until nothing is left, the VM is refused, or the controller dies (`None`).
 pub(crate) async fn let_go(client: &Client, record: &LaunchRecord) -> Option<ReleasePass> {
-    let order = order();
-    let seed = order.seed_file(record.vmid);
+    let owner = order().owner;
     for _ in 0..50 {
-        let outcome =
-            tokio::time::timeout(Duration::from_secs(25), release(client, &order, record, seed.as_ref())).await;
+        let outcome = tokio::time::timeout(Duration::from_secs(25), release(client, &owner, record)).await;
         match outcome {
             Err(_) => return None,
-            Ok(Err(_)) | Ok(Ok(ReleasePass::Wait(_))) => tokio::time::sleep(Duration::from_secs(1)).await,
+            Ok(Err(_)) | Ok(Ok(ReleasePass::Wait(_) | ReleasePass::Locked(_))) => {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
             Ok(Ok(ReleasePass::Again)) => {}
             Ok(Ok(end)) => return Some(end),
         }

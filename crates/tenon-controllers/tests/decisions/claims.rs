@@ -1,8 +1,11 @@
 //! What a snapshot counts, and what a claim says.
 
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{Node, Pod};
 use serde_json::json;
 use tenon_api::{NodeClaim, launch_record, names};
-use tenon_controllers::provision::{ClaimError, Gathered, to_claims, to_snapshot};
+use tenon_controllers::provision::{ClaimError, Gathered, decide, to_claims, to_snapshot};
 use tenon_engine::plan;
 use tenon_model::resources::MEMORY;
 use tenon_model::{InstanceType, LaunchRecord, Place, Quantity, Seconds, VmIdRange};
@@ -19,7 +22,7 @@ fn claim(vmid: u32, host: &str) -> NodeClaim {
             "labels": { names::LABEL_INSTANCE_TYPE: "s1.4VCPU-16GB", names::LABEL_NODEPOOL: "default" },
             "annotations": { names::ANNOTATION_LAUNCH: launch_record::write(&record) },
         },
-        "spec": { "requirements": [], "nodeClassRef": { "group": "g", "kind": "k", "name": "default" } },
+        "spec": { "requirements": [], "nodeClassRef": { "group": names::PROXMOX, "kind": "ProxmoxNodeClass", "name": "default" } },
     }))
 }
 
@@ -30,7 +33,10 @@ fn free_gib(gathered: &Gathered, host: &str) -> i64 {
 
 #[test]
 fn a_host_has_left_what_its_guests_and_open_claims_do_not_hold() {
-    let with = |guests, claims| Gathered { estate: estate(guests), claims, ..Gathered::default() };
+    let with = |guests, claims: Vec<NodeClaim>| {
+        let claims = claims.into_iter().map(Arc::new).collect();
+        Gathered { estate: estate(guests), claims, ..Gathered::default() }
+    };
     assert_eq!(free_gib(&with(vec![guest(100, "pve1", 8), template(9001, "pve1", "t", "")], vec![]), "pve1"), 56);
     // Not made yet: the order counts.
     assert_eq!(free_gib(&with(vec![], vec![claim(20_000, "pve1")]), "pve1"), 48);
@@ -46,28 +52,28 @@ fn a_host_has_left_what_its_guests_and_open_claims_do_not_hold() {
 
 fn ready_world(pods: usize) -> Gathered {
     let pod = |index: usize| {
-        spec(json!({
+        Arc::new(spec(json!({
             "metadata": { "namespace": "n", "name": format!("p{index}"), "uid": format!("u{index}") },
             "spec": { "containers": [{ "name": "c", "resources": { "requests": { "cpu": "14", "memory": "4Gi" } } }] },
             "status": { "conditions": [{ "type": "PodScheduled", "status": "False", "reason": "Unschedulable" }] },
-        }))
+        })))
     };
     let ready = json!([{ "type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z" }]);
     Gathered {
         pods: (0..pods).map(pod).collect(),
-        pools: vec![spec(json!({
+        pools: vec![Arc::new(spec(json!({
             "metadata": { "name": "default", "uid": "pool-uid" },
             "spec": { "template": {
                 "metadata": { "labels": { "team": "red" } },
-                "spec": { "requirements": [], "nodeClassRef": { "group": "g", "kind": "k", "name": "default" } },
+                "spec": { "requirements": [], "nodeClassRef": { "group": names::PROXMOX, "kind": "ProxmoxNodeClass", "name": "default" } },
             } },
             "status": { "conditions": ready },
-        }))],
-        classes: vec![spec(json!({
+        })))],
+        classes: vec![Arc::new(spec(json!({
             "metadata": { "name": "default" },
             "spec": { "instanceTemplateRef": { "kind": "ProxmoxUnmanagedTemplate", "name": "debian" } },
             "status": { "selectedZones": ["lab/pve1/9001", "lab/pve2/9002"] },
-        }))],
+        })))],
         estate: estate(vec![guest(20_000, "pve1", 1)]),
         ..Gathered::default()
     }
@@ -104,10 +110,104 @@ fn when_the_ids_are_used_up_the_next_claim_says_so() {
 #[test]
 fn pods_that_are_bound_promised_or_daemons_are_not_planned_for() {
     let mut gathered = ready_world(4);
-    gathered.pods[0].spec.as_mut().unwrap().node_name = Some("n1".to_owned());
-    gathered.pods[1].status.as_mut().unwrap().nominated_node_name = Some("n1".to_owned());
-    gathered.pods[2].metadata.owner_references =
+    let mut pods: Vec<Pod> = gathered.pods.iter().map(|pod| pod.as_ref().clone()).collect();
+    pods[0].spec.as_mut().unwrap().node_name = Some("n1".to_owned());
+    pods[1].status.as_mut().unwrap().nominated_node_name = Some("n1".to_owned());
+    pods[2].metadata.owner_references =
         Some(spec(json!([{ "apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d" }])));
+    gathered.pods = pods.into_iter().map(Arc::new).collect();
     let snapshot = to_snapshot(&gathered, &InstanceType::built_in());
     assert_eq!(snapshot.pods.iter().map(|pod| pod.key.name.as_str()).collect::<Vec<_>>(), ["p3"]);
+}
+
+/// A node of the claim's name, with the taints it has while it comes up.
+fn rising_node(name: &str, more: serde_json::Value) -> Arc<Node> {
+    let mut node = json!({
+        "metadata": { "name": name, "labels": {} },
+        "spec": { "taints": [{ "key": "karpenter.sh/unregistered", "effect": "NoExecute" }] },
+        "status": { "allocatable": { "cpu": "4", "memory": "16Gi", "pods": "110" } },
+    });
+    node["metadata"]["labels"] = more;
+    Arc::new(spec(node))
+}
+
+#[test]
+fn a_node_that_comes_up_counts_as_what_it_will_be_and_only_once() {
+    let nodes = |more| {
+        let gathered = Gathered {
+            claims: vec![Arc::new(claim(20_000, "pve1"))],
+            nodes: vec![rising_node("claim-20000", more)],
+            ..Gathered::default()
+        };
+        to_snapshot(&gathered, &InstanceType::built_in()).nodes
+    };
+    let rising = nodes(json!({}));
+    assert_eq!((rising.len(), rising[0].taints.len()), (1, 0), "{rising:?}");
+    let up = nodes(json!({ "karpenter.sh/initialized": "true" }));
+    assert_eq!((up.len(), up[0].taints.len()), (1, 1), "what is up is what it says: {up:?}");
+}
+
+#[test]
+fn a_claim_that_goes_takes_its_node_out_of_the_plan() {
+    let mut going = claim(20_000, "pve1");
+    going.metadata.deletion_timestamp = Some(spec(json!("2026-01-01T00:00:00Z")));
+    let nodes = vec![rising_node("claim-20000", json!({ "karpenter.sh/initialized": "true" }))];
+    let gathered = Gathered { claims: vec![Arc::new(going)], nodes, ..Gathered::default() };
+    assert!(to_snapshot(&gathered, &InstanceType::built_in()).nodes.is_empty());
+}
+
+#[test]
+fn a_host_that_cannot_be_used_says_why_to_the_pod_that_waits() {
+    let mut gathered = ready_world(1);
+    let place = |host: &str| Place { region: "lab".to_owned(), host: host.parse().unwrap() };
+    gathered.avoided = vec![(place("pve1"), "storage fast is full".to_owned()), (place("pve2"), "x".to_owned())];
+    let said = |gathered: &Gathered| {
+        let plan = plan(&to_snapshot(gathered, &InstanceType::built_in()));
+        plan.unplaced[0].reason.to_string()
+    };
+    assert!(
+        said(&gathered).ends_with("no host can be used; pve1 is left out: storage fast is full"),
+        "{}",
+        said(&gathered)
+    );
+    gathered.avoided.clear();
+    gathered.estate.regions.insert("lab".to_owned(), Err("cannot connect; check the address".to_owned()));
+    let words = "pve1 is left out: region lab does not answer: cannot connect; check the address";
+    assert!(said(&gathered).contains(words), "{}", said(&gathered));
+}
+
+#[test]
+fn first_boot_data_goes_where_the_most_room_is_if_it_is_wanted() {
+    let mut gathered = ready_world(1);
+    let storage = |gathered: &Gathered| {
+        let plan = plan(&to_snapshot(gathered, &InstanceType::built_in()));
+        let claims = to_claims(&plan, gathered, VmIdRange::default(), Seconds(7));
+        let annotations = claims[0].as_ref().unwrap().metadata.annotations.clone().unwrap();
+        launch_record::read(&annotations[names::ANNOTATION_LAUNCH]).unwrap().seed_storage
+    };
+    assert_eq!(storage(&gathered), None, "an image that brings its own way to join gets none");
+    let mut class = gathered.classes[0].as_ref().clone();
+    class.spec.metadata_options.type_ = tenon_api::MetadataType::Cdrom;
+    gathered.classes = vec![Arc::new(class)];
+    assert_eq!(storage(&gathered).as_deref(), Some("shared"));
+}
+
+#[test]
+fn a_claim_made_by_hand_gets_a_size_and_a_host_or_hears_why_not() {
+    let mut gathered = ready_world(0);
+    let mut by_hand = claim(20_000, "pve1");
+    by_hand.metadata.annotations = None;
+    by_hand.spec.resources = spec(json!({ "requests": { "cpu": "3", "memory": "5Gi" } }));
+    by_hand.spec.requirements = spec(json!([{ "key": names::LABEL_ZONE, "operator": "In", "values": ["pve2"] }]));
+    let refused = decide(&by_hand, &gathered, &InstanceType::built_in()).unwrap_err().to_string();
+    assert!(refused.contains("it was not judged yet"), "{refused}");
+    let mut class = gathered.classes[0].as_ref().clone();
+    let ready = json!([{ "type": "Ready", "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z" }]);
+    class.status.as_mut().unwrap().conditions = Some(spec(ready));
+    gathered.classes = vec![Arc::new(class)];
+    let node = decide(&by_hand, &gathered, &InstanceType::built_in()).unwrap();
+    assert_eq!((node.instance_type.as_str(), node.place.host.as_str()), ("c1.4VCPU-8GB", "pve2"));
+    gathered.classes.clear();
+    let refused = decide(&by_hand, &gathered, &InstanceType::built_in()).unwrap_err().to_string();
+    assert!(refused.contains("there is no ProxmoxNodeClass default; create it"), "{refused}");
 }

@@ -2,6 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "an object of the test's own that does not read is a failed test")]
 
+mod budgets;
 mod claims;
+mod emptiness;
+mod emptiness_laws;
+mod holding_pods;
 mod objects;
+mod quiet_nodes;
 mod verdicts;

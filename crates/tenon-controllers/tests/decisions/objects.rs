@@ -26,7 +26,7 @@ pub(crate) fn template(id: u32, host: &str, name: &str, tags: &str) -> GuestRow 
     GuestRow { template: true, name: Some(name.to_owned()), tags: Some(tags.to_owned()), ..guest(id, host, 1) }
 }
 
-/// Two hosts with 16 cores and 64 GiB, storage `fast` on the first only.
+/// Two hosts with 16 cores and 64 GiB, storage `fast` on the first only, and room for seeds on both.
 pub(crate) fn listing(guests: Vec<GuestRow>) -> Resources {
     let host = |name: &str| HostRow {
         host: name.parse().unwrap(),
@@ -34,14 +34,29 @@ pub(crate) fn listing(guests: Vec<GuestRow>) -> Resources {
         maxcpu: Some(16),
         maxmem: Some(64 << 30),
     };
-    let fast = StorageRow {
-        storage: "fast".to_owned(),
-        host: "pve1".parse().unwrap(),
+    Resources {
+        guests,
+        hosts: vec![host("pve1"), host("pve2")],
+        storages: vec![
+            storage("fast", "pve1", "images", 0),
+            storage("local", "pve1", "iso,vztmpl", 50),
+            storage("local", "pve2", "iso", 99),
+            storage("shared", "pve2", "images,iso", 20),
+        ],
+    }
+}
+
+/// A storage of 100 GiB, so many of them used.
+fn storage(name: &str, host: &str, content: &str, used_gib: u64) -> StorageRow {
+    StorageRow {
+        storage: name.to_owned(),
+        host: host.parse().unwrap(),
         status: Some("available".to_owned()),
         shared: false,
-        content: "images".to_owned(),
-    };
-    Resources { guests, hosts: vec![host("pve1"), host("pve2")], storages: vec![fast] }
+        content: content.to_owned(),
+        disk: Some(used_gib << 30),
+        maxdisk: Some(100 << 30),
+    }
 }
 
 pub(crate) fn estate(guests: Vec<GuestRow>) -> Estate {

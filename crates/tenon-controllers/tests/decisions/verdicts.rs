@@ -4,9 +4,17 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use tenon_api::ConditionStatus;
-use tenon_controllers::status::{ClassSeen, Estate, Verdict, judge_class, judge_pool, judge_template};
+use tenon_controllers::status::{
+    ClassSeen, ClassVerdict, Estate, TemplateSeen, Verdict, judge_class, judge_pool, judge_template,
+};
 
 use crate::objects::{class_spec, estate, guest, spec, template};
+
+/// A class judged by a template that was found in these zones.
+fn judged(extra: serde_json::Value, found: &[String], estate: &Estate) -> ClassVerdict {
+    let ready = Verdict::holds("Ready");
+    judge_class(&class_spec(extra), Some(TemplateSeen { zones: found, ready: &ready }), estate)
+}
 
 fn zones(names: &[&str]) -> Vec<String> {
     names.iter().map(ToString::to_string).collect()
@@ -51,11 +59,11 @@ fn a_region_that_does_not_answer_hides_nothing_that_was_found() {
 fn a_class_takes_one_template_a_host_where_its_storage_is() {
     let found = zones(&["lab/pve1/9001", "lab/pve1/9005", "lab/pve2/9002"]);
     let estate = estate(vec![]);
-    let selected = |extra| judge_class(&class_spec(extra), Some(&found), &estate).selected_zones;
+    let selected = |extra| judged(extra, &found, &estate).selected_zones;
     assert_eq!(selected(json!({})), zones(&["lab/pve1/9001", "lab/pve2/9002"]));
     assert_eq!(selected(json!({ "bootDevice": { "size": "30G", "storage": "fast" } })), zones(&["lab/pve1/9001"]));
     assert_eq!(selected(json!({ "region": "mars" })), zones(&[]));
-    let verdict = judge_class(&class_spec(json!({ "bootDevice": { "storage": "slow" } })), Some(&found), &estate);
+    let verdict = judged(json!({ "bootDevice": { "storage": "slow" } }), &found, &estate);
     assert!(verdict.template.message.contains("no host with storage slow available"), "{:?}", verdict.template);
 }
 
@@ -63,7 +71,7 @@ fn a_class_takes_one_template_a_host_where_its_storage_is() {
 fn fields_nobody_acts_on_are_named() {
     let estate = Estate { regions: BTreeMap::new() };
     let found = zones(&["lab/pve1/9001"]);
-    let judge = |extra| judge_class(&class_spec(extra), Some(&found), &estate);
+    let judge = |extra| judged(extra, &found, &estate);
     for (extra, field) in [
         (json!({ "securityGroups": [{ "name": "web" }] }), "spec.securityGroups"),
         (json!({ "placementStrategy": { "zoneBalance": "AvailabilityFirst" } }), "AvailabilityFirst"),
@@ -108,4 +116,38 @@ fn a_pool_says_what_its_class_says_and_what_it_says_twice() {
     let other_effect =
         judge_pool(&pool(json!([{ "key": "wait", "effect": "NoExecute" }])), &ClassSeen::Missing).validation;
     assert_eq!(other_effect.status, ConditionStatus::True);
+}
+
+#[test]
+fn a_class_says_what_its_template_says_when_there_is_none() {
+    let ready = Verdict::fails("TemplatesNotFound", "no template named debian; make one, or correct the name");
+    let found = Some(TemplateSeen { zones: &[], ready: &ready });
+    let verdict = judge_class(&class_spec(json!({})), found, &estate(vec![])).template;
+    assert_eq!(verdict.reason, "TemplatesNotFound");
+    assert!(verdict.message.contains("no template named debian; make one"), "{}", verdict.message);
+}
+
+#[test]
+fn a_class_with_seeds_needs_a_storage_that_takes_them() {
+    let mut estate = estate(vec![]);
+    let found = zones(&["lab/pve1/9001"]);
+    let cdrom = || json!({ "metadataOptions": { "type": "cdrom" } });
+    assert_eq!(judged(cdrom(), &found, &estate).selected_zones, found);
+    if let Some(Ok(resources)) = estate.regions.get_mut("lab") {
+        resources.storages.iter_mut().for_each(|row| row.content = "images".to_owned());
+    }
+    let verdict = judged(cdrom(), &found, &estate).template;
+    assert!(verdict.message.contains("allow content type iso on one of them (lab/pve1/9001)"), "{verdict:?}");
+    assert_eq!(judged(json!({ "metadataOptions": { "type": "none" } }), &found, &estate).selected_zones, found);
+}
+
+#[test]
+fn a_region_that_does_not_answer_takes_no_place_away() {
+    let mut estate = estate(vec![]);
+    estate.regions.insert("lab".to_owned(), Err("no answer".to_owned()));
+    let found = zones(&["lab/pve1/9001"]);
+    assert_eq!(
+        judged(json!({ "bootDevice": { "size": "30G", "storage": "fast" } }), &found, &estate).selected_zones,
+        found
+    );
 }

@@ -3,4 +3,5 @@
 #![expect(clippy::unwrap_used, reason = "a record of the test's own that does not read is a failed test")]
 
 mod launch;
+mod life;
 mod world;

@@ -107,12 +107,12 @@ fn a_host_is_chosen_only_if_it_holds_the_vm() {
     let mut snapshot = cluster(vec![pod("a", "500m", "1Gi")]);
     snapshot.hosts = vec![host("pve1", "16", "1Gi"), host("pve2", "0", "64Gi"), host("pve3", "1", "2Gi")];
     expect(&snapshot, &["c1.1VCPU-2GB@pve3: a"]);
-    snapshot.hosts[2].online = false;
+    snapshot.hosts[2].closed = Some("it is offline".to_owned());
     let told = told(&sound_plan(&snapshot));
     assert_eq!(
         told,
         [
-            "a waits: NodePool default: no host has 2 GiB of memory free for a c1.1VCPU-2GB; the largest gap is 1 GiB on pve1"
+            "a waits: NodePool default: no host has 2 GiB of memory free for a c1.1VCPU-2GB; the largest gap is 1 GiB on pve1; pve3 is left out: it is offline"
         ]
     );
 }

@@ -38,8 +38,8 @@ fn a_node_too_small_or_a_host_too_full_is_found() {
     expect_violation(&snapshot, &small, "is too small");
     snapshot.hosts[0] = host("pve1", "1", "1Gi");
     expect_violation(&snapshot, &plan, "host pve1 is overfull");
-    snapshot.hosts[0].online = false;
-    expect_violation(&snapshot, &plan, "host pve1 is offline");
+    snapshot.hosts[0].closed = Some("it is offline".to_owned());
+    expect_violation(&snapshot, &plan, "host pve1 cannot be used");
 }
 
 #[test]

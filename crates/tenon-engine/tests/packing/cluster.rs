@@ -44,7 +44,7 @@ pub(crate) fn taint(key: &str, effect: Effect) -> Taint {
 }
 
 pub(crate) fn host(name: &str, cpu: &str, memory: &str) -> Host {
-    Host { place: place(name), online: true, free: amounts(cpu, memory) }
+    Host { place: place(name), closed: None, free: amounts(cpu, memory) }
 }
 
 pub(crate) fn pool(name: &str, hosts: &[&str]) -> Pool {

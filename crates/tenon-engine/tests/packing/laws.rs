@@ -30,7 +30,7 @@ fn any_snapshot() -> impl Strategy<Value = Snapshot> {
         let mut hosts = Vec::new();
         for (name, (cpu, memory, online)) in HOSTS.iter().zip(sizes) {
             let mut host = host(name, &cpu.to_string(), &format!("{memory}Gi"));
-            host.online = online || *name == "pve1";
+            host.closed = (!online && *name != "pve1").then(|| "it is offline".to_owned());
             hosts.push(host);
         }
         let mut pools = vec![pool("default", &HOSTS), pool("special", &["pve1", "pve2"])];

@@ -1,0 +1,239 @@
+//! `tenon controller`: which outside systems there are, what the operator decided, and how it ends.
+//!
+//! Flags and variables are the reference's where it has one, so that its manifests go on working. A variable that is
+//! set to nothing counts as unset wherever a text or a file is expected: charts write such variables.
+
+mod clients;
+mod duration;
+mod endpoint;
+mod server;
+
+use std::ffi::OsString;
+use std::fs;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
+use tenon_api::instance_types_file;
+use tenon_controllers::{Clients, Clock, Controllers, Settings};
+use tenon_model::{InstanceType, VmId, VmIdRange};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cloud_config::{self, CloudConfig};
+use crate::telemetry::{self, LogFormat, LogLevel};
+use endpoint::EndpointParser;
+use server::{Server, listen};
+
+/// What still runs when everything has ended (a lookup of a name, say) is left behind after this long.
+const LEFT_BEHIND_AFTER: Duration = Duration::from_secs(1);
+
+/// Make nodes for pods that wait, and take nodes away that nobody needs, until told to end.
+#[derive(Debug, Args)]
+pub struct Controller {
+    /// Kubeconfig of the cluster whose pods need nodes; unset: the cluster this runs in, or else the user's own file.
+    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_parser = OsStringValueParser::new())]
+    kubeconfig: Option<OsString>,
+    /// Kubeconfig of the cluster the controller itself lives in; unset: the same cluster.
+    #[arg(long, value_name = "FILE", env = "HOME_KUBECONFIG", value_parser = OsStringValueParser::new())]
+    home_kubeconfig: Option<OsString>,
+    /// File that names the Proxmox clusters and how to talk to each.
+    #[arg(long, value_name = "FILE", env = "CLOUD_CONFIG", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    cloud_config: PathBuf,
+    /// File with the sizes of VMs, as JSON; unset: the built-in sizes.
+    #[arg(long, value_name = "FILE", env = "INSTANCE_TYPES_FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    instance_types_file: Option<PathBuf>,
+    /// First id of a VM that may be given to a new node.
+    #[arg(long, value_name = "ID", env = "PROXMOX_VMID", default_value = "20000")]
+    proxmox_vmid: VmId,
+    /// Last id of a VM that may be given to a new node.
+    #[arg(long, value_name = "ID", env = "PROXMOX_VMID_MAX", default_value = "29999")]
+    proxmox_vmid_max: VmId,
+    /// Name of the Kubernetes cluster in the proof that a VM is ours; unset: the uid of the namespace kube-system.
+    #[arg(long, value_name = "TEXT", env = "CLUSTER_ID")]
+    cluster_id: Option<String>,
+    /// Where new nodes find the API server, as https://host:port; unset: what kube-public/cluster-info says.
+    #[arg(long, value_name = "URL", env = "CLUSTER_ENDPOINT", value_parser = EndpointParser)]
+    cluster_endpoint: Option<String>,
+    /// Namespace whose kube-root-ca.crt new nodes trust.
+    #[arg(long, value_name = "NAME", env = "SYSTEM_NAMESPACE", default_value = "kube-system")]
+    system_namespace: String,
+    /// Port of /metrics; 0 takes a free one.
+    #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 8080)]
+    metrics_port: u16,
+    /// Port of /healthz and /readyz; 0 takes a free one.
+    #[arg(long, value_name = "PORT", env = "HEALTH_PROBE_PORT", default_value_t = 8081)]
+    health_probe_port: u16,
+    /// No pod waits longer than this for others to be planned with.
+    #[arg(long, value_name = "DURATION", env = "BATCH_MAX_DURATION", default_value = "10s", value_parser = duration::parse)]
+    batch_max_duration: Duration,
+    /// Pods that come within this time of each other are planned together.
+    #[arg(long, value_name = "DURATION", env = "BATCH_IDLE_DURATION", default_value = "1s", value_parser = duration::parse)]
+    batch_idle_duration: Duration,
+    /// How much is logged.
+    #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info")]
+    log_level: LogLevel,
+    /// How a line of the log is written.
+    #[arg(long, value_name = "FORMAT", env = "LOG_FORMAT", default_value = "json")]
+    log_format: LogFormat,
+}
+
+/// Runs until the process is interrupted or told to end, and then until what was begun is finished.
+pub fn run(args: &Controller) -> anyhow::Result<()> {
+    telemetry::install(args.log_level, args.log_format)?;
+    let settings = settings(args)?;
+    let cloud = cloud(&args.cloud_config)?;
+    introduce(args, &cloud);
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
+    let outcome = runtime.block_on(serve(args, settings, &cloud));
+    runtime.shutdown_timeout(LEFT_BEHIND_AFTER);
+    outcome
+}
+
+async fn serve(args: &Controller, settings: Settings, cloud: &CloudConfig) -> anyhow::Result<()> {
+    // From here on a request to end is heard, also one that comes while things are still being set up.
+    let end = end()?;
+    let clients = clients(args, cloud).await?;
+    let metrics_port = listen(args.metrics_port, "--metrics-port").await?;
+    let health_port = listen(args.health_probe_port, "--health-probe-port").await?;
+    let controllers = Controllers::new(clients, settings, Clock::Wall);
+    let metrics = Server::start(metrics_port, server::metrics(controllers.metrics()))?;
+    let health = Server::start(health_port, server::health(controllers.probe()))?;
+    tracing::info!(address = %metrics.address(), "metrics");
+    tracing::info!(address = %health.address(), "health");
+    let outcome = controllers.run(end).await.context("the controllers failed");
+    tokio::join!(metrics.shutdown(), health.shutdown());
+    tracing::info!("ended");
+    outcome
+}
+
+/// Completes when the process is told to end.
+fn end() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for Ctrl-C")?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("told to end");
+    })
+}
+
+fn introduce(args: &Controller, cloud: &CloudConfig) {
+    let regions: Vec<&str> = cloud.regions.iter().map(|region| region.name.as_str()).collect();
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        regions = regions.join(","),
+        vm_ids = format!("{}-{}", args.proxmox_vmid, args.proxmox_vmid_max),
+        "tenon controller"
+    );
+    for note in &cloud.notes {
+        tracing::warn!(file = %args.cloud_config.display(), "cloud config: {note}");
+    }
+}
+
+fn settings(args: &Controller) -> anyhow::Result<Settings> {
+    let ids = VmIdRange::new(args.proxmox_vmid, args.proxmox_vmid_max)
+        .context("cannot use --proxmox-vmid and --proxmox-vmid-max")?;
+    let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let standard = Settings::default();
+    Ok(Settings {
+        cluster_id: given(&args.cluster_id),
+        cluster_endpoint: given(&args.cluster_endpoint),
+        system_namespace: given(&Some(args.system_namespace.clone())).unwrap_or(standard.system_namespace),
+        types: sizes(args.instance_types_file.as_deref())?.unwrap_or(standard.types),
+        ids,
+        batch_idle: args.batch_idle_duration,
+        batch_max: args.batch_max_duration,
+    })
+}
+
+fn sizes(path: Option<&Path>) -> anyhow::Result<Option<Vec<InstanceType>>> {
+    let Some(path) = path.filter(|path| !path.as_os_str().is_empty()) else { return Ok(None) };
+    let shown = path.display();
+    let text = fs::read_to_string(path).map_err(|error| {
+        anyhow!("cannot read the instance types {shown}: {error}; give their path with --instance-types-file")
+    })?;
+    let sizes =
+        instance_types_file::read(&text).with_context(|| format!("cannot use the instance types file {shown}"))?;
+    Ok(Some(sizes))
+}
+
+fn cloud(path: &Path) -> anyhow::Result<CloudConfig> {
+    if path.as_os_str().is_empty() {
+        return Err(anyhow!("no cloud config is given: name the file with --cloud-config"));
+    }
+    let shown = path.display();
+    let text = fs::read_to_string(path)
+        .map_err(|error| anyhow!("cannot read the cloud config {shown}: {error}; give its path with --cloud-config"))?;
+    cloud_config::parse(&text, &|path| fs::read(path)).with_context(|| format!("cannot use the file {shown}"))
+}
+
+async fn clients(args: &Controller, cloud: &CloudConfig) -> anyhow::Result<Clients> {
+    let workload = clients::kubernetes(args.kubeconfig.as_deref(), "--kubeconfig").await?;
+    let home = match args.home_kubeconfig.as_deref().filter(|path| !path.is_empty()) {
+        Some(path) => clients::kubernetes(Some(path), "--home-kubeconfig").await?,
+        None => workload.clone(),
+    };
+    let client = |region: &cloud_config::Region| {
+        let client = region.client().with_context(|| format!("cannot make a client for region {}", region.name))?;
+        Ok((region.name.clone(), client))
+    };
+    let regions = cloud.regions.iter().map(client).collect::<anyhow::Result<_>>()?;
+    Ok(Clients { workload, home, regions })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        controller: Controller,
+    }
+
+    fn read(args: &[&str]) -> anyhow::Result<Settings> {
+        let line = ["tenon", "--cloud-config", "x"].into_iter().chain(args.iter().copied());
+        // The variables of whoever runs the test are not the test's.
+        let command = Line::command().mut_args(|arg| arg.env(None));
+        settings(&Line::from_arg_matches(&command.try_get_matches_from(line)?)?.controller)
+    }
+
+    #[test]
+    fn an_operator_who_decides_nothing_gets_the_defaults() {
+        assert_eq!(format!("{:?}", read(&[]).unwrap()), format!("{:?}", Settings::default()));
+        let empty = ["--cluster-id=", "--cluster-endpoint=", "--system-namespace=", "--instance-types-file="];
+        assert_eq!(format!("{:?}", read(&empty).unwrap()), format!("{:?}", Settings::default()));
+    }
+
+    #[test]
+    fn what_an_operator_decides_arrives() {
+        let args = ["--cluster-id", "c1", "--cluster-endpoint", "https://api:6443", "--batch-max-duration", "1m30s"];
+        let settings = read(&args).unwrap();
+        assert_eq!(settings.cluster_id.as_deref(), Some("c1"));
+        assert_eq!(settings.cluster_endpoint.as_deref(), Some("https://api:6443"));
+        assert_eq!(settings.batch_max, Duration::from_secs(90));
+    }
+
+    #[test]
+    fn ids_that_cannot_be_given_are_refused_with_their_flag() {
+        let said = format!("{:#}", read(&["--proxmox-vmid", "300", "--proxmox-vmid-max", "200"]).unwrap_err());
+        assert!(said.contains("--proxmox-vmid-max: the VM id range 300 to 200 is empty"), "{said}");
+        let said = read(&["--proxmox-vmid", "99"]).unwrap_err().to_string();
+        assert!(said.contains("--proxmox-vmid <ID>") && said.contains("go from 100 to 999999999"), "{said}");
+    }
+
+    #[test]
+    fn a_log_level_may_be_empty_but_not_invented() {
+        read(&["--log-level="]).unwrap();
+        let said = read(&["--log-level", "loud"]).unwrap_err().to_string();
+        assert!(said.contains("error, warn, info, debug, trace"), "{said}");
+    }
+}

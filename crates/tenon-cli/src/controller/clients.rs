@@ -1,0 +1,94 @@
+//! Which Kubernetes cluster is meant, and a client of it. Nothing is asked of the server here.
+//!
+//! What kube says of a file it cannot read may quote the file, and a kubeconfig is full of secrets: its words are taken
+//! without the quote.
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow, bail};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Client, Config};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A client of the cluster that the given files name, or of the one around us; `flag` is where the files were given.
+pub(super) async fn kubernetes(files: Option<&OsStr>, flag: &str) -> anyhow::Result<Client> {
+    // As with kubectl there may be several, joined by colons.
+    let files = files.map(|files| env::split_paths(files).filter(|path| !path.as_os_str().is_empty()).collect());
+    let files: Vec<PathBuf> = files.unwrap_or_default();
+    let mut config = if files.is_empty() { around(flag).await? } else { named(&files, flag).await? };
+    if config.proxy_url.is_some() {
+        bail!("cannot reach Kubernetes through a proxy: remove proxy-url from the kubeconfig, or unset HTTPS_PROXY");
+    }
+    // The controllers decide what is tried again; the library would sit on a refused eviction (429).
+    config.default_retry = false;
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    // A quiet watch is not a dead one; watches have a limit of their own.
+    config.read_timeout = None;
+    // The TLS provider needs no installing: ring is the only one in the build, so rustls takes it.
+    Client::try_from(config).with_context(|| format!("cannot make a client from what {flag} names"))
+}
+
+async fn named(files: &[PathBuf], flag: &str) -> anyhow::Result<Config> {
+    let fail = |path: &Path, error: &KubeconfigError| {
+        anyhow!("cannot use the kubeconfig {}: {}; give another with {flag}", path.display(), words(error))
+    };
+    let mut all = Kubeconfig::default();
+    for path in files {
+        let one = Kubeconfig::read_from(path).map_err(|error| fail(path, &error))?;
+        all = all.merge(one).map_err(|error| fail(path, &error))?;
+    }
+    let first = files.first().map_or(Path::new(""), PathBuf::as_path);
+    Config::from_custom_kubeconfig(all, &KubeConfigOptions::default()).await.map_err(|error| fail(first, &error))
+}
+
+/// The cluster this process runs in; outside of any, the one a person's kubectl would speak to.
+async fn around(flag: &str) -> anyhow::Result<Config> {
+    let inside = match Config::incluster() {
+        Ok(config) => return Ok(config),
+        Err(error) => error,
+    };
+    Config::from_kubeconfig(&KubeConfigOptions::default()).await.map_err(|outside| {
+        let outside = match &outside {
+            KubeconfigError::ReadConfig(cause, path) => format!("{}: {cause}", path.display()),
+            other => words(other),
+        };
+        anyhow!("no Kubernetes cluster is known, neither around us ({inside}) nor by a file ({outside}); give one with {flag}")
+    })
+}
+
+/// What kube says, on one line and without the lines of the file.
+fn words(error: &KubeconfigError) -> String {
+    match error {
+        KubeconfigError::ReadConfig(cause, _) => cause.to_string(),
+        KubeconfigError::Parse(cause) => cause.without_snippet().to_string(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> String {
+        words(&Kubeconfig::from_yaml(text).unwrap_err())
+    }
+
+    #[test]
+    fn a_kubeconfig_that_cannot_be_read_is_not_quoted() {
+        for text in ["users:\n- user: {token: s3cret\n", "users:\n- user:\n    token: s3cret\n    token: [s3cret]\n"] {
+            let said = fault(text);
+            assert!(!said.contains("s3cret") && !said.contains('\n') && said.contains("line"), "{said}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_not_there_is_named_with_its_flag() {
+        let said = kubernetes(Some(OsStr::new(":/nowhere/a:")), "--home-kubeconfig").await.err().unwrap().to_string();
+        assert!(said.starts_with("cannot use the kubeconfig /nowhere/a: No such file"), "{said}");
+        assert!(said.ends_with("give another with --home-kubeconfig"), "{said}");
+    }
+}

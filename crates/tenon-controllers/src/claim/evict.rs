@@ -1,0 +1,63 @@
+//! Asks one pod to leave, or makes it: the only two ways a pod is ended here.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams, EvictParams, Preconditions};
+
+use super::ClaimError;
+use crate::context::Context;
+use crate::disruption::pods::key;
+use crate::events::Saying;
+use crate::metrics::Code;
+
+/// Asks a pod to leave. What its budgets do not allow now is asked again later. Returns what the claim's owner should know.
+pub(crate) async fn ask(context: &Context, pod: &Pod) -> Result<Option<Saying>, ClaimError> {
+    let pods: Api<Pod> = Api::namespaced(context.workload.clone(), &pod.namespace().unwrap_or_default());
+    let params = EvictParams { delete_options: Some(only_this(pod, None)), ..EvictParams::default() };
+    let outcome = pods.evict(&pod.name_any(), &params).await;
+    let code = match &outcome {
+        Ok(_) => 200,
+        Err(kube::Error::Api(refusal)) => refusal.code,
+        Err(_) => 0,
+    };
+    context.metrics.evictions.get_or_create(&Code { code }).inc();
+    match outcome {
+        Ok(_) => {
+            context.events.say(pod, &Saying::normal("Evicted", "its node goes, so the pod was asked to leave")).await;
+            Ok(None)
+        }
+        // Gone, or another pod has its name by now: either way it has left.
+        Err(kube::Error::Api(refusal)) if matches!(refusal.code, 404 | 409) => Ok(None),
+        // A budget forbids it now; more than one budget is a fault of the pod's owner that only they can mend.
+        Err(kube::Error::Api(refusal)) if refusal.code == 429 || refusal.message.contains("PodDisruptionBudget") => Ok(
+            Some(Saying::warning("FailedDraining", format!("pod {} may not leave yet: {}", key(pod), refusal.message))),
+        ),
+        Err(source) => Err(ClaimError::kube(&format!("evict pod {}", key(pod)), source)),
+    }
+}
+
+/// Makes a pod leave by the deadline, budgets or not. It always has a second to end by itself.
+pub(crate) async fn force(
+    context: &Context,
+    pod: &Pod,
+    deadline: Option<Timestamp>,
+) -> Result<Option<Saying>, ClaimError> {
+    let left = deadline.map_or(1, |deadline| deadline.duration_since(context.clock.now()).as_secs());
+    let grace = u32::try_from(left.clamp(1, i64::from(u32::MAX))).unwrap_or(1);
+    let pods: Api<Pod> = Api::namespaced(context.workload.clone(), &pod.namespace().unwrap_or_default());
+    match pods.delete(&pod.name_any(), &only_this(pod, Some(grace))).await {
+        Ok(_) => {
+            let told = format!("the pod was deleted with {grace} s to end, because its node must be gone by then");
+            context.events.say(pod, &Saying::normal("Disrupted", told)).await;
+            Ok(None)
+        }
+        Err(kube::Error::Api(refusal)) if matches!(refusal.code, 404 | 409) => Ok(None),
+        Err(source) => Err(ClaimError::kube(&format!("delete pod {}", key(pod)), source)),
+    }
+}
+
+fn only_this(pod: &Pod, grace_period_seconds: Option<u32>) -> DeleteParams {
+    let preconditions = Some(Preconditions { uid: pod.uid(), resource_version: None });
+    DeleteParams { grace_period_seconds, preconditions, ..DeleteParams::default() }
+}

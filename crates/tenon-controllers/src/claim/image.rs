@@ -1,0 +1,39 @@
+//! What a template says of the image and the processor of its copies, in the reference's words.
+
+use tenon_model::VmId;
+use tenon_pve::VmConfig;
+
+/// How a template that is kept by a controller says which image it holds.
+const HASH: &str = "Hash: ";
+
+/// The image of a template: the hash in its description, or else one of when it was made. Reproducible, because a claim whose
+/// image is another than its template's has drifted.
+pub(crate) fn image_id(template: VmId, config: &VmConfig) -> String {
+    let told = config.description().split_once(HASH).map(|(_, rest)| rest);
+    let hash: String = told.into_iter().flat_map(|rest| rest.chars().take_while(char::is_ascii_digit)).collect();
+    if hash.is_empty() { format!("{template}-{}", fnv1(config.get("meta").unwrap_or_default())) } else { hash }
+}
+
+/// The processor its copies show to their guests.
+pub(crate) fn cpu_type(config: &VmConfig) -> Option<String> {
+    let cpu = config.properties("cpu")?;
+    let told = cpu.get("cputype").or_else(|| cpu.iter().find(|(key, _)| key.is_none()).map(|(_, value)| value));
+    told.map(str::to_owned)
+}
+
+/// FNV-1 of 64 bits, the hash the reference uses.
+fn fnv1(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| hash.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_fnv_1_of_64_bits() {
+        assert_eq!(fnv1(""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1("a"), 0xaf63_bd4c_8601_b7be);
+        assert_eq!(fnv1("foobar"), 0x340d_8765_a4dd_a9c2);
+    }
+}

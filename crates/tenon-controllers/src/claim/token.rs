@@ -1,0 +1,134 @@
+//! The bootstrap token a VM joins with: made for one claim, found again after a crash, gone when it is not needed.
+//!
+//! Its id follows from the claim's uid, so it is known before it is made; its secret stands only in its Secret.
+
+use jiff::SignedDuration;
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use kube::api::{Api, PostParams};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use tenon_api::{NodeClaim, names};
+use tenon_cloudinit::BootstrapToken;
+
+use super::ClaimError;
+use super::outcome::Outcome;
+use crate::context::Context;
+use crate::writes::{self, Written};
+
+/// Where Kubernetes looks for bootstrap tokens.
+const NAMESPACE: &str = "kube-system";
+
+/// A VM that has not joined by then never will: its claim is given up long before.
+const LIVES: SignedDuration = SignedDuration::from_hours(1);
+
+/// Letters of a token.
+const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+
+/// Two claims may come to the same id; then the next is tried. Four in a row do not happen.
+const IDS: u8 = 4;
+
+/// The id written into the claim.
+pub(crate) fn recorded(claim: &NodeClaim) -> Option<&str> {
+    claim.annotations().get(names::ANNOTATION_BOOTSTRAP_TOKEN).map(String::as_str)
+}
+
+/// Makes the claim's token, or finds the one an earlier pass made, and writes its id into the claim.
+pub(crate) async fn make(context: &Context, claim: &NodeClaim) -> Result<Outcome, ClaimError> {
+    let told = |source| ClaimError::kube("make a bootstrap token", source);
+    let secrets: Api<Secret> = Api::namespaced(context.workload.clone(), NAMESPACE);
+    for id in ids(claim) {
+        match secrets.get_opt(&secret_name(&id)).await.map_err(told)? {
+            Some(secret) if is_of(&secret, claim) => return record(context, claim, &id).await,
+            Some(_) => {}
+            None => {
+                match secrets.create(&PostParams::default(), &secret(context, claim, &id)?).await {
+                    Ok(_) => return record(context, claim, &id).await,
+                    // Somebody was faster: whose it is, the next pass sees.
+                    Err(error) if writes::is_outdated(&error) => return Ok(Outcome::again()),
+                    Err(error) => return Err(told(error)),
+                }
+            }
+        }
+    }
+    Err(told(kube::Error::Service("every id for a token is taken".into())))
+}
+
+/// The token of a claim; `None` if it is gone.
+pub(crate) async fn read(context: &Context, claim: &NodeClaim) -> Result<Option<BootstrapToken>, ClaimError> {
+    let Some(id) = recorded(claim) else { return Ok(None) };
+    let secrets: Api<Secret> = Api::namespaced(context.workload.clone(), NAMESPACE);
+    let secret = secrets.get_opt(&secret_name(id)).await;
+    let secret = secret.map_err(|source| ClaimError::kube("read the bootstrap token", source))?;
+    let secret = secret.filter(|secret| is_of(secret, claim));
+    let half = secret.and_then(|secret| String::from_utf8(secret.data?.get("token-secret")?.0.clone()).ok());
+    Ok(half.and_then(|half| format!("{id}.{half}").parse().ok()))
+}
+
+/// Deletes the claim's token, if there is one.
+pub(crate) async fn delete(context: &Context, claim: &NodeClaim) -> Result<(), ClaimError> {
+    let told = |source| ClaimError::kube("delete the bootstrap token", source);
+    let secrets: Api<Secret> = Api::namespaced(context.workload.clone(), NAMESPACE);
+    // Without a recorded id a token may still have been made by a pass that died before it wrote that down.
+    let candidates = recorded(claim).map_or_else(|| ids(claim).collect(), |id| vec![id.to_owned()]);
+    for id in candidates {
+        let secret = secrets.get_opt(&secret_name(&id)).await.map_err(told)?;
+        if let Some(secret) = secret.filter(|secret| is_of(secret, claim)) {
+            writes::delete(&secrets, &secret).await.map_err(told)?;
+        }
+    }
+    Ok(())
+}
+
+async fn record(context: &Context, claim: &NodeClaim, id: &str) -> Result<Outcome, ClaimError> {
+    let patch = json!({ "metadata": { "annotations": { names::ANNOTATION_BOOTSTRAP_TOKEN: id } } });
+    let written = writes::merge(&context.workload, claim, patch).await;
+    Ok(match written.map_err(|source| ClaimError::kube("write the token's id into the claim", source))? {
+        Written::Done(claim) => Outcome { claim: Some(claim), ..Outcome::again() },
+        Written::Outdated => Outcome::outdated(),
+    })
+}
+
+fn ids(claim: &NodeClaim) -> impl Iterator<Item = String> {
+    let uid = claim.uid().unwrap_or_default();
+    (0..IDS).map(move |number| letters(Sha256::digest(format!("{uid}/{number}")).iter().take(6)))
+}
+
+fn letters<'a>(bytes: impl Iterator<Item = &'a u8>) -> String {
+    bytes.filter_map(|byte| LETTERS.get(usize::from(*byte) % LETTERS.len())).map(|letter| char::from(*letter)).collect()
+}
+
+fn secret_name(id: &str) -> String {
+    format!("bootstrap-token-{id}")
+}
+
+fn is_of(secret: &Secret, claim: &NodeClaim) -> bool {
+    claim.uid().is_some() && secret.annotations().get(names::ANNOTATION_CLAIM_UID) == claim.uid().as_ref()
+}
+
+fn secret(context: &Context, claim: &NodeClaim, id: &str) -> Result<Secret, ClaimError> {
+    let mut random = [0_u8; 64];
+    let unlucky =
+        |error: getrandom::Error| ClaimError::kube("draw a secret", kube::Error::Service(error.to_string().into()));
+    getrandom::fill(&mut random).map_err(unlucky)?;
+    // Bytes that would make the first letters likelier than the last are thrown away.
+    let even: Vec<u8> = random.into_iter().filter(|byte| *byte < 252).take(16).collect();
+    let expires = context.clock.now() + LIVES;
+    let secret = json!({
+        "metadata": {
+            "name": secret_name(id),
+            "labels": { names::LABEL_BOOTSTRAP_TOKEN: "true" },
+            "annotations": { names::ANNOTATION_CLAIM_UID: claim.uid() },
+        },
+        "type": "bootstrap.kubernetes.io/token",
+        "stringData": {
+            "token-id": id,
+            "token-secret": letters(even.iter()),
+            "usage-bootstrap-authentication": "true",
+            "auth-extra-groups": names::BOOTSTRAP_GROUP,
+            "description": "Karpenter Proxmox Bootstrap Token",
+            "expiration": expires.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        },
+    });
+    serde_json::from_value(secret).map_err(|error| ClaimError::kube("write a token", kube::Error::SerdeError(error)))
+}

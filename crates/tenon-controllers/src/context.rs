@@ -1,0 +1,61 @@
+//! What every pass works with: clients, settings, stores and a memory that may be lost.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kube::Client;
+use tenon_api::{NodeClaim, NodeClassRef, names};
+use tenon_model::InstanceType;
+
+use crate::claim::Owner;
+use crate::clock::Clock;
+use crate::events::Events;
+use crate::memory::Memory;
+use crate::metrics::Metrics;
+use crate::settings::Settings;
+use crate::watched::Watched;
+
+/// What every pass works with.
+pub(crate) struct Context {
+    pub(crate) workload: Client,
+    pub(crate) regions: BTreeMap<String, tenon_pve::Client>,
+    pub(crate) settings: Settings,
+    /// The cluster's name in the proof of every VM.
+    pub(crate) cluster_id: String,
+    pub(crate) clock: Clock,
+    pub(crate) events: Events,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) watched: Watched,
+    pub(crate) memory: Memory,
+}
+
+impl Context {
+    /// What proves that a VM belongs to a claim.
+    pub(crate) fn owner(&self, claim: &NodeClaim) -> Owner {
+        Owner { cluster: self.cluster_id.clone(), claim_uid: claim.metadata.uid.clone().unwrap_or_default() }
+    }
+
+    /// The size a claim was made for.
+    pub(crate) fn size_of(&self, claim: &NodeClaim) -> Option<&InstanceType> {
+        let name = claim.metadata.labels.as_ref()?.get(names::LABEL_INSTANCE_TYPE)?;
+        self.settings.types.iter().find(|size| size.name == *name)
+    }
+
+    /// The client of a region, or what to do if there is none.
+    pub(crate) fn region(&self, name: &str) -> Result<&tenon_pve::Client, String> {
+        let known = || self.regions.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        self.regions
+            .get(name)
+            .ok_or_else(|| format!("region {name} is not in the cloud config, which has {}; add it there", known()))
+    }
+}
+
+/// Whether a claim is one of ours: its class is of our kind.
+pub(crate) fn is_ours(claim: &NodeClaim) -> bool {
+    is_our_class(&claim.spec.node_class_ref)
+}
+
+/// Whether a class is of our kind.
+pub(crate) fn is_our_class(class: &NodeClassRef) -> bool {
+    class.group == names::PROXMOX && class.kind == "ProxmoxNodeClass"
+}

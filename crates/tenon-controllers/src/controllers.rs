@@ -1,0 +1,272 @@
+//! Everything that runs, as one thing that can be started, asked and stopped.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use kube::api::Api;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::controller::{Config, Controller};
+use kube::runtime::reflector::ObjectRef;
+use kube::runtime::watcher::Event;
+use kube::{Client, ResourceExt};
+use tenon_api::NodeClaim;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+
+use crate::clock::Clock;
+use crate::context::Context;
+use crate::disruption::quiet::{self, PodStates};
+use crate::events::Events;
+use crate::memory::Memory;
+use crate::metrics::Metrics;
+use crate::settings::Settings;
+use crate::stop::{Stop, stop};
+use crate::watched::{Changes, Watches, watch_all};
+use crate::{claim, collect, disruption, provision, status};
+
+/// Claims that are worked on at the same time. Each waits for Proxmox most of its time.
+const CLAIMS_AT_ONCE: u16 = 64;
+
+/// Wake-ups of claims that wait to be heard.
+const WAKES: usize = 1024;
+
+/// How long it takes until the API server is asked again who this cluster is.
+const ASK_AGAIN: Duration = Duration::from_secs(2);
+
+/// The outside systems.
+#[derive(Clone)]
+pub struct Clients {
+    /// The cluster whose pods need nodes.
+    pub workload: Client,
+    /// The cluster the controller itself lives in; often the same.
+    pub home: Client,
+    /// A client for each Proxmox cluster, by region.
+    pub regions: BTreeMap<String, tenon_pve::Client>,
+}
+
+/// The controllers, ready to run.
+pub struct Controllers {
+    clients: Clients,
+    settings: Settings,
+    clock: Clock,
+    metrics: Arc<Metrics>,
+    probe: Probe,
+}
+
+/// Whether the controllers work. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Probe {
+    ready: Arc<AtomicBool>,
+}
+
+impl Probe {
+    /// Whether everything that is watched was read once.
+    pub fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Relaxed)
+    }
+}
+
+/// Why the controllers ended.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Something that should run for ever did not.
+    #[error("a part of the controller ended: {0}")]
+    Ended(String),
+}
+
+impl Controllers {
+    /// Controllers that have not begun yet.
+    pub fn new(clients: Clients, settings: Settings, clock: Clock) -> Controllers {
+        Controllers { clients, settings, clock, metrics: Arc::new(Metrics::default()), probe: Probe::default() }
+    }
+
+    /// Whether they work.
+    pub fn probe(&self) -> Probe {
+        self.probe.clone()
+    }
+
+    /// What they count.
+    pub fn metrics(&self) -> Arc<Metrics> {
+        self.metrics.clone()
+    }
+
+    /// Runs until `shutdown` ends, and then until what was begun is finished.
+    pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), RunError> {
+        let (stopper, mut stop) = stop();
+        tokio::pin!(shutdown);
+        let cluster_id = tokio::select! {
+            id = cluster_id(&self.clients.workload, &self.settings) => id,
+            () = &mut shutdown => return Ok(()),
+        };
+        let mut parts = self.begin(cluster_id, &stop);
+        let ended = tokio::select! {
+            () = &mut shutdown => Ok(()),
+            ended = parts.join_next() => Err(RunError::Ended(format!("{ended:?}"))),
+        };
+        stopper.tell();
+        stop.wait().await;
+        while parts.join_next().await.is_some() {}
+        ended
+    }
+
+    fn begin(self, cluster_id: String, stop: &Stop) -> JoinSet<()> {
+        let Controllers { clients: Clients { workload, regions, .. }, settings, clock, metrics, probe } = self;
+        tracing::info!(cluster_id, "begun");
+        let (watched, watches) = watch_all(&workload);
+        let events = Events::new(workload.clone(), clock);
+        let memory = Memory::default();
+        let context =
+            Arc::new(Context { workload, regions, settings, cluster_id, clock, events, metrics, watched, memory });
+        let mut parts = JoinSet::new();
+        let (disturbed, quiet) = mpsc::channel(quiet::WAITING);
+        let (wake, woken) = mpsc::channel(WAKES);
+        follow_watches(&context, &mut parts, (watches, disturbed, wake, woken), stop);
+        parts.spawn(quiet::run(context.clone(), quiet, stop.clone()));
+        parts.spawn(once_ready(context.clone(), stop.clone(), move |context, stop| {
+            probe.ready.store(true, Ordering::Relaxed);
+            tracing::info!("everything that is watched was read");
+            async move {
+                tokio::join!(
+                    status::run(context.clone(), stop.clone()),
+                    provision::run(context.clone(), stop.clone()),
+                    disruption::run(context.clone(), stop.clone()),
+                    collect::run(context, stop),
+                );
+            }
+        }));
+        parts
+    }
+}
+
+/// Who this cluster is, asked until it answers: a VM must never be marked with a name that is not the cluster's.
+async fn cluster_id(workload: &Client, settings: &Settings) -> String {
+    if let Some(id) = settings.cluster_id.clone().filter(|id| !id.is_empty()) {
+        return id;
+    }
+    let namespaces: Api<Namespace> = Api::all(workload.clone());
+    loop {
+        match namespaces.get("kube-system").await {
+            Ok(namespace) => match namespace.uid() {
+                Some(uid) => return uid,
+                None => tracing::warn!("namespace kube-system has no uid; give --cluster-id"),
+            },
+            Err(error) => tracing::warn!(%error, "the API server does not say who this cluster is; asking again"),
+        }
+        tokio::time::sleep(ASK_AGAIN).await;
+    }
+}
+
+/// Does something once every store was filled.
+async fn once_ready<F, W>(context: Arc<Context>, mut stop: Stop, work: W)
+where
+    W: FnOnce(Arc<Context>, Stop) -> F,
+    F: Future<Output = ()>,
+{
+    let stopping = stop.clone();
+    tokio::select! {
+        () = context.watched.ready() => work(context.clone(), stopping).await,
+        () = stop.wait() => {}
+    }
+}
+
+/// The ends of the wires between watches and those who are woken by them.
+type Wires = (Watches, mpsc::Sender<String>, mpsc::Sender<ObjectRef<NodeClaim>>, mpsc::Receiver<ObjectRef<NodeClaim>>);
+
+fn follow_watches(context: &Arc<Context>, parts: &mut JoinSet<()>, wires: Wires, stop: &Stop) {
+    let (watches, disturbed, wake, woken) = wires;
+    let Watches { pods, nodes, daemons, pools, classes, templates, claims } = watches;
+    let (pods_changed, rules_changed) = (context.watched.pods_changed.clone(), context.watched.rules_changed.clone());
+    let mut states = PodStates::default();
+    parts.spawn(follow(pods, stop.clone(), move |event: &Event<Pod>| {
+        if let Some(node) = states.disturbed(event) {
+            // A full queue means that others of this node are in it.
+            let _ = disturbed.try_send(node);
+        }
+        pods_changed.notify_one();
+    }));
+    parts.spawn(follow(nodes, stop.clone(), move |event: &Event<Node>| {
+        if let Event::Apply(node) | Event::Delete(node) = event {
+            // A lost wake-up costs time: every claim is looked at again before long.
+            let _ = wake.try_send(ObjectRef::new(&node.name_any()));
+        }
+    }));
+    parts.spawn(follow(daemons, stop.clone(), |_| {}));
+    for_rules(parts, pools, &rules_changed, stop);
+    for_rules(parts, classes, &rules_changed, stop);
+    for_rules(parts, templates, &rules_changed, stop);
+    parts.spawn(drive_claims(context.clone(), claims, woken, stop.clone()));
+}
+
+fn for_rules<K>(parts: &mut JoinSet<()>, changes: Changes<K>, changed: &Arc<Notify>, stop: &Stop)
+where
+    K: kube::Resource<DynamicType = ()> + Send + Sync + 'static,
+{
+    let changed = changed.clone();
+    // The status is our own word: only a new spec, or an object that comes or goes, is news.
+    let mut generations = BTreeMap::new();
+    parts.spawn(follow(changes, stop.clone(), move |event: &Event<K>| {
+        let is_news = match event {
+            Event::Init | Event::InitDone => false,
+            Event::Apply(object) | Event::InitApply(object) => {
+                let meta = object.meta();
+                let now = (meta.uid.clone(), meta.generation, meta.deletion_timestamp.is_some());
+                generations.insert(meta.name.clone(), now.clone()) != Some(now)
+            }
+            Event::Delete(object) => generations.remove(&object.meta().name).is_some(),
+        };
+        if is_news {
+            changed.notify_one();
+        }
+    }));
+}
+
+/// Reads a watch to keep its store filled, and tells of every change.
+async fn follow<K>(mut changes: Changes<K>, mut stop: Stop, mut tell: impl FnMut(&Event<K>) + Send)
+where
+    K: kube::Resource<DynamicType = ()> + Send + Sync + 'static,
+{
+    loop {
+        let change = tokio::select! {
+            change = changes.next() => change,
+            () = stop.wait() => return,
+        };
+        match change {
+            Some(Ok(event)) => tell(&event),
+            Some(Err(error)) => tracing::warn!(kind = %K::kind(&()), %error, "a watch broke; it is taken up again"),
+            None => return,
+        }
+    }
+}
+
+/// Works on claims: whenever one changes, its node does, or its time has come.
+async fn drive_claims(
+    context: Arc<Context>,
+    changes: Changes<NodeClaim>,
+    woken: mpsc::Receiver<ObjectRef<NodeClaim>>,
+    mut stop: Stop,
+) {
+    let mut waiting = stop.clone();
+    // A node is judged by what the stores show, so they are filled first.
+    tokio::select! {
+        () = context.watched.ready_but_claims() => {}
+        () = waiting.wait() => return,
+    }
+    let wakes = futures::stream::unfold(woken, async |mut woken| Some((woken.recv().await?, woken)));
+    let reader = context.watched.claims.clone();
+    let controller = Controller::for_stream(changes.applied_objects(), reader)
+        .reconcile_on(wakes)
+        .with_config(Config::default().concurrency(CLAIMS_AT_ONCE))
+        .graceful_shutdown_on(async move { stop.wait().await });
+    let on_error = |_: Arc<NodeClaim>, _: &claim::ClaimError, _: Arc<Context>| unreachable_error();
+    controller.run(claim::reconcile, on_error, context).for_each(async |_| {}).await;
+}
+
+/// A pass reports its own errors and never hands one on.
+fn unreachable_error() -> kube::runtime::controller::Action {
+    kube::runtime::controller::Action::requeue(Duration::from_secs(1))
+}

@@ -1,0 +1,179 @@
+//! What is remembered between two passes and may be forgotten at any time: a restart costs patience, never correctness.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::ResourceExt;
+use tenon_api::{NodeClaim, names};
+use tenon_model::Place;
+
+/// How long a claim we made is added to what the watch shows, which is a moment behind.
+const FRESH_FOR: SignedDuration = SignedDuration::from_secs(30);
+
+/// A host on which a launch failed is left alone this long; twice as long each time it fails again …
+const AVOIDED_FIRST: SignedDuration = SignedDuration::from_secs(15);
+
+/// … up to this.
+const AVOIDED_MOST: SignedDuration = SignedDuration::from_mins(3);
+
+/// How many launches of a pool are remembered to judge its health, and how many failures make it unhealthy.
+const LAUNCHES: usize = 4;
+const FAILURES: usize = 2;
+
+/// Short-term memory.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    fresh: Vec<(Arc<NodeClaim>, Timestamp)>,
+    nominated: BTreeMap<String, Timestamp>,
+    planned_for: BTreeMap<String, Vec<ObjectReference>>,
+    avoided: BTreeMap<Place, Avoided>,
+    launches: BTreeMap<String, Vec<bool>>,
+    troubles: BTreeMap<String, u32>,
+}
+
+#[derive(Debug, Clone)]
+struct Avoided {
+    why: String,
+    until: Timestamp,
+    times: i32,
+}
+
+impl Memory {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A claim was just made for these pods.
+    pub(crate) fn add_claim(&self, claim: &NodeClaim, pods: Vec<ObjectReference>, now: Timestamp) {
+        let mut inner = self.lock();
+        inner.planned_for.insert(claim.name_any(), pods);
+        inner.fresh.push((Arc::new(claim.clone()), now));
+    }
+
+    /// Claims the watch shows, and those we wrote that it does not show yet as we wrote them.
+    pub(crate) fn with_fresh(&self, shown: Vec<Arc<NodeClaim>>, now: Timestamp) -> Vec<Arc<NodeClaim>> {
+        let is_planned = |claim: &NodeClaim| claim.annotations().contains_key(names::ANNOTATION_LAUNCH);
+        let is_shown =
+            |fresh: &NodeClaim| shown.iter().any(|known| known.name_any() == fresh.name_any() && is_planned(known));
+        let mut inner = self.lock();
+        inner.fresh.retain(|(claim, made)| *made + FRESH_FOR > now && !is_shown(claim));
+        let fresh: Vec<Arc<NodeClaim>> = inner.fresh.iter().map(|(claim, _)| claim.clone()).collect();
+        let is_fresh = |claim: &NodeClaim| fresh.iter().any(|fresh| fresh.name_any() == claim.name_any());
+        shown.into_iter().filter(|claim| !is_fresh(claim)).chain(fresh.iter().cloned()).collect()
+    }
+
+    /// The pods a claim was made for.
+    pub(crate) fn pods_of(&self, claim: &str) -> Vec<ObjectReference> {
+        self.lock().planned_for.get(claim).cloned().unwrap_or_default()
+    }
+
+    /// Pods are expected on a node or claim.
+    pub(crate) fn nominate(&self, name: &str, until: Timestamp) {
+        self.lock().nominated.insert(name.to_owned(), until);
+    }
+
+    /// Whether pods are expected.
+    pub(crate) fn is_nominated(&self, name: &str, now: Timestamp) -> bool {
+        let mut inner = self.lock();
+        inner.nominated.retain(|_, until| *until > now);
+        inner.nominated.contains_key(name)
+    }
+
+    /// A launch failed here.
+    pub(crate) fn avoid(&self, place: &Place, why: &str, now: Timestamp) {
+        let mut inner = self.lock();
+        let times = inner.avoided.get(place).map_or(0, |known| known.times);
+        let patience = (0..times).fold(AVOIDED_FIRST, |patience, _| (patience * 2).min(AVOIDED_MOST));
+        let avoided = Avoided { why: why.to_owned(), until: now + patience, times: (times + 1).min(10) };
+        inner.avoided.insert(place.clone(), avoided);
+    }
+
+    /// A launch succeeded here.
+    pub(crate) fn trust(&self, place: &Place) {
+        self.lock().avoided.remove(place);
+    }
+
+    /// Places that are left alone now, and why.
+    pub(crate) fn avoided(&self, now: Timestamp) -> Vec<(Place, String)> {
+        let inner = self.lock();
+        let known = inner.avoided.iter().filter(|(_, known)| known.until > now);
+        known.map(|(place, known)| (place.clone(), known.why.clone())).collect()
+    }
+
+    /// A launch of a pool ended; whether the pool is healthy now.
+    pub(crate) fn launched(&self, pool_uid: &str, well: bool) -> bool {
+        let mut inner = self.lock();
+        let launches = inner.launches.entry(pool_uid.to_owned()).or_default();
+        launches.push(well);
+        if launches.len() > LAUNCHES {
+            launches.remove(0);
+        }
+        launches.iter().filter(|well| !**well).count() < FAILURES
+    }
+
+    /// A pass of a claim failed; how many have in a row.
+    pub(crate) fn went_wrong(&self, claim: &str) -> u32 {
+        let mut inner = self.lock();
+        let times = inner.troubles.entry(claim.to_owned()).or_default();
+        *times = times.saturating_add(1);
+        *times
+    }
+
+    /// A pass of a claim ended well.
+    pub(crate) fn went_well(&self, claim: &str) {
+        self.lock().troubles.remove(claim);
+    }
+
+    /// A claim is gone, and all about it may be forgotten.
+    pub(crate) fn forget(&self, claim: &str) {
+        let mut inner = self.lock();
+        inner.fresh.retain(|(fresh, _)| fresh.name_any() != claim);
+        inner.planned_for.remove(claim);
+        inner.nominated.remove(claim);
+        inner.troubles.remove(claim);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_000_000 + second).unwrap()
+    }
+
+    #[test]
+    fn a_host_that_fails_again_is_left_alone_for_longer_until_it_works() {
+        let (memory, place) = (Memory::default(), Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() });
+        let is_avoided = |second| !memory.avoided(at(second)).is_empty();
+        memory.avoid(&place, "full", at(0));
+        assert_eq!(memory.avoided(at(14)), [(place.clone(), "full".to_owned())]);
+        assert!(!is_avoided(15));
+        memory.avoid(&place, "full", at(20));
+        assert!(is_avoided(49) && !is_avoided(50));
+        for _ in 0..20 {
+            memory.avoid(&place, "full", at(100));
+        }
+        assert!(is_avoided(279) && !is_avoided(280));
+        memory.trust(&place);
+        memory.avoid(&place, "full", at(1000));
+        assert!(!is_avoided(1015));
+    }
+
+    #[test]
+    fn a_pool_is_unhealthy_after_two_failures_of_its_last_four_launches() {
+        let memory = Memory::default();
+        assert!(memory.launched("a", false));
+        assert!(!memory.launched("a", false));
+        assert!(!memory.launched("a", true) && !memory.launched("a", true));
+        assert!(memory.launched("a", true));
+        assert!(memory.launched("b", false));
+    }
+}

@@ -1,0 +1,146 @@
+//! What is counted. Names and labels of the reference's metrics are the reference's; ours begin with `tenon_`.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+/// A NodeClaim that was made.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct Created {
+    pub(crate) reason: String,
+    pub(crate) nodepool: String,
+    pub(crate) min_values_relaxed: String,
+}
+
+/// A NodeClaim that is gone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct Terminated {
+    pub(crate) nodepool: String,
+    pub(crate) capacity_type: String,
+    pub(crate) zone: String,
+}
+
+/// A NodeClaim that was deleted by us, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct Disrupted {
+    pub(crate) reason: String,
+    pub(crate) nodepool: String,
+    pub(crate) capacity_type: String,
+    pub(crate) consolidation_policy: String,
+    pub(crate) termination_mode: String,
+}
+
+/// A Node that came or went.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct OfNode {
+    pub(crate) nodepool: String,
+    pub(crate) zone: String,
+}
+
+/// An answer to an eviction.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct Code {
+    pub(crate) code: u16,
+}
+
+/// Which of our loops.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct Loop {
+    pub(crate) controller: &'static str,
+}
+
+/// A Proxmox cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct InRegion {
+    pub(crate) region: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Build {
+    version: &'static str,
+}
+
+/// Everything that is counted.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    pub(crate) claims_created: Family<Created, Counter>,
+    pub(crate) claims_terminated: Family<Terminated, Counter>,
+    pub(crate) claims_disrupted: Family<Disrupted, Counter>,
+    pub(crate) nodes_created: Family<OfNode, Counter>,
+    pub(crate) nodes_terminated: Family<OfNode, Counter>,
+    pub(crate) evictions: Family<Code, Counter>,
+    pub(crate) unschedulable_pods: Family<Loop, Gauge>,
+    pub(crate) errors: Family<Loop, Counter>,
+    pub(crate) region_up: Family<InRegion, Gauge>,
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        let mut registry = Registry::default();
+        let karpenter = registry.sub_registry_with_prefix("karpenter");
+        let build = Family::<Build, Gauge>::default();
+        build.get_or_create(&Build { version: env!("CARGO_PKG_VERSION") }).set(1);
+        karpenter.register("build_info", "Which build this is", build);
+        let metrics = Metrics {
+            claims_created: counted(karpenter, "nodeclaims_created", "NodeClaims made"),
+            claims_terminated: counted(karpenter, "nodeclaims_terminated", "NodeClaims that are gone, VM and all"),
+            claims_disrupted: counted(karpenter, "nodeclaims_disrupted", "NodeClaims deleted by the autoscaler"),
+            nodes_created: counted(karpenter, "nodes_created", "Nodes that registered"),
+            nodes_terminated: counted(karpenter, "nodes_terminated", "Nodes that are gone"),
+            evictions: counted(karpenter, "pods_eviction_requests", "Evictions asked for, by answer"),
+            unschedulable_pods: gauged(karpenter, "scheduler_unschedulable_pods_count", "Pods no node can be made for"),
+            errors: counted(&mut registry, "tenon_pass_errors", "Passes that ended with an error"),
+            region_up: gauged(&mut registry, "tenon_region_up", "Whether a Proxmox cluster answered the last look"),
+            registry: Registry::default(),
+        };
+        Metrics { registry, ..metrics }
+    }
+}
+
+impl Metrics {
+    /// Everything in the text form that Prometheus reads.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing into a text cannot fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+type Counted<L> = Family<L, Counter>;
+
+fn counted<L>(registry: &mut Registry, name: &str, help: &str) -> Counted<L>
+where
+    L: EncodeLabelSet + std::fmt::Debug + Clone + std::hash::Hash + Eq + Send + Sync + 'static,
+{
+    let family = Family::default();
+    registry.register(name, help, family.clone());
+    family
+}
+
+fn gauged<L>(registry: &mut Registry, name: &str, help: &str) -> Family<L, Gauge>
+where
+    L: EncodeLabelSet + std::fmt::Debug + Clone + std::hash::Hash + Eq + Send + Sync + 'static,
+{
+    let family = Family::default();
+    registry.register(name, help, family.clone());
+    family
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_has_the_name_the_reference_gave_it() {
+        let metrics = Metrics::default();
+        metrics.nodes_created.get_or_create(&OfNode { nodepool: "default".to_owned(), zone: "pve1".to_owned() }).inc();
+        let text = metrics.text();
+        assert!(text.contains("karpenter_nodes_created_total{nodepool=\"default\",zone=\"pve1\"} 1"), "{text}");
+        assert!(text.contains("karpenter_build_info{version="), "{text}");
+    }
+}

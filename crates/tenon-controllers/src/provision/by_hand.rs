@@ -1,0 +1,104 @@
+//! Claims that a person made, or that some other tool did: they are sized and placed like any other, and the launch is
+//! written where they stand.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kube::ResourceExt;
+use serde_json::json;
+use tenon_api::{NodeClaim, launch_record, names};
+use tenon_model::{InstanceType, NewNode, Pod, PodKey, Pool, Reason, Resources, Snapshot};
+
+use super::claims::{class_of, decided, record_for};
+use super::gather::{Gathered, gather};
+use super::hosts::taken_ids;
+use super::snapshot::{amount_of, not_ready, places, requirements, to_snapshot};
+use crate::context::{Context, is_ours};
+use crate::events::Saying;
+use crate::status::CLASS_CONDITIONS;
+use crate::writes::{self, Written};
+
+/// Whether nobody planned a claim yet. One that has a VM, but no launch of ours, is somebody else's.
+pub(crate) fn is_unplanned(claim: &NodeClaim) -> bool {
+    let has_vm = claim.status.as_ref().is_some_and(|status| status.provider_id.is_some());
+    let is_held = claim.finalizers().iter().any(|name| name == names::FINALIZER);
+    let is_planned = claim.annotations().contains_key(names::ANNOTATION_LAUNCH);
+    is_ours(claim) && is_held && !is_planned && !has_vm && claim.metadata.deletion_timestamp.is_none()
+}
+
+/// Plans for every claim nobody planned yet.
+pub(crate) async fn pass(context: &Context) {
+    let waiting = context.watched.claims.state_filter(is_unplanned);
+    for claim in waiting {
+        // Looked at anew each time: the one before may have taken a host's last room.
+        let gathered = gather(context).await;
+        let is_still = |known: &&Arc<NodeClaim>| known.uid() == claim.uid() && is_unplanned(known);
+        if gathered.claims.iter().any(|known| is_still(&known)) {
+            plan_one(context, &gathered, &claim).await;
+        }
+    }
+}
+
+async fn plan_one(context: &Context, gathered: &Gathered, claim: &NodeClaim) {
+    let outcome = decide(claim, gathered, &context.settings.types);
+    let node = match outcome {
+        Ok(node) => node,
+        Err(why) => return context.events.say(claim, &Saying::warning("FailedScheduling", why.to_string())).await,
+    };
+    let Some(class) = class_of(&claim.spec.node_class_ref.name, gathered) else { return };
+    let mut taken = taken_ids(&gathered.estate, &gathered.claims);
+    let record = record_for(&node, (class, gathered), (context.settings.ids, &mut taken), context.clock.seconds());
+    let record = match record {
+        Ok(record) => record,
+        Err(why) => return context.events.say(claim, &Saying::warning("FailedScheduling", why.to_string())).await,
+    };
+    let mut labels: BTreeMap<String, String> = decided(&node.requirements);
+    // It belongs to a pool only if whoever made it said so.
+    if !claim.labels().contains_key(names::LABEL_NODEPOOL) {
+        labels.remove(names::LABEL_NODEPOOL);
+    }
+    labels.insert(names::LABEL_NODECLASS.to_owned(), claim.spec.node_class_ref.name.clone());
+    let annotations = json!({ names::ANNOTATION_LAUNCH: launch_record::write(&record) });
+    let patch = json!({ "metadata": { "labels": labels, "annotations": annotations } });
+    match writes::merge(&context.workload, claim, patch).await {
+        Ok(Written::Done(written)) => {
+            tracing::info!(claim = claim.name_any(), size = node.instance_type, host = %node.place.host, vmid = %record.vmid,
+                "a claim made by hand was planned");
+            context.memory.add_claim(&written, Vec::new(), context.clock.now());
+        }
+        Ok(Written::Outdated) => {}
+        Err(error) => tracing::warn!(claim = claim.name_any(), %error, "a launch could not be written"),
+    }
+}
+
+/// The cheapest size and a host for a claim: a plan for one pod, in a pool of its own, that needs what the claim asks for.
+pub fn decide(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) -> Result<NewNode, Reason> {
+    let name = claim.labels().get(names::LABEL_NODEPOOL).cloned().unwrap_or_else(|| claim.name_any());
+    let class = class_of(&claim.spec.node_class_ref.name, gathered);
+    let conditions = class.iter().flat_map(|class| class.status.iter());
+    let trouble = not_ready(conditions.flat_map(|status| status.conditions.iter().flatten()), CLASS_CONDITIONS);
+    let missing = format!("there is no ProxmoxNodeClass {}; create it", claim.spec.node_class_ref.name);
+    let pool = Pool {
+        name,
+        weight: 0,
+        requirements: requirements(&claim.spec.requirements),
+        taints: Vec::new(),
+        limits: Resources::default(),
+        used: Resources::default(),
+        places: class.map(|class| places(class)).unwrap_or_default(),
+        not_ready: if class.is_some() { trouble } else { Some(missing) },
+    };
+    let wanted = claim.spec.resources.iter().flat_map(|resources| resources.requests.iter().flatten());
+    let pod = Pod {
+        key: PodKey { namespace: String::new(), name: claim.name_any(), uid: claim.uid().unwrap_or_default() },
+        requests: wanted.filter_map(|(name, amount)| Some((name.clone(), amount_of(amount)?))).collect(),
+        alternatives: vec![tenon_model::Requirements::default()],
+        tolerations: Vec::new(),
+        unsupported: None,
+    };
+    let world = to_snapshot(gathered, types);
+    let alone = Snapshot { pools: vec![pool], pods: vec![pod], nodes: Vec::new(), daemons: Vec::new(), ..world };
+    let plan = tenon_engine::plan(&alone);
+    let refused = plan.unplaced.into_iter().next().map_or(Reason::NoPools, |unplaced| unplaced.reason);
+    plan.new_nodes.into_iter().next().ok_or(refused)
+}

@@ -1,0 +1,58 @@
+//! Judges whenever something changed, and now and then because Proxmox tells nobody when it changes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::pass::{StatusContext, pass};
+use crate::context::Context;
+use crate::metrics::{InRegion, Loop};
+use crate::stop::Stop;
+
+/// Proxmox is looked at this often.
+const EVERY: Duration = Duration::from_secs(15);
+
+/// Changes that come together are judged together.
+const TOGETHER: Duration = Duration::from_millis(300);
+
+/// Judges until told to stop.
+pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
+    let judged = StatusContext { workload: context.workload.clone(), regions: context.regions.clone() };
+    let mut silent = BTreeSet::new();
+    loop {
+        match pass(&judged, &context.clock.time()).await {
+            Ok(report) => {
+                for (object, saying) in &report.sayings {
+                    context.events.say_of(object, saying).await;
+                }
+                note_regions(&context, &report.regions, &mut silent);
+            }
+            Err(error) => {
+                context.metrics.errors.get_or_create(&Loop { controller: "status" }).inc();
+                tracing::warn!("judging templates, classes and pools failed: {}", error.told());
+            }
+        }
+        tokio::select! {
+            _ = tokio::time::timeout(EVERY, context.watched.rules_changed.notified()) => {}
+            () = stop.wait() => return,
+        }
+        tokio::time::sleep(TOGETHER).await;
+    }
+}
+
+/// One line when a region falls silent, and one when it answers again.
+fn note_regions(
+    context: &Context,
+    regions: &std::collections::BTreeMap<String, Result<(), String>>,
+    silent: &mut BTreeSet<String>,
+) {
+    for (region, answer) in regions {
+        let gauge = context.metrics.region_up.get_or_create(&InRegion { region: region.clone() });
+        gauge.set(i64::from(answer.is_ok()));
+        match answer {
+            Err(why) if silent.insert(region.clone()) => tracing::warn!(region, "Proxmox cannot be used: {why}"),
+            Ok(()) if silent.remove(region) => tracing::info!(region, "Proxmox answers again"),
+            _ => {}
+        }
+    }
+}

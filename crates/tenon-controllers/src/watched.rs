@@ -1,0 +1,139 @@
+//! What Kubernetes says, kept at hand: one watch for each kind, one store that everybody reads.
+//!
+//! A store may be a moment behind. What must not be decided on old news is read again where it is decided, or written
+//! with a precondition.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::Api;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::reflector::{self, Store};
+use kube::runtime::watcher::{self, Event};
+use kube::{Client, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate};
+use tokio::sync::{Notify, watch};
+
+/// Everything that is watched.
+pub(crate) struct Watched {
+    /// All pods.
+    pub(crate) pods: Store<Pod>,
+    /// All nodes.
+    pub(crate) nodes: Store<Node>,
+    /// All DaemonSets.
+    pub(crate) daemons: Store<DaemonSet>,
+    /// All pools.
+    pub(crate) pools: Store<NodePool>,
+    /// All classes.
+    pub(crate) classes: Store<ProxmoxNodeClass>,
+    /// All claims.
+    pub(crate) claims: Store<NodeClaim>,
+    /// Something about pods changed.
+    pub(crate) pods_changed: Arc<Notify>,
+    /// Something about pools, classes or templates changed.
+    pub(crate) rules_changed: Arc<Notify>,
+    filled: Filled,
+}
+
+impl Watched {
+    /// Ends when every store was filled once.
+    pub(crate) async fn ready(&self) {
+        self.ready_but_claims().await;
+        self.filled.wait("NodeClaim").await;
+    }
+
+    /// The same without claims.
+    pub(crate) async fn ready_but_claims(&self) {
+        for kind in ["Pod", "Node", "DaemonSet", "NodePool", "ProxmoxNodeClass", "ProxmoxUnmanagedTemplate"] {
+            self.filled.wait(kind).await;
+        }
+    }
+}
+
+/// Which stores were filled. The stores' own way to wait for that wakes only one of several who wait.
+#[derive(Clone)]
+struct Filled(watch::Sender<BTreeSet<String>>);
+
+impl Filled {
+    fn tell(&self, kind: &str) {
+        self.0.send_if_modified(|kinds| kinds.insert(kind.to_owned()));
+    }
+
+    async fn wait(&self, kind: &str) {
+        // The sender is ours, so it cannot be gone.
+        let _ = self.0.subscribe().wait_for(|kinds| kinds.contains(kind)).await;
+    }
+}
+
+/// A stream of changes that fills a store while it is read.
+pub(crate) type Changes<K> = futures::stream::BoxStream<'static, watcher::Result<Event<K>>>;
+
+/// The watches behind the stores: nothing is filled until they are read.
+pub(crate) struct Watches {
+    pub(crate) pods: Changes<Pod>,
+    pub(crate) nodes: Changes<Node>,
+    pub(crate) daemons: Changes<DaemonSet>,
+    pub(crate) pools: Changes<NodePool>,
+    pub(crate) classes: Changes<ProxmoxNodeClass>,
+    pub(crate) templates: Changes<ProxmoxUnmanagedTemplate>,
+    pub(crate) claims: Changes<NodeClaim>,
+}
+
+/// The stores, empty, and the watches that fill them.
+pub(crate) fn watch_all(client: &Client) -> (Watched, Watches) {
+    let filled = Filled(watch::Sender::default());
+    let client = (client, &filled);
+    let (pods, pod_changes) = watch_kind(client);
+    let (nodes, node_changes) = watch_kind(client);
+    let (daemons, daemon_changes) = watch_kind(client);
+    let (pools, pool_changes) = watch_kind(client);
+    let (classes, class_changes) = watch_kind(client);
+    // Templates are only watched to be judged anew when they change.
+    let (_, template_changes) = watch_kind(client);
+    let (claims, claim_changes) = watch_kind(client);
+    let watched = Watched {
+        pods,
+        nodes,
+        daemons,
+        pools,
+        classes,
+        claims,
+        pods_changed: Arc::new(Notify::new()),
+        rules_changed: Arc::new(Notify::new()),
+        filled: filled.clone(),
+    };
+    let watches = Watches {
+        pods: pod_changes,
+        nodes: node_changes,
+        daemons: daemon_changes,
+        pools: pool_changes,
+        classes: class_changes,
+        templates: template_changes,
+        claims: claim_changes,
+    };
+    (watched, watches)
+}
+
+fn watch_kind<K>((client, filled): (&Client, &Filled)) -> (Store<K>, Changes<K>)
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    let (store, writer) = reflector::store();
+    let filled = filled.clone();
+    let changes = watcher::watcher(Api::<K>::all(client.clone()), watcher::Config::default())
+        .default_backoff()
+        // Who set which field when is most of an object's size, and nobody here asks.
+        .modify(|object| object.managed_fields_mut().clear())
+        .reflect(writer)
+        .inspect(move |change| {
+            if let Ok(Event::InitDone) = change {
+                filled.tell(&K::kind(&()));
+            }
+        });
+    (store, changes.boxed())
+}

@@ -1,0 +1,136 @@
+//! Which pods hold a node.
+
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::{Value, json};
+use tenon_controllers::disruption::{Keep, Protected, eviction_cost};
+
+use crate::objects::spec;
+use crate::quiet_nodes::{kept, quiet};
+
+fn owned(kind: &str, api_version: &str) -> Value {
+    json!({ "ownerReferences": [{ "apiVersion": api_version, "kind": kind, "name": "o", "uid": "o" }] })
+}
+
+fn leaving(mut metadata: Value) -> Value {
+    metadata["deletionTimestamp"] = json!("2026-03-11T10:09:00Z");
+    json!({ "metadata": metadata })
+}
+
+fn annotated(name: &str, value: &str) -> Value {
+    json!({ "metadata": { "annotations": { name: value } } })
+}
+
+fn wish(value: &str) -> Value {
+    annotated("karpenter.sh/do-not-disrupt", value)
+}
+
+fn held() -> Option<Keep> {
+    Some(Keep::DoNotDisrupt { on: Protected::Pod("shop/cart-0".to_owned()) })
+}
+
+fn busy() -> Option<Keep> {
+    Some(Keep::Busy { pods: 1, first: "shop/cart-0".to_owned() })
+}
+
+#[test]
+fn a_running_pod_keeps_a_node() {
+    assert_eq!(kept(&quiet("a").with_pod(&json!({}))), busy());
+    assert_eq!(kept(&quiet("a").with_pod(&json!({ "status": { "phase": "Pending" } }))), busy());
+    let two = quiet("a").with_pod(&json!({})).with_pod(&json!({ "metadata": { "name": "basket" } }));
+    let keep = kept(&two).unwrap();
+    assert_eq!(keep, Keep::Busy { pods: 2, first: "shop/basket".to_owned() });
+    assert_eq!(keep.to_string(), "2 pods need it; the first is shop/basket.");
+}
+
+#[test]
+fn a_finished_pod_does_not_keep_a_node() {
+    for phase in ["Failed", "Succeeded"] {
+        assert_eq!(kept(&quiet("a").with_pod(&json!({ "status": { "phase": phase } }))), None);
+    }
+}
+
+#[test]
+fn pods_of_daemons_and_of_the_node_itself_do_not_keep_it() {
+    for (kind, api_version) in [("DaemonSet", "apps/v1"), ("Node", "v1")] {
+        assert_eq!(kept(&quiet("a").with_pod(&json!({ "metadata": owned(kind, api_version) }))), None, "{kind}");
+    }
+    assert_eq!(kept(&quiet("a").with_pod(&json!({ "metadata": owned("DaemonSet", "other/v1") }))), busy());
+}
+
+#[test]
+fn a_terminating_deployment_pod_does_not_keep_a_node() {
+    assert_eq!(kept(&quiet("a").with_pod(&leaving(owned("ReplicaSet", "apps/v1")))), None);
+}
+
+#[test]
+fn a_terminating_pod_of_a_stateful_set_keeps_a_node() {
+    assert_eq!(kept(&quiet("a").with_pod(&leaving(owned("StatefulSet", "apps/v1")))), busy());
+}
+
+#[test]
+fn a_pod_that_costs_nothing_to_move_does_not_keep_a_node() {
+    for cheap in [
+        annotated("karpenter.sh/disruption-cost", "-2147483648"),
+        annotated("controller.kubernetes.io/pod-deletion-cost", "-134217728"),
+        json!({ "spec": { "priority": -33_554_432 } }),
+    ] {
+        assert_eq!(kept(&quiet("a").with_pod(&cheap)), None, "{cheap}");
+    }
+}
+
+#[test]
+fn the_cost_of_a_pod_follows_its_annotations_and_priority() {
+    let cost = |ours: Option<&str>, theirs: Option<&str>, priority: Option<i32>| {
+        let named = [("karpenter.sh/disruption-cost", ours), ("controller.kubernetes.io/pod-deletion-cost", theirs)];
+        let set: std::collections::BTreeMap<_, _> = named.into_iter().filter(|(_, value)| value.is_some()).collect();
+        let mut pod: Pod = spec(json!({ "metadata": { "annotations": set }, "spec": { "containers": [] } }));
+        pod.spec.as_mut().unwrap().priority = priority;
+        format!("{}", eviction_cost(&pod))
+    };
+    let half = Some("67108864");
+    assert_eq!(cost(None, None, None), "1");
+    assert_eq!(cost(None, None, Some(1_000_000_000)), "10");
+    assert_eq!(cost(None, None, Some(i32::MIN)), "-10");
+    assert_eq!(cost(None, Some("2147483647"), None), "10");
+    assert_eq!(cost(None, Some("-2147483647"), None), "-10");
+    assert_eq!(cost(None, half, None), "1.5");
+    assert_eq!(cost(half, Some("0"), None), "1.5");
+    assert_eq!(cost(Some("1.5"), half, None), "1");
+    assert_eq!(cost(Some("x"), half, None), "1");
+    assert_eq!(cost(Some("2147483648"), None, None), "1");
+}
+
+#[test]
+fn a_pod_that_wants_to_be_left_alone_protects_its_node_whoever_owns_it() {
+    for metadata in [json!({}), owned("DaemonSet", "apps/v1"), owned("Node", "v1")] {
+        let mut pod = wish("true");
+        pod["metadata"]["ownerReferences"] = metadata["ownerReferences"].clone();
+        assert_eq!(kept(&quiet("a").with_pod(&pod)), held(), "{pod}");
+    }
+}
+
+#[test]
+fn the_wish_of_a_pod_that_is_over_or_leaving_does_not_count() {
+    let mut over = wish("true");
+    over["status"] = json!({ "phase": "Succeeded" });
+    assert_eq!(kept(&quiet("a").with_pod(&over)), None);
+    assert_eq!(kept(&quiet("a").with_pod(&leaving(wish("true")["metadata"].clone()))), None);
+}
+
+#[test]
+fn a_wish_for_a_while_ends() {
+    let since = |value: &str, started: Option<&str>| {
+        let mut pod = wish(value);
+        pod["metadata"]["ownerReferences"] = owned("DaemonSet", "apps/v1")["ownerReferences"].clone();
+        pod["status"] = json!({ "startTime": started });
+        kept(&quiet("a").with_pod(&pod))
+    };
+    let ten_minutes_ago = Some("2026-03-11T10:00:00Z");
+    assert_eq!(since("10m0.5s", ten_minutes_ago), held());
+    assert_eq!(since("10m", ten_minutes_ago), None);
+    assert_eq!(since("1ms", None), held(), "its time begins when it starts");
+    assert_eq!(since("9999999999999h", ten_minutes_ago), held());
+    for nothing in ["0", "0s", "-1h", "false", "True", "1d", ""] {
+        assert_eq!(since(nothing, None), None, "{nothing}");
+    }
+}

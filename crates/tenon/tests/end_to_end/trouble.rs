@@ -1,0 +1,240 @@
+//! When something is wrong, is its owner told what and what to do, and does all go on by itself once it is mended?
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use serde_json::json;
+use tenon_api::{NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate};
+use tenon_sim::{TemplateSpec, TokenSpec};
+
+use crate::asking::ANY;
+use crate::bench::{from_json, quick_guests};
+use crate::world::{NAMESPACE, TOKEN, World};
+
+const GIB: u64 = 1 << 30;
+const MIB: u64 = 1 << 20;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_missing_is_named_where_it_is_missed_and_nodes_come_once_it_is_there() -> anyhow::Result<()> {
+    let Some(mut world) = World::new(quick_guests()).await? else { return Ok(()) };
+    world.add_template("debian-13").await?;
+    world.add_pool(json!({})).await?;
+    world.start_controller()?;
+    a_class_is_missing(&world).await?;
+    a_template_is_missing(&world).await?;
+    no_host_is_large_enough(&world).await?;
+    the_controller_counts(&world)?;
+    assert!(world.is_controller_running()?);
+    world.end().await
+}
+
+async fn a_class_is_missing(world: &World) -> anyhow::Result<()> {
+    world.deploy("class", 1).await?;
+    let words = "there is no ProxmoxNodeClass default; create it";
+    let told = world.until_condition::<NodePool>(("default", "NodeClassReady"), ("False", "NodeClassNotFound")).await?;
+    assert!(told.contains(words), "{told}");
+    world.until_told(("NodePool", "default"), "NodeClassReady", words).await?;
+    world.until_pod_waits("class", words).await?;
+    world.until_warned(words).await?;
+    assert_eq!(world.claims().await?.len(), 0);
+
+    world.add_class(json!({})).await?;
+    world.until_running("class", 1).await?;
+    world.until_condition::<NodePool>(("default", "Ready"), ("True", "Ready")).await?;
+    Ok(())
+}
+
+async fn a_template_is_missing(world: &World) -> anyhow::Result<()> {
+    let templates: Api<ProxmoxUnmanagedTemplate> = Api::all(world.admin.clone());
+    let other = json!({ "spec": { "templateName": "alpine-3" } });
+    templates.patch("debian", &PatchParams::default(), &Patch::Merge(other)).await?;
+    let words = "no template named alpine-3; make one, or correct the name";
+    let ready = ("debian", "ProxmoxVirtualMachineTemplateReady");
+    let told = world.until_condition::<ProxmoxUnmanagedTemplate>(ready, ("False", "TemplatesNotFound")).await?;
+    assert_eq!(told, words);
+    let of_class = ("default", "InstanceTemplateReady");
+    let told = world.until_condition::<ProxmoxNodeClass>(of_class, ("False", "TemplatesNotFound")).await?;
+    assert!(told.contains("ProxmoxUnmanagedTemplate debian") && told.contains(words), "{told}");
+    world.until_told(("ProxmoxUnmanagedTemplate", "debian"), ready.1, words).await?;
+    world.until_told(("ProxmoxNodeClass", "default"), of_class.1, words).await?;
+    world.deploy("template", 1).await?;
+    world.until_pod_waits("template", words).await?;
+    world.until_warned(words).await?;
+
+    for (vmid, host) in [(9101, "pve1"), (9102, "pve2"), (9103, "pve3")] {
+        let found = TemplateSpec { host: host.into(), vmid, name: "alpine-3".into(), ..TemplateSpec::default() };
+        world.estate.add_template(&found)?;
+    }
+    world.until_running("template", 1).await
+}
+
+/// A pod hears what it would take, and what there is at most.
+async fn no_host_is_large_enough(world: &World) -> anyhow::Result<()> {
+    let pods: Api<Pod> = Api::namespaced(world.admin.clone(), NAMESPACE);
+    for (name, memory, words) in [
+        ("vast", "500Gi", "no instance type has enough memory: 500 GiB wanted, at most"),
+        ("large", "100Gi", "no host has 128 GiB of memory free for a m1.16VCPU-128GB; the largest gap is"),
+    ] {
+        let pod: Pod = from_json(json!({
+            "metadata": { "name": name },
+            "spec": { "containers": [{ "name": "c", "image": "registry.example/c:1",
+                "resources": { "requests": { "memory": memory } } }] },
+        }))?;
+        pods.create(&PostParams::default(), &pod).await?;
+        let told = world.until_told(("Pod", name), "FailedScheduling", words).await?;
+        assert!(told.starts_with("NodePool default: "), "{told}");
+        world.until_warned(words).await?;
+        pods.delete(name, &kube::api::DeleteParams::default()).await?;
+    }
+    Ok(())
+}
+
+fn the_controller_counts(world: &World) -> anyhow::Result<()> {
+    for path in ["/readyz", "/healthz"] {
+        let answer = world.served("health", path)?;
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    }
+    let counted = world.served("metrics", "/metrics")?;
+    for name in ["karpenter_nodeclaims_created_total{", "karpenter_build_info{", "tenon_region_up{region=\"lab\"} 1"] {
+        assert!(counted.contains(name), "{name} is not in {counted}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_proxmox_that_cannot_be_asked_is_named_and_used_again_once_it_can() -> anyhow::Result<()> {
+    let Some(mut world) = World::running().await? else { return Ok(()) };
+    world.until_condition::<NodePool>(("default", "Ready"), ("True", "Ready")).await?;
+
+    world.stop_serving().await;
+    is_told_of(&world, "gone", ("no Proxmox endpoint could be reached", "check the address")).await?;
+    let counted = world.served("metrics", "/metrics")?;
+    assert!(counted.contains("tenon_region_up{region=\"lab\"} 0"), "{counted}");
+    world.serve(world.tls.clone()).await?;
+    recovers(&mut world, "gone").await?;
+
+    world.estate.revoke_token(TOKEN.0);
+    is_told_of(&world, "token", ("Authentication failed!", "check the token and its secret")).await?;
+    world.estate.grant_token(TokenSpec::new(TOKEN.0, TOKEN.1));
+    recovers(&mut world, "token").await?;
+
+    world.stop_serving().await;
+    world.serve(world.tls.run_out()?).await?;
+    is_told_of(&world, "expired", ("certificate expired", "check the address, the certificate settings")).await?;
+    world.stop_serving().await;
+    world.serve(world.tls.clone()).await?;
+    recovers(&mut world, "expired").await?;
+
+    assert!(!world.log().contains(TOKEN.1), "the secret is in the log");
+    world.end().await
+}
+
+/// A new pod, the template and the log say the cause and the next move. What was known of the template stays.
+async fn is_told_of(world: &World, app: &str, (cause, next): (&str, &str)) -> anyhow::Result<()> {
+    world.deploy(app, 1).await?;
+    let told = world.until_pod_waits(app, cause).await?;
+    assert!(told.starts_with("NodePool default: no host can be used for a "), "{told}");
+    assert!(told.contains("region lab cannot be used") && told.contains(next), "{told}");
+    assert!(!told.contains(TOKEN.1), "the secret is in {told}");
+    let ready = ("debian", "ProxmoxVirtualMachineTemplateReady");
+    let told = world.until_condition::<ProxmoxUnmanagedTemplate>(ready, ("Unknown", "RegionUnreachable")).await?;
+    assert!(told.contains("region lab") && told.contains(cause) && told.contains(next), "{told}");
+    assert!(!told.contains(TOKEN.1), "the secret is in {told}");
+    world.until_told(("ProxmoxUnmanagedTemplate", "debian"), ready.1, cause).await?;
+    world.until_warned(cause).await
+}
+
+/// All is well again, without a restart.
+async fn recovers(world: &mut World, app: &str) -> anyhow::Result<()> {
+    world.until_running(app, 1).await?;
+    let ready = ("debian", "Ready");
+    world.until_condition::<ProxmoxUnmanagedTemplate>(ready, ("True", "Ready")).await?;
+    assert!(world.is_controller_running()?, "{}", world.log());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_secret_in_the_cloud_config_is_told_until_the_file_is_mended_and_read_again() -> anyhow::Result<()> {
+    const WRONG: &str = "99999999-8888-7777-6666-555555555555";
+    let Some(mut world) = World::new(quick_guests()).await? else { return Ok(()) };
+    world.configure(WRONG)?;
+    world.add_rules().await?;
+    world.start_controller()?;
+    world.deploy("web", 1).await?;
+    let ready = ("debian", "ProxmoxVirtualMachineTemplateReady");
+    let told = world.until_condition::<ProxmoxUnmanagedTemplate>(ready, ("Unknown", "RegionUnreachable")).await?;
+    assert!(told.contains("Authentication failed!") && told.contains("check the token and its secret"), "{told}");
+    world.until_pod_waits("web", "check the token and its secret").await?;
+    world.until_warned("check the token and its secret").await?;
+    assert!(world.is_controller_running()?);
+
+    // The file is read when the controller starts.
+    world.configure(TOKEN.1)?;
+    world.kill_controller()?;
+    world.start_controller()?;
+    world.until_running("web", 1).await?;
+    let events = format!("{:?}", world.events("FailedScheduling").await?);
+    assert!(![WRONG, TOKEN.1].iter().any(|secret| world.log().contains(secret) || events.contains(secret)));
+    world.end().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_storage_is_told_in_proxmox_words_and_tried_again_without_a_storm() -> anyhow::Result<()> {
+    let Some(mut world) = World::running().await? else { return Ok(()) };
+    world.until_condition::<NodePool>(("default", "Ready"), ("True", "Ready")).await?;
+    // Not even a copy that shares its template's disk fits.
+    world.estate.set_storage_free("shared", 0)?;
+    world.deploy("web", 1).await?;
+    let words = "No space left on device";
+    let pod = world.pod("web").await?;
+    let told = world.until_told(("Pod", &pod), "InsufficientCapacityError", words).await?;
+    assert!(told.starts_with("cannot make a node on host pve") && told.contains("make room on that storage"), "{told}");
+    world.until_told(("NodeClaim", ANY), "InsufficientCapacityError", words).await?;
+    world.until_warned(words).await?;
+    let healthy = ("default", "NodeRegistrationHealthy");
+    let told = world.until_condition::<NodePool>(healthy, ("False", "LaunchFailed")).await?;
+    assert!(told.contains(words), "{told}");
+    nothing_is_leaked(&world).await?;
+
+    let (before, window) = (world.changes("/clone"), Duration::from_secs(30));
+    world.let_pass(window).await?;
+    let tried = world.changes("/clone") - before;
+    println!("{tried} copies were tried in {window:?}, {before} before");
+    assert!((1..=5).contains(&tried), "{tried} copies were tried in {window:?}");
+    assert!(world.is_controller_running()?);
+
+    world.estate.set_storage_free("shared", 500 * GIB)?;
+    world.until_running("web", 1).await?;
+    assert_eq!((world.vms().len(), world.claims().await?.len()), (1, 1));
+    world.end().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_vm_without_room_for_its_first_boot_data_goes_again_and_comes_once_there_is_room() -> anyhow::Result<()> {
+    let Some(mut world) = World::running().await? else { return Ok(()) };
+    world.until_condition::<NodePool>(("default", "Ready"), ("True", "Ready")).await?;
+    // Room for a copy that shares its template's disk, and for nothing else.
+    world.estate.set_storage_free("local", 0)?;
+    world.estate.set_storage_free("shared", 4 * MIB)?;
+    world.deploy("web", 1).await?;
+    let pod = world.pod("web").await?;
+    let words = "that takes ISO images has room for the first-boot data; make room";
+    world.until_told(("Pod", &pod), "InsufficientCapacityError", words).await?;
+    world.until_warned(words).await?;
+    nothing_is_leaked(&world).await?;
+
+    world.estate.set_storage_free("local", 100 * GIB)?;
+    world.until_running("web", 1).await?;
+    assert!(world.is_controller_running()?);
+    world.end().await
+}
+
+/// Between two tries there is a moment at which nothing is there: no VM, no volume, no token.
+async fn nothing_is_leaked(world: &World) -> anyhow::Result<()> {
+    world.until_nothing_is_left().await?;
+    let nodes = world.nodes().await?;
+    assert!(nodes.is_empty(), "{:?}", nodes.iter().map(ResourceExt::name_any).collect::<Vec<_>>());
+    Ok(())
+}
