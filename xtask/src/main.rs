@@ -3,6 +3,7 @@
 mod checks;
 mod generate;
 mod leftovers;
+mod line;
 mod progress;
 mod run;
 mod testbed_commands;
@@ -41,6 +42,8 @@ enum Verb {
     Generate,
     /// Install or locate every outside tool that checks and tests use, and say where each is.
     Tools,
+    /// Show the whole line once: pods wait, VMs are made and join, the pods run, and everything goes away again.
+    Line,
     /// A real Kubernetes control plane on loopback.
     #[command(subcommand)]
     Testbed(TestbedVerb),
@@ -69,6 +72,7 @@ fn run(verb: Verb) -> anyhow::Result<()> {
         Verb::Tidy { root } => tidy::run(&root.unwrap_or_else(tree::workspace_root)),
         Verb::Generate => generate::write_all(&tree::workspace_root()),
         Verb::Tools => tools::install_all(),
+        Verb::Line => line::show(),
         Verb::Testbed(verb) => testbed_commands::run(verb),
     }
 }

@@ -30,6 +30,8 @@ pub(crate) fn run_all(root: &Path) -> anyhow::Result<()> {
         .env(DIR_VARIABLE, ground.testbeds())
         .env("TMPDIR", ground.temp())
         .env(proof::FILE_VARIABLE, &proofs)
+        // Whole systems mostly wait for each other, so more of them than there are cores run side by side.
+        .env("RUST_TEST_THREADS", at_once().to_string())
         // A failed test prints its error; the way through the runtime to it says nothing.
         .env("RUST_LIB_BACKTRACE", "0")
         .stdin(Stdio::null())
@@ -78,6 +80,11 @@ impl Count {
 }
 
 /// What the tests that need outside tools said, once each.
+/// How many tests of a binary run at once.
+fn at_once() -> usize {
+    std::thread::available_parallelism().map_or(4, usize::from).max(4)
+}
+
 fn closing_list(proofs: &str) -> Vec<String> {
     let of = |mark: &str| proofs.lines().filter_map(|line| line.strip_prefix(mark)).collect::<BTreeSet<_>>();
     let (proved, missing) = (of("proved "), of("missing "));

@@ -1,0 +1,30 @@
+//! `cargo xtask line`: the main job, once, on a control plane and a simulated estate that exist only for it.
+
+use std::io;
+
+use testbed::Program;
+
+use crate::run::{cargo, run};
+use crate::{tools, tree};
+
+/// The scenario that is shown. It is one of the tests, so what is shown is what is proved.
+const SCENARIO: &str = "line::three_pods_become_nodes_and_all_of_it_goes_away_again";
+
+/// Obtains what is missing, then plays the scenario and prints what happens.
+pub(crate) fn show() -> anyhow::Result<()> {
+    tools::obtain_programs(&Program::CONTROL_PLANE, &mut io::stderr())?;
+    let mut command = cargo(&tree::workspace_root());
+    command.args([
+        "test",
+        "--quiet",
+        "--package",
+        "tenon",
+        "--test",
+        "end_to_end",
+        SCENARIO,
+        "--",
+        "--exact",
+        "--nocapture",
+    ]);
+    run(&mut command, "read what the controller says above")
+}
