@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use tenon_controllers::election::Fence;
 use tenon_pve::{Client, Endpoint, Fingerprint, Token, Transport, Trust};
 
 /// The file, checked.
@@ -138,9 +139,10 @@ impl ClusterWire {
 }
 
 impl Region {
-    /// A client of this cluster.
-    pub fn client(&self) -> Result<Client, tenon_pve::TlsError> {
-        Ok(Client::new(self.endpoints.clone(), Transport::https(&self.trust)?, self.token.clone()))
+    /// A client of this cluster that changes nothing while the fence is closed.
+    pub fn client(&self, fence: &Fence) -> Result<Client, tenon_pve::TlsError> {
+        let transport = Transport::https(&self.trust)?.wrapped(fence);
+        Ok(Client::new(self.endpoints.clone(), transport, self.token.clone()))
     }
 }
 
@@ -219,7 +221,7 @@ mod tests {
         let config = parse(&text, &files).unwrap();
         assert_eq!(config.regions[0].endpoints.len(), 2);
         assert_eq!(config.regions[0].token, Token::new("karp@pve!node", "s3cret").unwrap());
-        config.regions[0].client().unwrap();
+        config.regions[0].client(&Fence::open()).unwrap();
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod clients;
 mod duration;
+mod election;
 mod endpoint;
 mod server;
 
@@ -18,12 +19,15 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use tenon_api::instance_types_file;
+use tenon_controllers::election::{Bid, Election, Fence};
 use tenon_controllers::{Clients, Clock, Controllers, Settings};
 use tenon_model::{InstanceType, VmId, VmIdRange};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cloud_config::{self, CloudConfig};
 use crate::telemetry::{self, LogFormat, LogLevel};
+use clients::Cluster;
+use election::ElectionArgs;
 use endpoint::EndpointParser;
 use server::{Server, listen};
 
@@ -72,6 +76,8 @@ pub struct Controller {
     /// Pods that come within this time of each other are planned together.
     #[arg(long, value_name = "DURATION", env = "BATCH_IDLE_DURATION", default_value = "1s", value_parser = duration::parse)]
     batch_idle_duration: Duration,
+    #[command(flatten)]
+    election: ElectionArgs,
     /// How much is logged.
     #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info")]
     log_level: LogLevel,
@@ -84,22 +90,28 @@ pub struct Controller {
 pub fn run(args: &Controller) -> anyhow::Result<()> {
     telemetry::install(args.log_level, args.log_format)?;
     let settings = settings(args)?;
+    let bid = args.election.bid()?;
     let cloud = cloud(&args.cloud_config)?;
     introduce(args, &cloud);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
-    let outcome = runtime.block_on(serve(args, settings, &cloud));
+    let outcome = runtime.block_on(serve(args, (settings, bid), &cloud));
     runtime.shutdown_timeout(LEFT_BEHIND_AFTER);
     outcome
 }
 
-async fn serve(args: &Controller, settings: Settings, cloud: &CloudConfig) -> anyhow::Result<()> {
+async fn serve(args: &Controller, decided: (Settings, Bid), cloud: &CloudConfig) -> anyhow::Result<()> {
     // From here on a request to end is heard, also one that comes while things are still being set up.
     let end = end()?;
-    let clients = clients(args, cloud).await?;
+    let (settings, bid) = decided;
+    let is_alone = args.election.is_disabled();
+    let fence = if is_alone { Fence::open() } else { Fence::closed(Clock::Wall) };
+    let (clients, home) = clients(args, cloud, &bid.identity, &fence).await?;
     let metrics_port = listen(args.metrics_port, "--metrics-port").await?;
     let health_port = listen(args.health_probe_port, "--health-probe-port").await?;
     let controllers = Controllers::new(clients, settings, Clock::Wall);
+    let controllers =
+        if is_alone { controllers } else { controllers.led_by(Election::new(home.unfenced()?, bid, fence)) };
     let metrics = Server::start(metrics_port, server::metrics(controllers.metrics()))?;
     let health = Server::start(health_port, server::health(controllers.probe()))?;
     tracing::info!(address = %metrics.address(), "metrics");
@@ -173,18 +185,26 @@ fn cloud(path: &Path) -> anyhow::Result<CloudConfig> {
     cloud_config::parse(&text, &|path| fs::read(path)).with_context(|| format!("cannot use the file {shown}"))
 }
 
-async fn clients(args: &Controller, cloud: &CloudConfig) -> anyhow::Result<Clients> {
-    let workload = clients::kubernetes(args.kubeconfig.as_deref(), "--kubeconfig").await?;
+/// Every client is behind the fence; the election makes one of its own for the home cluster.
+async fn clients(
+    args: &Controller,
+    cloud: &CloudConfig,
+    identity: &str,
+    fence: &Fence,
+) -> anyhow::Result<(Clients, Cluster)> {
+    let workload = clients::cluster(args.kubeconfig.as_deref(), "--kubeconfig", identity).await?;
     let home = match args.home_kubeconfig.as_deref().filter(|path| !path.is_empty()) {
-        Some(path) => clients::kubernetes(Some(path), "--home-kubeconfig").await?,
+        Some(path) => clients::cluster(Some(path), "--home-kubeconfig", identity).await?,
         None => workload.clone(),
     };
     let client = |region: &cloud_config::Region| {
-        let client = region.client().with_context(|| format!("cannot make a client for region {}", region.name))?;
+        let client =
+            region.client(fence).with_context(|| format!("cannot make a client for region {}", region.name))?;
         Ok((region.name.clone(), client))
     };
     let regions = cloud.regions.iter().map(client).collect::<anyhow::Result<_>>()?;
-    Ok(Clients { workload, home, regions })
+    let clients = Clients { workload: workload.fenced(fence)?, home: home.fenced(fence)?, regions };
+    Ok((clients, home))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-use clap::Command;
+use clap::{Arg, Command};
 
 /// The command line with the second dash put in where the verb `verb` of `root` stands first and has such a flag.
 /// Values of flags and everything after `--` stay as they are.
@@ -37,12 +37,14 @@ pub fn rewrite(args: impl IntoIterator<Item = OsString>, root: &Command, verb: &
     written
 }
 
-/// The long flags of a verb, and whether each takes a value.
+/// The long flags of a verb, and whether the next word is the value of each.
 fn flags(command: &Command) -> BTreeMap<String, bool> {
     let mut command = command.clone();
     // Fills in `--help`, which Go knows as well.
     command.build();
-    let longs = command.get_arguments().filter_map(|arg| Some((arg.get_long()?, arg.get_action().takes_values())));
+    // The value of a flag that can do without one stands behind a `=` or nowhere, as in Go.
+    let awaits = |arg: &Arg| arg.get_action().takes_values() && !arg.is_require_equals_set();
+    let longs = command.get_arguments().filter_map(|arg| Some((arg.get_long()?, awaits(arg))));
     longs.map(|(name, takes_value)| (name.to_owned(), takes_value)).collect()
 }
 
@@ -69,13 +71,12 @@ fn with_dash(arg: &OsStr) -> OsString {
 mod tests {
     use std::os::unix::ffi::OsStringExt as _;
 
-    use clap::Arg;
-
     use super::*;
 
     fn root() -> Command {
         let option = |name: &'static str| Arg::new(name).long(name);
-        let verb = Command::new("controller").arg(option("cloud-config")).arg(option("metrics-port"));
+        let switch = option("disable-x").num_args(0..=1).require_equals(true).default_missing_value("true");
+        let verb = Command::new("controller").arg(option("cloud-config")).arg(option("metrics-port")).arg(switch);
         Command::new("tenon").subcommand(verb).subcommand(Command::new("version").arg(option("output")))
     }
 
@@ -92,6 +93,9 @@ mod tests {
             ("tenon controller -cloud-config=x", "tenon controller --cloud-config=x"),
             ("tenon controller -cloud-config x -metrics-port 0", "tenon controller --cloud-config x --metrics-port 0"),
             ("tenon controller -cloud-config=a=-metrics-port", "tenon controller --cloud-config=a=-metrics-port"),
+            ("tenon controller -disable-x -metrics-port 0", "tenon controller --disable-x --metrics-port 0"),
+            ("tenon controller -disable-x=true -metrics-port 0", "tenon controller --disable-x=true --metrics-port 0"),
+            ("tenon controller --disable-x -metrics-port 0", "tenon controller --disable-x --metrics-port 0"),
             ("tenon controller -help", "tenon controller --help"),
             ("tenon controller -help -metrics-port 0", "tenon controller --help --metrics-port 0"),
         ] {

@@ -1,7 +1,7 @@
 //! Everything that runs, as one thing that can be started, asked and stopped.
 
 use std::collections::BTreeMap;
-use std::future::Future;
+use std::future::{Future, pending};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -21,9 +21,10 @@ use tokio::task::JoinSet;
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::disruption::quiet::{self, PodStates};
+use crate::election::{Election, Lost};
 use crate::events::Events;
 use crate::memory::Memory;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, OfLease};
 use crate::settings::Settings;
 use crate::stop::{Stop, stop};
 use crate::watched::{Changes, Watches, watch_all};
@@ -56,18 +57,21 @@ pub struct Controllers {
     clock: Clock,
     metrics: Arc<Metrics>,
     probe: Probe,
+    election: Option<Election>,
 }
 
 /// Whether the controllers work. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Probe {
     ready: Arc<AtomicBool>,
+    waiting: Arc<AtomicBool>,
 }
 
 impl Probe {
-    /// Whether everything that is watched was read once.
+    /// Whether everything that is watched was read once, or another is seen to lead: one who stands by does all that is
+    /// asked of it, and a rollout that waited for it to do more would wait for ever.
     pub fn is_ready(&self) -> bool {
-        self.ready.load(Ordering::Relaxed)
+        self.ready.load(Ordering::Relaxed) || self.waiting.load(Ordering::Relaxed)
     }
 }
 
@@ -77,12 +81,22 @@ pub enum RunError {
     /// Something that should run for ever did not.
     #[error("a part of the controller ended: {0}")]
     Ended(String),
+    /// Another may work now; this process must end, and may begin again as one who waits.
+    #[error("the Lease that says who leads is lost: {0}")]
+    Lost(#[from] Lost),
 }
 
 impl Controllers {
     /// Controllers that have not begun yet.
     pub fn new(clients: Clients, settings: Settings, clock: Clock) -> Controllers {
-        Controllers { clients, settings, clock, metrics: Arc::new(Metrics::default()), probe: Probe::default() }
+        let (metrics, probe) = (Arc::new(Metrics::default()), Probe::default());
+        Controllers { clients, settings, clock, metrics, probe, election: None }
+    }
+
+    /// The same, but they work only while they lead.
+    #[must_use]
+    pub fn led_by(self, election: Election) -> Controllers {
+        Controllers { election: Some(election), ..self }
     }
 
     /// Whether they work.
@@ -95,27 +109,57 @@ impl Controllers {
         self.metrics.clone()
     }
 
-    /// Runs until `shutdown` ends, and then until what was begun is finished.
-    pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), RunError> {
-        let (stopper, mut stop) = stop();
+    /// Runs until `shutdown` ends, and then until what was begun is finished; if there is an election, only while it is
+    /// won. One that is lost ends everything at once.
+    pub async fn run(mut self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), RunError> {
+        let Some(mut election) = self.election.take() else { return self.work(shutdown, pending()).await };
         tokio::pin!(shutdown);
+        let waiting = self.probe.waiting.clone();
+        let lease = OfLease { name: election.lease_name().to_owned() };
+        let leads = self.metrics.leads.get_or_create_owned(&lease);
+        leads.set(0);
+        let is_won = tokio::select! {
+            () = election.win(|| waiting.store(true, Ordering::Relaxed)) => true,
+            () = &mut shutdown => false,
+        };
+        waiting.store(false, Ordering::Relaxed);
+        leads.set(i64::from(is_won));
+        let outcome = if is_won { self.work(shutdown, election.keep()).await } else { Ok(()) };
+        leads.set(0);
+        if !matches!(outcome, Err(RunError::Lost(_))) {
+            election.release().await;
+        }
+        outcome
+    }
+
+    async fn work(self, shutdown: impl Future<Output = ()>, lost: impl Future<Output = Lost>) -> Result<(), RunError> {
+        let (stopper, stop) = stop();
+        tokio::pin!(shutdown, lost);
         let cluster_id = tokio::select! {
             id = cluster_id(&self.clients.workload, &self.settings) => id,
             () = &mut shutdown => return Ok(()),
+            lost = &mut lost => return Err(lost.into()),
         };
         let mut parts = self.begin(cluster_id, &stop);
         let ended = tokio::select! {
             () = &mut shutdown => Ok(()),
             ended = parts.join_next() => Err(RunError::Ended(format!("{ended:?}"))),
+            lost = &mut lost => Err(lost.into()),
         };
         stopper.tell();
-        stop.wait().await;
-        while parts.join_next().await.is_some() {}
+        // What was begun is finished only by one who leads: nothing else tells a slow request from a late one.
+        if !matches!(ended, Err(RunError::Lost(_))) {
+            tokio::select! {
+                () = async { while parts.join_next().await.is_some() {} } => return ended,
+                lost = &mut lost => tracing::warn!("ending at once, without finishing what was begun: {lost}"),
+            }
+        }
+        parts.shutdown().await;
         ended
     }
 
     fn begin(self, cluster_id: String, stop: &Stop) -> JoinSet<()> {
-        let Controllers { clients: Clients { workload, regions, .. }, settings, clock, metrics, probe } = self;
+        let Controllers { clients: Clients { workload, regions, .. }, settings, clock, metrics, probe, .. } = self;
         tracing::info!(cluster_id, "begun");
         let (watched, watches) = watch_all(&workload);
         let events = Events::new(workload.clone(), clock);

@@ -58,6 +58,12 @@ pub(crate) struct InRegion {
     pub(crate) region: String,
 }
 
+/// A Lease that says who leads.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct OfLease {
+    pub(crate) name: String,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Build {
     version: &'static str,
@@ -76,6 +82,7 @@ pub struct Metrics {
     pub(crate) unschedulable_pods: Family<Loop, Gauge>,
     pub(crate) errors: Family<Loop, Counter>,
     pub(crate) region_up: Family<InRegion, Gauge>,
+    pub(crate) leads: Family<OfLease, Gauge>,
 }
 
 impl Default for Metrics {
@@ -95,6 +102,7 @@ impl Default for Metrics {
             unschedulable_pods: gauged(karpenter, "scheduler_unschedulable_pods_count", "Pods no node can be made for"),
             errors: counted(&mut registry, "tenon_pass_errors", "Passes that ended with an error"),
             region_up: gauged(&mut registry, "tenon_region_up", "Whether a Proxmox cluster answered the last look"),
+            leads: gauged(&mut registry, "leader_election_master_status", "Whether this process holds the Lease"),
             registry: Registry::default(),
         };
         Metrics { registry, ..metrics }

@@ -100,6 +100,10 @@ impl Client {
             let request = self.request(endpoint, call, path, &body)?;
             match self.inner.transport.send(request, ANSWER_WITHIN).await {
                 Ok(reply) => return reply::read(&reply).map_err(|cause| Error::new(&call.action, cause)),
+                // What was kept back here is kept back from every endpoint.
+                Err(error @ TransportError::Withheld(_)) => {
+                    return Err(Error::new(&call.action, Cause::NotSent(error)));
+                }
                 Err(error) if error.is_not_sent() => last = Some(error),
                 Err(error) => return Err(Error::new(&call.action, Cause::MaybeDone(Doubtful::Lost(error)))),
             }

@@ -25,7 +25,7 @@ pub struct Error {
 #[derive(Debug, thiserror::Error)]
 pub enum Cause {
     /// The request never reached Proxmox. Sending it again is safe.
-    #[error("no Proxmox endpoint could be reached")]
+    #[error("{}", not_sent(.0))]
     NotSent(#[source] TransportError),
     /// The request was sent, and nothing certain came back. Look before sending it again.
     #[error("the outcome is unknown")]
@@ -119,6 +119,13 @@ pub enum RefusalKind {
     TaskFailed,
     /// Anything else.
     Other,
+}
+
+fn not_sent(why: &TransportError) -> &'static str {
+    match why {
+        TransportError::Withheld(_) => "nothing was sent",
+        _ => "no Proxmox endpoint could be reached",
+    }
 }
 
 impl Error {

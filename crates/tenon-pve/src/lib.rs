@@ -34,5 +34,5 @@ pub use properties::{Properties, PropertiesError};
 pub use storage::{HostStorage, Volume};
 pub use tasks::{TaskOutcome, TaskProgress};
 pub use tls::{Fingerprint, FingerprintError, TlsError, Trust};
-pub use transport::{Transport, TransportError};
+pub use transport::{Transport, TransportError, TransportService};
 pub use upid::{Upid, UpidError};

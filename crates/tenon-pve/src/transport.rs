@@ -11,7 +11,7 @@ use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use tower::util::BoxCloneSyncService;
-use tower::{Service, ServiceExt};
+use tower::{Layer, Service, ServiceExt};
 
 use crate::tls::{TlsError, Trust};
 
@@ -29,6 +29,9 @@ pub enum TransportError {
     /// No connection was made, so nothing was sent.
     #[error("cannot connect")]
     Connect(#[source] BoxError),
+    /// Something of our own kept the request back, so nothing was sent.
+    #[error("the request was kept back")]
+    Withheld(#[source] BoxError),
     /// The connection broke while something was under way.
     #[error("the connection broke")]
     Broken(#[source] BoxError),
@@ -40,14 +43,17 @@ pub enum TransportError {
 impl TransportError {
     /// Whether nothing can have reached the other side.
     pub fn is_not_sent(&self) -> bool {
-        matches!(self, TransportError::Connect(_))
+        matches!(self, TransportError::Connect(_) | TransportError::Withheld(_))
     }
 }
+
+/// What carries a request, as a layer sees it.
+pub type TransportService = BoxCloneSyncService<Request<Bytes>, Response<Bytes>, TransportError>;
 
 /// Carries requests to Proxmox. Cheap to clone; clones share their connections.
 #[derive(Debug, Clone)]
 pub struct Transport {
-    service: BoxCloneSyncService<Request<Bytes>, Response<Bytes>, TransportError>,
+    service: TransportService,
 }
 
 impl Transport {
@@ -95,6 +101,17 @@ impl Transport {
             }
         });
         Transport { service: BoxCloneSyncService::new(exchange) }
+    }
+
+    /// The same with a layer around it. A layer that keeps a request back says so with [`TransportError::Withheld`].
+    pub fn wrapped<L>(self, layer: &L) -> Transport
+    where
+        L: Layer<TransportService>,
+        L::Service: Service<Request<Bytes>, Response = Response<Bytes>, Error = TransportError>,
+        L::Service: Clone + Send + Sync + 'static,
+        <L::Service as Service<Request<Bytes>>>::Future: Send + 'static,
+    {
+        Transport { service: BoxCloneSyncService::new(layer.layer(self.service)) }
     }
 
     /// Sends one request and waits for its whole reply, `within` at the most.

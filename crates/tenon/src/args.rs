@@ -17,7 +17,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Make nodes for pods that wait, and take nodes away that nobody needs, until told to end.
-    Controller(Controller),
+    Controller(Box<Controller>),
     /// Print which build this is.
     Version {
         /// How to print it.

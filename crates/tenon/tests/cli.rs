@@ -174,6 +174,8 @@ fn a_controller_that_was_told_wrong_says_what_is_wrong() -> io::Result<()> {
         (&[at[0], at[1], "--metrics-port", "65536"], 2, "--metrics-port <PORT>"),
         (&[at[0], at[1], "--proxmox-vmid", "30000"], 1, "the VM id range 30000 to 29999 is empty"),
         (&[at[0], at[1], "--cluster-endpoint", "https://a:s3cret@b"], 2, "give https://host or https://host:port"),
+        (&[at[0], at[1], "-disable-leader-election=1"], 2, "[possible values: true, false]"),
+        (&[at[0], at[1], "-renew-deadline", "15s"], 1, "error: cannot use --lease-duration, --renew-deadline and"),
         (&[at[0], at[1], "--instance-types-file", "/none"], 1, "cannot read the instance types /none: No such file"),
     ] {
         let output = controller(args).output()?;
@@ -189,12 +191,19 @@ fn a_controller_that_was_told_wrong_says_what_is_wrong() -> io::Result<()> {
 fn a_flag_with_one_dash_and_a_variable_mean_the_same() -> io::Result<()> {
     let expected = stderr(&controller(&["--cloud-config", "/nowhere"]).output()?);
     assert!(expected.trim_end().ends_with("; give its path with --cloud-config"), "{expected}");
-    for args in [&["-cloud-config", "/nowhere"][..], &["-cloud-config=/nowhere", "-metrics-port", "0"]] {
+    for args in [
+        &["-cloud-config", "/nowhere"][..],
+        &["-cloud-config=/nowhere", "-metrics-port", "0"],
+        &["-disable-leader-election", "-cloud-config", "/nowhere"],
+        &["-disable-leader-election=true", "-leader-election-name", "a", "-cloud-config", "/nowhere"],
+    ] {
         assert_eq!(stderr(&controller(args).output()?), expected, "{args:?}");
     }
     assert_eq!(stderr(&controller(&[]).env("CLOUD_CONFIG", "/nowhere").output()?), expected);
     let flag_wins = controller(&["-cloud-config", "/nowhere"]).env("CLOUD_CONFIG", "/elsewhere").output()?;
     assert_eq!(stderr(&flag_wins), expected);
+    let unclear = controller(&["-cloud-config", "/nowhere"]).env("DISABLE_LEADER_ELECTION", "yes").output()?;
+    assert_eq!(unclear.status.code(), Some(2), "{}", stderr(&unclear));
     Ok(())
 }
 
@@ -253,7 +262,9 @@ fn a_controller_answers_on_its_ports_and_ends_when_told() -> io::Result<()> {
         let kube = Scratch::new(&format!("kube{signal}"), KUBECONFIG)?;
         let args = ["-cloud-config", cloud.path(), "-kubeconfig", kube.path(), "-log-level", "trace"];
         let mut command = controller(&args);
+        let is_alone = signal == "-INT";
         command.envs([("METRICS_PORT", "0"), ("HEALTH_PROBE_PORT", "0")]).stdout(Stdio::piped());
+        command.env("DISABLE_LEADER_ELECTION", is_alone.to_string());
         let mut child = Running(command.spawn()?);
         let mut lines = io::BufReader::new(child.0.stdout.take().expect("it was piped")).lines();
         let mut log: Vec<serde_json::Value> = Vec::new();
@@ -276,6 +287,7 @@ fn a_controller_answers_on_its_ports_and_ends_when_told() -> io::Result<()> {
         assert!(Command::new("kill").args([signal, &child.0.id().to_string()]).status()?.success());
         let rest = lines.collect::<Result<Vec<_>, _>>()?.join("\n");
         assert!(child.0.wait()?.success(), "{rest}");
+        assert_eq!(rest.contains("asking who leads"), !is_alone, "{rest}");
         assert!(!format!("{log:?}{rest}").contains("s3cret") && rest.contains("\"message\":\"ended\""), "{rest}");
     }
     Ok(())

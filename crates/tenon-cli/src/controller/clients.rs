@@ -1,4 +1,4 @@
-//! Which Kubernetes cluster is meant, and a client of it. Nothing is asked of the server here.
+//! Which Kubernetes cluster is meant, and clients of it. Nothing is asked of the server here.
 //!
 //! What kube says of a file it cannot read may quote the file, and a kubeconfig is full of secrets: its words are taken
 //! without the quote.
@@ -9,13 +9,47 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
+use http::HeaderValue;
+use http::header::USER_AGENT;
+use kube::client::{Body, ClientBuilder, DynBody};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use tenon_controllers::election::Fence;
+use tower::BoxError;
+use tower::util::BoxService;
+
+/// What kube makes of a configuration; its own name for it is not public.
+type GenericService = BoxService<http::Request<Body>, http::Response<Box<DynBody>>, BoxError>;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A client of the cluster that the given files name, or of the one around us; `flag` is where the files were given.
-pub(super) async fn kubernetes(files: Option<&OsStr>, flag: &str) -> anyhow::Result<Client> {
+/// How to reach one cluster, and where that was said.
+#[derive(Clone)]
+pub(super) struct Cluster {
+    config: Config,
+    flag: &'static str,
+}
+
+impl Cluster {
+    /// A client that changes nothing while the fence is closed.
+    pub(super) fn fenced(&self, fence: &Fence) -> anyhow::Result<Client> {
+        Ok(self.builder()?.with_layer(fence).build())
+    }
+
+    /// A client with connections of its own that no fence guards: the election's.
+    pub(super) fn unfenced(&self) -> anyhow::Result<Client> {
+        Ok(self.builder()?.build())
+    }
+
+    fn builder(&self) -> anyhow::Result<ClientBuilder<GenericService>> {
+        ClientBuilder::try_from(self.config.clone())
+            .with_context(|| format!("cannot make a client from what {} names", self.flag))
+    }
+}
+
+/// The cluster that the given files name, or the one around us; `flag` is where the files were given, and `identity` is
+/// how the audit log tells this process from another.
+pub(super) async fn cluster(files: Option<&OsStr>, flag: &'static str, identity: &str) -> anyhow::Result<Cluster> {
     // As with kubectl there may be several, joined by colons.
     let files = files.map(|files| env::split_paths(files).filter(|path| !path.as_os_str().is_empty()).collect());
     let files: Vec<PathBuf> = files.unwrap_or_default();
@@ -28,8 +62,11 @@ pub(super) async fn kubernetes(files: Option<&OsStr>, flag: &str) -> anyhow::Res
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     // A quiet watch is not a dead one; watches have a limit of their own.
     config.read_timeout = None;
+    let agent = format!("tenon/{} ({identity})", env!("CARGO_PKG_VERSION"));
+    let agent = HeaderValue::from_str(&agent).with_context(|| format!("`{agent}` cannot be the user agent"))?;
+    config.headers.push((USER_AGENT, agent));
     // The TLS provider needs no installing: ring is the only one in the build, so rustls takes it.
-    Client::try_from(config).with_context(|| format!("cannot make a client from what {flag} names"))
+    Ok(Cluster { config, flag })
 }
 
 async fn named(files: &[PathBuf], flag: &str) -> anyhow::Result<Config> {
@@ -87,7 +124,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_that_is_not_there_is_named_with_its_flag() {
-        let said = kubernetes(Some(OsStr::new(":/nowhere/a:")), "--home-kubeconfig").await.err().unwrap().to_string();
+        let said = cluster(Some(OsStr::new(":/nowhere/a:")), "--home-kubeconfig", "x").await.err().unwrap().to_string();
         assert!(said.starts_with("cannot use the kubeconfig /nowhere/a: No such file"), "{said}");
         assert!(said.ends_with("give another with --home-kubeconfig"), "{said}");
     }

@@ -4,6 +4,8 @@ mod asking;
 mod away;
 mod bench;
 mod crash;
+mod election;
+mod fleet;
 mod guest;
 mod line;
 mod ownership;

@@ -117,14 +117,24 @@ impl World {
         Ok(fs::write(path.join("cloud.yaml"), config)?)
     }
 
-    fn log_path(&self) -> PathBuf {
-        self.dir.path().join("controller.log")
+    pub(crate) fn log_path(&self, log: &str) -> PathBuf {
+        self.dir.path().join(format!("{log}.log"))
     }
 
     /// Starts the controller, as a user would.
     pub(crate) fn start_controller(&mut self) -> anyhow::Result<()> {
-        let log = File::options().create(true).append(true).open(self.log_path())?;
-        let child = Command::new(env!("CARGO_BIN_EXE_tenon"))
+        let mut command = self.controller_command("controller")?;
+        // A world has one controller, and one that is killed and started again should not wait for its own old lease.
+        let child = command.arg("-disable-leader-election").spawn().context("cannot start the controller")?;
+        self.controller = Some(child);
+        Ok(())
+    }
+
+    /// The command that starts a controller, which writes its log into a file of this name.
+    pub(crate) fn controller_command(&self, log: &str) -> anyhow::Result<Command> {
+        let log = File::options().create(true).append(true).open(self.log_path(log))?;
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tenon"));
+        command
             .args([
                 "controller",
                 "-metrics-port=0",
@@ -139,11 +149,8 @@ impl World {
             .args(["--cluster-endpoint", self.testbed.server()])
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()
-            .context("cannot start the controller")?;
-        self.controller = Some(child);
-        Ok(())
+            .stderr(log);
+        Ok(command)
     }
 
     /// kill -9.
@@ -162,7 +169,7 @@ impl World {
 
     /// What the controller said so far.
     pub(crate) fn log(&self) -> String {
-        fs::read_to_string(self.log_path()).unwrap_or_default()
+        fs::read_to_string(self.log_path("controller")).unwrap_or_default()
     }
 
     async fn prepare_namespace(&self) -> anyhow::Result<()> {
