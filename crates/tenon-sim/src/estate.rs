@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::config::EstateConfig;
 use crate::http::EstateService;
 use crate::ledger::LedgerEntry;
-use crate::serve::{Server, Tls};
+use crate::serve::{Habits, Server, Tls};
 use crate::state::State;
 use crate::world::PowerEvent;
 
@@ -62,7 +62,7 @@ impl Estate {
 
     /// Serves the API over HTTPS until the server is shut down or dropped.
     pub fn serve(&self, listener: tokio::net::TcpListener, tls: Tls) -> Server {
-        Server::start(self.service(), listener, tls)
+        Server::start(self.service(), listener, tls, Habits::PVE)
     }
 
     /// Every call so far, in the order of execution.
@@ -95,6 +95,7 @@ async fn drive(inner: Weak<Inner>, wake: Arc<Notify>, start: Instant) {
         match next {
             Some(due) => {
                 tokio::select! {
+                    biased;
                     () = tokio::time::sleep_until(start + due) => {}
                     () = wake.notified() => {}
                 }

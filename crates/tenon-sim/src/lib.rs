@@ -4,15 +4,19 @@
 //! paused time) or [`Estate::serve`] (HTTPS). What operators and the world do beside the API (templates,
 //! dead hosts, killed workers, full storages) are methods of [`Estate`]. Its replies are its own: it shares no
 //! code with any client, so that a misread field cannot agree with itself. [`Guests`] lets what is started boot and
-//! join a Kubernetes cluster.
+//! join a Kubernetes cluster. [`Cluster`] is such a cluster in memory, as far as its API server goes; [`Actors`] do what its
+//! other programs would. [`cluster_schema`] does with custom resources what an API server does by their schema.
 //!
 //! All randomness comes from one seed and all time from tokio's clock, so a run can be repeated exactly. Not
 //! here: permissions of tokens, pools and firewall as calls, guest agents, VM creation other than by clone.
 
+mod actors;
 mod auth;
 mod body;
 mod chance;
 mod clone;
+mod cluster;
+pub mod cluster_schema;
 mod config;
 mod content;
 mod destroy;
@@ -42,6 +46,8 @@ mod vm;
 mod wire;
 mod world;
 
+pub use actors::Actors;
+pub use cluster::{Admit, Cluster, ClusterConfig, ClusterService, User};
 pub use config::{EstateConfig, HostSpec, Pace, StorageSpec, TokenSpec};
 pub use estate::Estate;
 pub use faults::{FaultKind, FaultSpec, ReplyLost};

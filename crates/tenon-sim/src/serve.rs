@@ -1,8 +1,9 @@
-//! How an estate is reached over HTTPS: HTTP/1.1 behind TLS, with PVE's connection habits.
+//! How an estate or a cluster is reached over HTTPS: HTTP/1.1 behind TLS.
 //!
-//! Idle connections are dropped after five seconds, the hundredth answer closes its connection, and a lost
-//! reply closes it without a word.
+//! With PVE's connection habits idle connections are dropped after five seconds, the hundredth answer closes its
+//! connection, and a lost reply closes it without a word.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -23,12 +24,28 @@ use tower::Service;
 
 use crate::faults::ReplyLost;
 use crate::hosts::fingerprint;
-use crate::http::EstateService;
 
-const IDLE: Duration = Duration::from_secs(5);
-const ANSWERS_PER_CONNECTION: u32 = 100;
 /// First and last year of a certificate nobody renewed.
 const EXPIRED: (i32, i32) = (2019, 2020);
+
+/// How a server treats its connections. By default it leaves them alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Habits {
+    /// After how long without a request a connection is dropped.
+    idle: Option<Duration>,
+    /// After how many answers it is closed.
+    answers: Option<u32>,
+}
+
+impl Habits {
+    pub(crate) const PVE: Self = Self { idle: Some(Duration::from_secs(5)), answers: Some(100) };
+}
+
+/// The certificate a client has shown and the server's verifier has accepted.
+#[derive(Clone, Debug)]
+pub(crate) struct PeerCertificate {
+    pub(crate) fingerprint: String,
+}
 
 /// What can go wrong while a certificate is made.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +62,9 @@ pub enum TlsError {
 #[derive(Clone)]
 pub struct Tls {
     acceptor: TlsAcceptor,
-    authority: Arc<Authority>,
+    ca_pem: String,
+    /// Unless it signs for itself elsewhere.
+    authority: Option<Arc<Authority>>,
     fingerprint: String,
 }
 
@@ -74,7 +93,11 @@ impl Tls {
 
     /// What is left when nobody renews this certificate: one of the same authority, out of date for years.
     pub fn run_out(&self) -> Result<Self, TlsError> {
-        Self::signed_by(self.authority.clone(), EXPIRED)
+        let authority = match &self.authority {
+            Some(authority) => authority.clone(),
+            None => Arc::new(Authority::new()?),
+        };
+        Self::signed_by(authority, EXPIRED)
     }
 
     fn signed_by(authority: Arc<Authority>, (first, last): (i32, i32)) -> Result<Self, TlsError> {
@@ -94,12 +117,18 @@ impl Tls {
                 vec![certificate.der().clone()],
                 PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
             )?;
-        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), authority, fingerprint })
+        let tls = Self::new(config, authority.pem.clone(), fingerprint);
+        Ok(Self { authority: Some(authority), ..tls })
+    }
+
+    /// A certificate that somebody else's authority signed.
+    pub(crate) fn new(config: rustls::ServerConfig, ca_pem: String, fingerprint: String) -> Self {
+        Self { acceptor: TlsAcceptor::from(Arc::new(config)), ca_pem, authority: None, fingerprint }
     }
 
     /// The certificate of the authority, in PEM.
     pub fn ca_pem(&self) -> &str {
-        &self.authority.pem
+        &self.ca_pem
     }
 
     /// SHA-256 of the server certificate: upper-case hex with colons.
@@ -133,12 +162,24 @@ impl Drop for Server {
     }
 }
 
+/// What a server can serve.
+pub(crate) trait Serves:
+    Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send>
+{
+}
+
+impl<S> Serves for S where S: Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> {}
+
 impl Server {
-    pub(crate) fn start(service: EstateService, listener: TcpListener, tls: Tls) -> Self {
+    pub(crate) fn start<S>(service: S, listener: TcpListener, tls: Tls, habits: Habits) -> Self
+    where
+        S: Serves + Clone + Send + 'static,
+    {
         // A listener that is bound has an address; the fallback is never seen.
         let local_addr = listener.local_addr().unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
         let (stop, stopped) = watch::channel(false);
-        let accepting = tokio::spawn(accept(service, listener, tls, stopped));
+        let talk = move |stream| talk(service.clone(), stream, tls.acceptor.clone(), habits);
+        let accepting = tokio::spawn(accept(talk, listener, stopped));
         Self { local_addr, stop, accepting }
     }
 
@@ -155,7 +196,10 @@ impl Server {
     }
 }
 
-async fn accept(service: EstateService, listener: TcpListener, tls: Tls, mut stopped: watch::Receiver<bool>) {
+async fn accept<F>(talk: impl Fn(TcpStream) -> F, listener: TcpListener, mut stopped: watch::Receiver<bool>)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -163,7 +207,7 @@ async fn accept(service: EstateService, listener: TcpListener, tls: Tls, mut sto
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => {
                 if let Ok((stream, _)) = accepted {
-                    connections.spawn(talk(service.clone(), stream, tls.acceptor.clone()));
+                    connections.spawn(talk(stream));
                 }
             }
         }
@@ -172,27 +216,33 @@ async fn accept(service: EstateService, listener: TcpListener, tls: Tls, mut sto
 }
 
 /// One connection, from the handshake to its end. Errors end it; the client sees that it is closed.
-async fn talk(service: EstateService, stream: TcpStream, acceptor: TlsAcceptor) {
+async fn talk<S: Serves + Clone>(service: S, stream: TcpStream, acceptor: TlsAcceptor, habits: Habits) {
     let Ok(stream) = acceptor.accept(stream).await else { return };
+    let shown = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
+    let peer = shown.map(|shown| PeerCertificate { fingerprint: fingerprint(shown) });
     let answers = Arc::new(AtomicU32::new(0));
     let answer = service_fn(move |request: Request<Incoming>| {
         let (mut service, answers) = (service.clone(), answers.clone());
+        let mut request = request.map(Body::new);
+        if let Some(peer) = peer.clone() {
+            request.extensions_mut().insert(peer);
+        }
         async move {
-            let Ok(response) = service.call(request.map(Body::new)).await;
+            let Ok(response) = service.call(request).await;
             let count = answers.fetch_add(1, Ordering::Relaxed) + 1;
-            close_when_due(response, count)
+            close_when_due(response, habits.answers.is_some_and(|most| count >= most))
         }
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(16 << 10);
+    builder.timer(TokioTimer::new()).header_read_timeout(habits.idle).max_buf_size(16 << 10);
     let _ = builder.serve_connection(TokioIo::new(stream), answer).await;
 }
 
-fn close_when_due(mut response: Response<Body>, count: u32) -> Result<Response<Body>, std::io::Error> {
+fn close_when_due(mut response: Response<Body>, is_due: bool) -> Result<Response<Body>, std::io::Error> {
     if response.extensions().get::<ReplyLost>().is_some() {
         return Err(std::io::ErrorKind::ConnectionAborted.into());
     }
-    if count >= ANSWERS_PER_CONNECTION {
+    if is_due {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     Ok(response)

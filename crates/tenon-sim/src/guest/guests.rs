@@ -89,6 +89,7 @@ impl House {
     async fn supervise(mut self, mut events: broadcast::Receiver<PowerEvent>, mut stop: watch::Receiver<bool>) {
         loop {
             tokio::select! {
+                biased;
                 // A dropped sender means that nobody wants the guests any more.
                 _ = stop.changed() => break,
                 event = events.recv() => match event {

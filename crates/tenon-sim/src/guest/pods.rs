@@ -77,6 +77,7 @@ async fn follow(member: &Member, client: &Client, agenda: &mut Agenda) -> Result
     loop {
         let due = agenda.tasks.values().map(|task| task.due).min();
         tokio::select! {
+            biased;
             event = stream.try_next() => {
                 let refused = |source| Trouble::Refused { action: "watch the node's pods", source: Box::new(source) };
                 silent_at = Instant::now() + WATCH_SILENCE;

@@ -1,0 +1,110 @@
+//! What does the cluster look like right now? Asked of the API server itself, so that nothing is done twice.
+
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Node, Pod, Secret};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference, Time};
+use kube::api::{Api, ListParams};
+use kube::{Client, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+
+/// Everything the actors look at.
+pub(crate) struct Board {
+    pub(crate) client: Client,
+    pub(crate) now: Timestamp,
+    pub(crate) deployments: Vec<Deployment>,
+    pub(crate) replica_sets: Vec<ReplicaSet>,
+    pub(crate) daemon_sets: Vec<DaemonSet>,
+    pub(crate) jobs: Vec<Job>,
+    pub(crate) pods: Vec<Pod>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) budgets: Vec<PodDisruptionBudget>,
+    pub(crate) leases: Vec<Lease>,
+    pub(crate) tokens: Vec<Secret>,
+}
+
+impl Board {
+    /// Looks at everything.
+    pub(crate) async fn look(client: &Client, now: Timestamp) -> Result<Board, kube::Error> {
+        let mut tokens: Vec<Secret> = list(client).await?;
+        tokens.retain(|secret| secret.type_.as_deref() == Some("bootstrap.kubernetes.io/token"));
+        Ok(Board {
+            client: client.clone(),
+            now,
+            deployments: list(client).await?,
+            replica_sets: list(client).await?,
+            daemon_sets: list(client).await?,
+            jobs: list(client).await?,
+            nodes: list(client).await?,
+            pods: list(client).await?,
+            budgets: list(client).await?,
+            leases: list(client).await?,
+            tokens,
+        })
+    }
+
+    /// The time, as objects have it.
+    pub(crate) fn time(&self) -> Time {
+        Time(Timestamp::from_second(self.now.as_second()).unwrap_or(self.now))
+    }
+
+    /// Pods of an owner that have not ended, by name.
+    pub(crate) fn pods_of(&self, uid: &str) -> Vec<&Pod> {
+        let mut pods: Vec<&Pod> =
+            self.pods.iter().filter(|pod| pod.owner_references().iter().any(|owner| owner.uid == uid)).collect();
+        pods.sort_by_key(|pod| pod.name_any());
+        pods
+    }
+}
+
+async fn list<K>(client: &Client) -> Result<Vec<K>, kube::Error>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
+{
+    Ok(Api::<K>::all(client.clone()).list(&ListParams::default()).await?.items)
+}
+
+/// Whether a pod has ended, well or not.
+pub(crate) fn has_ended(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+/// Whether a pod says that it is ready.
+pub(crate) fn is_ready(pod: &Pod) -> bool {
+    let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.any(|told| told.type_ == "Ready" && told.status == "True")
+}
+
+/// Who made an object, as its dependents say it.
+pub(crate) fn controller_of<K: Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
+    OwnerReference {
+        api_version: K::api_version(&()).into_owned(),
+        kind: K::kind(&()).into_owned(),
+        name: owner.name_any(),
+        uid: owner.uid().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}
+
+/// Whether a selector of plain labels and expressions picks an object with these labels. One that says nothing picks all.
+pub(crate) fn selects(selector: &LabelSelector, labels: &std::collections::BTreeMap<String, String>) -> bool {
+    let equal = selector.match_labels.iter().flatten().all(|(key, value)| labels.get(key) == Some(value));
+    let expressions = selector.match_expressions.iter().flatten();
+    equal
+        && expressions.into_iter().all(|wanted| {
+            let value = labels.get(&wanted.key);
+            let listed = value.is_some_and(|value| wanted.values.iter().flatten().any(|one| one == value));
+            match wanted.operator.as_str() {
+                "In" => listed,
+                "NotIn" => !listed,
+                "Exists" => value.is_some(),
+                "DoesNotExist" => value.is_none(),
+                _ => false,
+            }
+        })
+}

@@ -1,0 +1,59 @@
+//! How many pods of a PodDisruptionBudget may be disturbed now?
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::ResourceExt;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::json;
+
+use super::board::{Board, has_ended, is_ready, selects};
+use super::workloads::says;
+
+/// Counts for every budget.
+pub(crate) async fn count(board: &Board) -> Result<(), kube::Error> {
+    for budget in &board.budgets {
+        let status = counted(board, budget);
+        if says(&serde_json::to_value(&budget.status).unwrap_or_default(), &status) {
+            continue;
+        }
+        let api: Api<PodDisruptionBudget> =
+            Api::namespaced(board.client.clone(), &budget.namespace().unwrap_or_default());
+        let patch = Patch::Merge(json!({ "status": status }));
+        api.patch_status(&budget.name_any(), &PatchParams::default(), &patch).await?;
+    }
+    Ok(())
+}
+
+fn counted(board: &Board, budget: &PodDisruptionBudget) -> serde_json::Value {
+    let spec = budget.spec.clone().unwrap_or_default();
+    let selector = spec.selector.unwrap_or_default();
+    let is_covered = |pod: &&Pod| pod.namespace() == budget.namespace() && selects(&selector, pod.labels());
+    let pods: Vec<&Pod> = board.pods.iter().filter(is_covered).filter(|pod| !has_ended(pod)).collect();
+    let is_healthy = |pod: &&&Pod| is_ready(pod) && pod.metadata.deletion_timestamp.is_none();
+    let (expected, healthy) = (number(pods.len()), number(pods.iter().filter(is_healthy).count()));
+    let desired = match (&spec.min_available, &spec.max_unavailable) {
+        (Some(least), _) => amount(least, expected),
+        (None, Some(most)) => (expected - amount(most, expected)).max(0),
+        (None, None) => (expected - 1).max(0),
+    };
+    json!({
+        "observedGeneration": budget.metadata.generation, "expectedPods": expected, "currentHealthy": healthy,
+        "desiredHealthy": desired, "disruptionsAllowed": (healthy - desired).max(0),
+    })
+}
+
+/// A share is rounded up, as the real one does.
+fn amount(wanted: &IntOrString, of: i64) -> i64 {
+    match wanted {
+        IntOrString::Int(number) => i64::from(*number),
+        IntOrString::String(share) => {
+            let percent: i64 = share.trim_end_matches('%').parse().unwrap_or(100);
+            (percent * of + 99) / 100
+        }
+    }
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,100 @@
+//! When do the actors look? Whenever something changed, and now and then because time passes too.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::api::Api;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{Config, watcher};
+use kube::{Client, Resource};
+use serde::de::DeserializeOwned;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::board::Board;
+use super::{budgets, daemons, jobs, nodes, scheduler, tokens, workloads};
+
+/// Changes that come together are looked at together.
+const TOGETHER: Duration = Duration::from_millis(50);
+
+/// Leases grow old and tokens expire without anybody telling.
+const EVERY: Duration = Duration::from_secs(10);
+
+/// The actors at work. Dropping them ends them.
+pub struct Actors {
+    tasks: JoinSet<()>,
+    trouble: Arc<Mutex<Option<String>>>,
+}
+
+impl Actors {
+    /// Starts them on a cluster, with this time now.
+    pub fn start(client: Client, epoch: Timestamp) -> Actors {
+        let (changed, trouble) = (Arc::new(Notify::new()), Arc::new(Mutex::new(None)));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(follow::<Pod>(client.clone(), changed.clone()));
+        tasks.spawn(follow::<Node>(client.clone(), changed.clone()));
+        tasks.spawn(follow::<Deployment>(client.clone(), changed.clone()));
+        tasks.spawn(follow::<ReplicaSet>(client.clone(), changed.clone()));
+        tasks.spawn(follow::<DaemonSet>(client.clone(), changed.clone()));
+        tasks.spawn(follow::<Job>(client.clone(), changed.clone()));
+        tasks.spawn(follow::<PodDisruptionBudget>(client.clone(), changed.clone()));
+        tasks.spawn(act(client, (epoch, Instant::now()), changed, trouble.clone()));
+        Actors { tasks, trouble }
+    }
+
+    /// What went wrong last, if anything did.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends them.
+    pub async fn shutdown(mut self) {
+        self.tasks.shutdown().await;
+    }
+}
+
+/// Tells that something of a kind changed.
+async fn follow<K>(client: Client, changed: Arc<Notify>)
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let changes = watcher(Api::<K>::all(client), Config::default()).default_backoff();
+    changes.for_each(async |_| changed.notify_one()).await;
+}
+
+async fn act(
+    client: Client,
+    (epoch, origin): (Timestamp, Instant),
+    changed: Arc<Notify>,
+    trouble: Arc<Mutex<Option<String>>>,
+) {
+    loop {
+        let passed = SignedDuration::try_from(origin.elapsed()).unwrap_or_default();
+        if let Err(error) = pass(&client, epoch + passed).await {
+            *trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+        }
+        let _ = tokio::time::timeout(EVERY, changed.notified()).await;
+        tokio::time::sleep(TOGETHER).await;
+    }
+}
+
+/// Each actor in turn, on a look of its own: what one did, the next sees.
+async fn pass(client: &Client, now: Timestamp) -> Result<(), kube::Error> {
+    workloads::keep_deployments(&Board::look(client, now).await?).await?;
+    workloads::keep_replica_sets(&Board::look(client, now).await?).await?;
+    let board = Board::look(client, now).await?;
+    daemons::keep(&board).await?;
+    jobs::keep(&board).await?;
+    tokens::clean(&board).await?;
+    nodes::keep(&board).await?;
+    budgets::count(&Board::look(client, now).await?).await?;
+    scheduler::schedule(&Board::look(client, now).await?).await
+}

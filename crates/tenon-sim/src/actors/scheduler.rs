@@ -1,0 +1,151 @@
+//! Where does a pod go, and what is said of one that goes nowhere?
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{Binding, Node, Pod};
+use kube::ResourceExt;
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use serde_json::json;
+use tenon_api::pod;
+use tenon_model::{Effect, Pod as Wanted, Quantity, Requirements, Resources, Taint};
+
+use super::board::{Board, has_ended};
+use super::workloads::read;
+
+/// Binds every pod that fits somewhere, the oldest first; the others hear why not.
+pub(crate) async fn schedule(board: &Board) -> Result<(), kube::Error> {
+    let mut room = rooms(board);
+    let mut waiting: Vec<&Pod> = board.pods.iter().filter(|pod| is_waiting(pod)).collect();
+    waiting.sort_by_key(|pod| (pod.creation_timestamp().map(|time| time.0), pod.name_any()));
+    for found in waiting {
+        let wanted = pod::to_model(found);
+        match choose(board, &wanted, &room) {
+            Ok(node) => {
+                let name = node.name_any();
+                bind(board, found, &name).await?;
+                if let Some(left) = room.get_mut(&name) {
+                    *left = left.without(&wanted.requests);
+                }
+            }
+            Err(why) => refuse(board, found, &why).await?,
+        }
+    }
+    Ok(())
+}
+
+fn is_waiting(pod: &Pod) -> bool {
+    let spec = pod.spec.clone().unwrap_or_default();
+    let is_gated = spec.scheduling_gates.iter().flatten().next().is_some();
+    spec.node_name.is_none() && !is_gated && pod.metadata.deletion_timestamp.is_none() && !has_ended(pod)
+}
+
+/// What each node has left.
+fn rooms(board: &Board) -> BTreeMap<String, Resources> {
+    let mut rooms: BTreeMap<String, Resources> =
+        board.nodes.iter().map(|node| (node.name_any(), offers(node))).collect();
+    for found in board.pods.iter().filter(|pod| !has_ended(pod)) {
+        let node = found.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
+        if let Some(left) = rooms.get_mut(&node) {
+            *left = left.without(&pod::to_model(found).requests);
+        }
+    }
+    rooms
+}
+
+fn offers(node: &Node) -> Resources {
+    let amounts = node.status.iter().flat_map(|status| status.allocatable.iter().flatten());
+    amounts.filter_map(|(name, amount)| Some((name.clone(), amount.0.parse::<Quantity>().ok()?))).collect()
+}
+
+/// The node with the most memory left that takes the pod; by name where they are alike.
+fn choose<'a>(board: &'a Board, wanted: &Wanted, room: &BTreeMap<String, Resources>) -> Result<&'a Node, String> {
+    let mut refusals: BTreeMap<String, usize> = BTreeMap::new();
+    let mut fits = Vec::new();
+    for node in &board.nodes {
+        match refusal(node, wanted, room) {
+            None => fits.push(node),
+            Some(why) => *refusals.entry(why).or_default() += 1,
+        }
+    }
+    let memory = |node: &Node| room.get(&node.name_any()).map(|left| left.get("memory")).unwrap_or_default();
+    fits.into_iter().max_by(|a, b| memory(a).cmp(&memory(b)).then_with(|| b.name_any().cmp(&a.name_any()))).ok_or_else(
+        || {
+            let told: Vec<String> = refusals.iter().map(|(why, count)| format!("{count} {why}")).collect();
+            let told = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
+            format!("0/{} nodes are available{told}.", board.nodes.len())
+        },
+    )
+}
+
+/// Why a node does not take a pod, in few words.
+fn refusal(node: &Node, wanted: &Wanted, room: &BTreeMap<String, Resources>) -> Option<String> {
+    let is_cordoned = node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true));
+    if is_cordoned {
+        return Some("node(s) were unschedulable".to_owned());
+    }
+    if let Some(taint) = barring(wanted, node) {
+        return Some(format!("node(s) had untolerated taint {{{}: {}}}", taint.key, taint.value));
+    }
+    if !matches(wanted, node) {
+        return Some("node(s) didn't match Pod's node affinity/selector".to_owned());
+    }
+    let nothing = Resources::default();
+    let left = room.get(&node.name_any()).unwrap_or(&nothing);
+    wanted.requests.shortage_in(left).map(|short| match short.resource.as_str() {
+        "pods" => "Too many pods".to_owned(),
+        resource => format!("Insufficient {resource}"),
+    })
+}
+
+/// The first taint of a node that keeps a pod off.
+pub(crate) fn barring(wanted: &Wanted, node: &Node) -> Option<Taint> {
+    let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    let read = |taint: &k8s_openapi::api::core::v1::Taint| {
+        let effect = match taint.effect.as_str() {
+            "NoSchedule" => Effect::NoSchedule,
+            "NoExecute" => Effect::NoExecute,
+            _ => return None,
+        };
+        Some(Taint { key: taint.key.clone(), value: taint.value.clone().unwrap_or_default(), effect })
+    };
+    taints.filter_map(read).find(|taint| !taint.is_tolerated_by(&wanted.tolerations))
+}
+
+/// Whether a node has the labels a pod asks for.
+pub(crate) fn matches(wanted: &Wanted, node: &Node) -> bool {
+    let labels = Requirements::from_labels(node.labels());
+    wanted.alternatives.iter().any(|alternative| labels.meet(alternative, |_| false).is_ok())
+}
+
+async fn bind(board: &Board, pod: &Pod, node: &str) -> Result<(), kube::Error> {
+    let binding: Binding = read(json!({
+        "metadata": { "name": pod.name_any(), "namespace": pod.namespace(), "uid": pod.uid() },
+        "target": { "apiVersion": "v1", "kind": "Node", "name": node },
+    }))?;
+    let api: Api<Pod> = Api::namespaced(board.client.clone(), &pod.namespace().unwrap_or_default());
+    // The answer is a Status, which nobody needs.
+    let bound: Result<serde_json::Value, _> =
+        api.create_subresource("binding", &pod.name_any(), &PostParams::default(), &binding).await;
+    bound.map(drop)
+}
+
+async fn refuse(board: &Board, pod: &Pod, why: &str) -> Result<(), kube::Error> {
+    let conditions: Vec<_> = pod.status.iter().flat_map(|status| status.conditions.iter().flatten()).cloned().collect();
+    let known = conditions.iter().find(|told| told.type_ == "PodScheduled");
+    if known.is_some_and(|told| told.reason.as_deref() == Some("Unschedulable") && told.message.as_deref() == Some(why))
+    {
+        return Ok(());
+    }
+    let since = known.and_then(|told| told.last_transition_time.clone()).unwrap_or_else(|| board.time());
+    let mut next: Vec<_> =
+        conditions.into_iter().filter(|told| told.type_ != "PodScheduled").map(|told| json!(told)).collect();
+    next.push(json!({
+        "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": why, "lastTransitionTime": since,
+    }));
+    let api: Api<Pod> = Api::namespaced(board.client.clone(), &pod.namespace().unwrap_or_default());
+    let patch = json!({ "status": { "conditions": next } });
+    match api.patch_status(&pod.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await {
+        Err(kube::Error::Api(refusal)) if matches!(refusal.code, 404 | 409) => Ok(()),
+        outcome => outcome.map(drop),
+    }
+}
