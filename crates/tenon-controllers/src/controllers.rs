@@ -9,9 +9,6 @@ use std::time::Duration;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::Api;
-use kube::runtime::WatchStreamExt;
-use kube::runtime::controller::{Config, Controller};
-use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Event;
 use kube::{Client, ResourceExt};
 use tenon_api::NodeClaim;
@@ -29,9 +26,6 @@ use crate::settings::Settings;
 use crate::stop::{Stop, stop};
 use crate::watched::{Changes, Watches, watch_all};
 use crate::{claim, collect, disruption, provision, status};
-
-/// Claims that are worked on at the same time. Each waits for Proxmox most of its time.
-const CLAIMS_AT_ONCE: u16 = 64;
 
 /// Wake-ups of claims that wait to be heard.
 const WAKES: usize = 1024;
@@ -119,6 +113,7 @@ impl Controllers {
         let leads = self.metrics.leads.get_or_create_owned(&lease);
         leads.set(0);
         let is_won = tokio::select! {
+            biased;
             () = election.win(|| waiting.store(true, Ordering::Relaxed)) => true,
             () = &mut shutdown => false,
         };
@@ -136,12 +131,14 @@ impl Controllers {
         let (stopper, stop) = stop();
         tokio::pin!(shutdown, lost);
         let cluster_id = tokio::select! {
+            biased;
             id = cluster_id(&self.clients.workload, &self.settings) => id,
             () = &mut shutdown => return Ok(()),
             lost = &mut lost => return Err(lost.into()),
         };
         let mut parts = self.begin(cluster_id, &stop);
         let ended = tokio::select! {
+            biased;
             () = &mut shutdown => Ok(()),
             ended = parts.join_next() => Err(RunError::Ended(format!("{ended:?}"))),
             lost = &mut lost => Err(lost.into()),
@@ -150,6 +147,7 @@ impl Controllers {
         // What was begun is finished only by one who leads: nothing else tells a slow request from a late one.
         if !matches!(ended, Err(RunError::Lost(_))) {
             tokio::select! {
+                biased;
                 () = async { while parts.join_next().await.is_some() {} } => return ended,
                 lost = &mut lost => tracing::warn!("ending at once, without finishing what was begun: {lost}"),
             }
@@ -213,13 +211,14 @@ where
 {
     let stopping = stop.clone();
     tokio::select! {
+        biased;
         () = context.watched.ready() => work(context.clone(), stopping).await,
         () = stop.wait() => {}
     }
 }
 
 /// The ends of the wires between watches and those who are woken by them.
-type Wires = (Watches, mpsc::Sender<String>, mpsc::Sender<ObjectRef<NodeClaim>>, mpsc::Receiver<ObjectRef<NodeClaim>>);
+type Wires = (Watches, mpsc::Sender<String>, mpsc::Sender<String>, mpsc::Receiver<String>);
 
 fn follow_watches(context: &Arc<Context>, parts: &mut JoinSet<()>, wires: Wires, stop: &Stop) {
     let (watches, disturbed, wake, woken) = wires;
@@ -236,7 +235,7 @@ fn follow_watches(context: &Arc<Context>, parts: &mut JoinSet<()>, wires: Wires,
     parts.spawn(follow(nodes, stop.clone(), move |event: &Event<Node>| {
         if let Event::Apply(node) | Event::Delete(node) = event {
             // A lost wake-up costs time: every claim is looked at again before long.
-            let _ = wake.try_send(ObjectRef::new(&node.name_any()));
+            let _ = wake.try_send(node.name_any());
         }
     }));
     parts.spawn(follow(daemons, stop.clone(), |_| {}));
@@ -276,6 +275,7 @@ where
 {
     loop {
         let change = tokio::select! {
+            biased;
             change = changes.next() => change,
             () = stop.wait() => return,
         };
@@ -287,30 +287,17 @@ where
     }
 }
 
-/// Works on claims: whenever one changes, its node does, or its time has come.
+/// Works on claims once everything else was read: a node is judged by what the stores show.
 async fn drive_claims(
     context: Arc<Context>,
     changes: Changes<NodeClaim>,
-    woken: mpsc::Receiver<ObjectRef<NodeClaim>>,
+    woken: mpsc::Receiver<String>,
     mut stop: Stop,
 ) {
-    let mut waiting = stop.clone();
-    // A node is judged by what the stores show, so they are filled first.
     tokio::select! {
+        biased;
+        () = stop.wait() => return,
         () = context.watched.ready_but_claims() => {}
-        () = waiting.wait() => return,
     }
-    let wakes = futures::stream::unfold(woken, async |mut woken| Some((woken.recv().await?, woken)));
-    let reader = context.watched.claims.clone();
-    let controller = Controller::for_stream(changes.applied_objects(), reader)
-        .reconcile_on(wakes)
-        .with_config(Config::default().concurrency(CLAIMS_AT_ONCE))
-        .graceful_shutdown_on(async move { stop.wait().await });
-    let on_error = |_: Arc<NodeClaim>, _: &claim::ClaimError, _: Arc<Context>| unreachable_error();
-    controller.run(claim::reconcile, on_error, context).for_each(async |_| {}).await;
-}
-
-/// A pass reports its own errors and never hands one on.
-fn unreachable_error() -> kube::runtime::controller::Action {
-    kube::runtime::controller::Action::requeue(Duration::from_secs(1))
+    claim::run(context, changes, woken, stop).await;
 }

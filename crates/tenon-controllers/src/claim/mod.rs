@@ -1,6 +1,6 @@
 //! One NodeClaim: from a written intent to a node that takes pods, and back to nothing.
 //!
-//! `reconcile` is the way in. `gather` looks, the engine decides, then one of these acts: `making` (with `launch`, `order`,
+//! `rota` says whose turn it is, `reconcile` is the way in. `gather` looks, the engine decides, then one of these acts: `making` (with `launch`, `order`,
 //! `seed`, `token`, `join`) makes the VM, `arrive` makes its node the claim's own, `retire` takes first-boot data away, `drain`
 //! (with `leaving`, `evict`) empties the node, `depart` (with `release`) takes everything away. `outcome` tells.
 //!
@@ -24,6 +24,7 @@ mod outcome;
 mod reconcile;
 mod release;
 mod retire;
+mod rota;
 mod seed;
 mod token;
 
@@ -32,6 +33,7 @@ pub(crate) use gather::is_true;
 pub use launch::{LaunchPass, pass};
 pub use order::{FirstBoot, Order, Owner, Render, SeedFile, seed_file};
 pub(crate) use outcome::count_disrupted;
-pub(crate) use reconcile::{ClaimError, reconcile};
+pub(crate) use reconcile::ClaimError;
 pub use release::{ReleasePass, release};
+pub(crate) use rota::run;
 pub use seed::{SeedFacts, provider_id, seed_image};

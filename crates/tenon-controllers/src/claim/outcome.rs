@@ -5,7 +5,6 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Resource;
 use kube::api::Api;
-use kube::runtime::controller::Action;
 use serde_json::{Map, Value, json};
 use tenon_api::{NodeClaim, names};
 
@@ -84,7 +83,7 @@ impl Outcome {
 }
 
 /// Writes down and tells what came of a pass.
-pub(crate) async fn report(context: &Context, found: &NodeClaim, outcome: Outcome) -> Result<Action, ClaimError> {
+pub(crate) async fn report(context: &Context, found: &NodeClaim, outcome: Outcome) -> Result<Duration, ClaimError> {
     let claim = outcome.claim.as_deref().unwrap_or(found);
     for saying in &outcome.sayings {
         context.events.say(claim, saying).await;
@@ -99,9 +98,9 @@ pub(crate) async fn report(context: &Context, found: &NodeClaim, outcome: Outcom
         count_disrupted(context, claim, reason);
     }
     Ok(match outcome.next {
-        Next::Now => Action::requeue(Duration::ZERO),
-        Next::After(wait) => Action::requeue(wait.min(until_expiry(context, claim))),
-        Next::OnChange => Action::requeue(IDLE.min(until_expiry(context, claim))),
+        Next::Now => Duration::ZERO,
+        Next::After(wait) => wait.min(until_expiry(context, claim)),
+        Next::OnChange => IDLE.min(until_expiry(context, claim)),
     })
 }
 

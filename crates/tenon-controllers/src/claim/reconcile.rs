@@ -1,14 +1,11 @@
 //! Drives one `NodeClaim` from intent to a ready node, and back to nothing.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use kube::ResourceExt;
-use kube::runtime::controller::Action;
-use tenon_api::NodeClaim;
+use kube::runtime::reflector::ObjectRef;
 use tenon_engine::claim::{ClaimStep, next_step};
 
-use super::gather::{Observed, gather};
+use super::gather::{Observed, gather, is_true};
 use super::outcome::{Outcome, report};
 use super::{arrive, depart, drain, making, retire};
 use crate::context::Context;
@@ -22,24 +19,23 @@ const RETRY_FIRST: Duration = Duration::from_secs(1);
 /// … up to this.
 const RETRY_MOST: Duration = Duration::from_secs(60);
 
-/// One pass. Starts from what is true now, whatever woke it.
-pub(crate) async fn reconcile(found: Arc<NodeClaim>, context: Arc<Context>) -> Result<Action, ClaimError> {
-    let name = found.name_any();
-    match pass(&name, &context).await {
-        Ok(action) => {
-            context.memory.went_well(&name);
-            Ok(action)
+/// One pass. Starts from what is true now, whatever woke it. When to look again; `None` if there is nothing to look at.
+pub(crate) async fn reconcile(name: &str, context: &Context) -> Option<Duration> {
+    match pass(name, context).await {
+        Ok(again) => {
+            context.memory.went_well(name);
+            again
         }
-        Err(error) => Ok(on_error(&found, &context, &error).await),
+        Err(error) => Some(on_error(name, context, &error).await),
     }
 }
 
-async fn pass(name: &str, context: &Context) -> Result<Action, ClaimError> {
+async fn pass(name: &str, context: &Context) -> Result<Option<Duration>, ClaimError> {
     let look = gather(context, name).await.map_err(|source| ClaimError::kube("read the claim", source))?;
-    let Some(observed) = look else { return Ok(Action::await_change()) };
+    let Some(observed) = look else { return Ok(None) };
     let step = next_step(&observed.seen, context.clock.seconds());
     let outcome = act(context, &observed, &step).await?;
-    report(context, &observed.claim, outcome).await
+    report(context, &observed.claim, outcome).await.map(Some)
 }
 
 async fn act(context: &Context, observed: &Observed, step: &ClaimStep) -> Result<Outcome, ClaimError> {
@@ -63,13 +59,14 @@ async fn act(context: &Context, observed: &Observed, step: &ClaimStep) -> Result
 }
 
 /// Says what went wrong, and when it is tried again.
-async fn on_error(claim: &NodeClaim, context: &Context, error: &ClaimError) -> Action {
-    let times = context.memory.went_wrong(&claim.name_any());
+async fn on_error(name: &str, context: &Context, error: &ClaimError) -> Duration {
+    let times = context.memory.went_wrong(name);
     let wait = (1..times).fold(RETRY_FIRST, |wait, _| (wait * 2).min(RETRY_MOST));
     context.metrics.errors.get_or_create(&Loop { controller: "nodeclaim.lifecycle" }).inc();
-    tracing::warn!(claim = claim.name_any(), retry_s = wait.as_secs(), "a pass failed: {}", error.told());
+    tracing::warn!(claim = name, retry_s = wait.as_secs(), "a pass failed: {}", error.told());
     // Trouble with Kubernetes itself cannot be told there.
-    if let ClaimError::Pve(_) = error {
+    let claim = context.watched.claims.get(&ObjectRef::new(name));
+    if let (ClaimError::Pve(_), Some(claim)) = (error, claim) {
         let is_leaving = claim.metadata.deletion_timestamp.is_some();
         let (reason, note) = if is_leaving {
             ("FailedTermination", format!("cannot take the vm away: {}; it is tried again", error.told()))
@@ -77,13 +74,13 @@ async fn on_error(claim: &NodeClaim, context: &Context, error: &ClaimError) -> A
             ("LaunchFailed", format!("{}; it is tried again", error.told()))
         };
         let mut outcome = Outcome::after(wait).tells(Saying::warning(reason, note.clone()));
-        if !is_leaving && !super::gather::is_true(claim, "Launched") {
+        if !is_leaving && !is_true(&claim, "Launched") {
             outcome = outcome.says("Launched", Verdict::unknown("LaunchFailed", note));
         }
         // What cannot be written now is said by the next pass.
-        let _ = report(context, claim, outcome).await;
+        let _ = report(context, &claim, outcome).await;
     }
-    Action::requeue(wait)
+    wait
 }
 
 /// Why a pass did not end.

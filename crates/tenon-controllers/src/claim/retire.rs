@@ -15,7 +15,7 @@ use super::outcome::Outcome;
 use super::{ClaimError, observe, token};
 use crate::context::Context;
 use crate::events::Saying;
-use crate::writes;
+use crate::writes::{self, Written};
 
 /// A file is deleted within a second or two.
 const TASK_WITHIN: Duration = Duration::from_secs(30);
@@ -49,9 +49,13 @@ pub(crate) async fn seed(context: &Context, observed: &Observed, record: &Launch
     token::delete(context, &observed.claim).await?;
     let patch = json!({ "metadata": { "annotations": { names::ANNOTATION_CLOUDINIT_STATUS: "Initialized" } } });
     let written = writes::merge(&context.workload, &observed.claim, patch).await;
-    written.map_err(|source| ClaimError::kube("note that the seed is gone", source))?;
-    tracing::info!(claim = observed.claim.name_any(), vmid = %record.vmid, "first-boot data removed");
-    Ok(Outcome::again())
+    Ok(match written.map_err(|source| ClaimError::kube("note that the seed is gone", source))? {
+        Written::Done(_) => {
+            tracing::info!(claim = observed.claim.name_any(), vmid = %record.vmid, "first-boot data removed");
+            Outcome::again()
+        }
+        Written::Outdated => Outcome::outdated(),
+    })
 }
 
 /// Tells of half-made copies until somebody has removed them.

@@ -45,6 +45,7 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
     let mut looks = Looks::default();
     loop {
         tokio::select! {
+            biased;
             () = tokio::time::sleep(EVERY) => {}
             () = stop.wait() => return,
         }

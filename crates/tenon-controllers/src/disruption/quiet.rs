@@ -68,6 +68,7 @@ fn state(pod: &Pod) -> State {
 pub(crate) async fn run(context: Arc<Context>, mut nodes: mpsc::Receiver<String>, mut stop: Stop) {
     loop {
         let node = tokio::select! {
+            biased;
             node = nodes.recv() => node,
             () = stop.wait() => return,
         };

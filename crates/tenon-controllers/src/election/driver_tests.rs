@@ -117,6 +117,7 @@ async fn a_leader_that_renews_leads_and_one_that_died_is_followed() {
     let ((mut first, first_fence), (mut second, second_fence)) = (server.election("first"), server.election("second"));
     first.win(|| ()).await;
     tokio::select! {
+        biased;
         lost = first.keep() => panic!("{lost}"),
         () = second.win(|| ()) => panic!("two lead"),
         () = tokio::time::sleep(seconds(600)) => {}
@@ -161,6 +162,7 @@ async fn a_server_that_is_silent_for_a_while_costs_nothing() {
         }
     };
     tokio::select! {
+        biased;
         lost = first.keep() => panic!("{lost}"),
         () = pauses => {}
     }
@@ -175,6 +177,7 @@ async fn a_leader_that_slept_goes_on_only_if_nobody_came() {
     tokio::time::advance(seconds(60)).await;
     assert!(!fence.is_open());
     tokio::select! {
+        biased;
         lost = first.keep() => panic!("{lost}"),
         () = tokio::time::sleep(seconds(30)) => {}
     }
@@ -188,6 +191,7 @@ async fn a_lease_that_was_given_back_is_taken_at_the_next_look() {
     let ((mut first, fence), (mut second, _)) = (server.election("first"), server.election("second"));
     first.win(|| ()).await;
     tokio::select! {
+        biased;
         () = second.win(|| ()) => panic!("two lead"),
         () = tokio::time::sleep(seconds(3)) => {}
     }

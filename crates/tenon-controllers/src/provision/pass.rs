@@ -35,6 +35,7 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
     let mut planned = BTreeSet::new();
     loop {
         tokio::select! {
+            biased;
             window = window(&context, &planned) => planned = window,
             () = stop.wait() => return,
         }

@@ -33,6 +33,7 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
             }
         }
         tokio::select! {
+            biased;
             _ = tokio::time::timeout(EVERY, context.watched.rules_changed.notified()) => {}
             () = stop.wait() => return,
         }
