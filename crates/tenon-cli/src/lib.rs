@@ -7,6 +7,7 @@ pub mod cloud_config;
 pub mod completions;
 pub mod controller;
 pub mod crds;
+pub mod demo;
 pub mod go_flags;
 pub mod pve_sim;
 pub mod reference;

@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 use tenon_cli::completions::Shell;
 use tenon_cli::controller::Controller;
+use tenon_cli::demo::Demo;
 use tenon_cli::pve_sim::PveSim;
 use tenon_cli::version::Format;
 
@@ -30,6 +31,8 @@ pub(crate) enum Verb {
         #[arg(value_name = "SHELL")]
         shell: Shell,
     },
+    /// Show the whole system at work on a simulated cluster, in this process and in seconds.
+    Demo(Demo),
     /// Print the custom resource definitions a cluster needs, for `kubectl apply --server-side -f -`.
     Crds,
     /// Serve a simulated Proxmox VE cluster over HTTPS until interrupted.

@@ -33,6 +33,7 @@ fn run(verb: &Verb) -> anyhow::Result<()> {
         Verb::Controller(args) => tenon_cli::controller::run(args)?,
         Verb::Version { output } => tenon_cli::version::print(*output, &mut out)?,
         Verb::Completions { shell } => tenon_cli::completions::print(*shell, &mut Args::command(), &mut out)?,
+        Verb::Demo(args) => tenon_cli::demo::run(args, &mut out)?,
         Verb::Crds => tenon_cli::crds::print(&mut out)?,
         Verb::PveSim(args) => tenon_cli::pve_sim::run(args, &mut out)?,
         Verb::Reference => out.write_all(tenon_cli::reference::page(&Args::command()).as_bytes())?,

@@ -41,7 +41,7 @@ fn help_names_every_verb_a_person_may_use() -> io::Result<()> {
     let output = tenon(&["--help"])?;
     assert!(output.status.success());
     let text = stdout(&output);
-    for verb in ["controller", "version", "completions", "pve-sim"] {
+    for verb in ["controller", "demo", "crds", "version", "completions", "pve-sim"] {
         assert!(text.contains(verb), "{text}");
     }
     Ok(())
@@ -98,6 +98,41 @@ fn pve_sim_refuses_what_it_cannot_make() -> io::Result<()> {
     assert!(stderr(&output).starts_with(&format!("error: cannot listen on {address}: ")), "{}", stderr(&output));
     let output = tenon(&["pve-sim", "--hosts", "0"])?;
     assert!(stderr(&output).contains("give a number from 1 to 64"), "{}", stderr(&output));
+    Ok(())
+}
+
+#[test]
+fn the_demo_places_its_pods_and_leaves_nothing_behind() -> io::Result<()> {
+    let output = tenon(&["demo", "--speed", "0", "--pods", "7", "-o", "json"])?;
+    assert!(output.status.success(), "{}", stderr(&output));
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!((&told["podsPlaced"], &told["leftovers"]), (&serde_json::json!(7), &serde_json::json!(0)), "{told}");
+    assert_eq!((&told["vmsMade"], told["vmsMade"].as_u64() > Some(0)), (&told["vmsDestroyed"], true), "{told}");
+    let lines = tenon(&["demo", "--headless", "--speed", "0", "--hosts", "1", "--pods", "1"])?;
+    let text = stdout(&lines);
+    for words in ["1 pods wait for a node", "the node takes pods", "1 pods run", "left behind         0"] {
+        assert!(text.contains(words), "{text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_demo_that_cannot_be_played_says_why() -> io::Result<()> {
+    let taken = TcpListener::bind("127.0.0.1:0")?;
+    let address = taken.local_addr()?.to_string();
+    for (args, words) in [
+        (&["demo", "--hosts", "0"][..], "give a number from 1 to 16"),
+        (&["demo", "--pods", "9999"], "give a number from 1 to 500"),
+        (&["demo", "--keep", "--kubernetes-listen", &address], "choose another address with --kubernetes-listen"),
+        (&["demo", "--keep", "--proxmox-listen", &address], "choose another address with --proxmox-listen"),
+    ] {
+        let output = tenon(args)?;
+        assert_eq!((output.status.code(), stderr(&output).lines().count()), (Some(1), 1), "{args:?}");
+        assert!(stderr(&output).contains(words), "{}", stderr(&output));
+    }
+    let nowhere =
+        Command::new(env!("CARGO_BIN_EXE_tenon")).args(["demo", "--keep"]).env("TMPDIR", "/proc/1").output()?;
+    assert!(stderr(&nowhere).contains("set TMPDIR to one that can be written"), "{}", stderr(&nowhere));
     Ok(())
 }
 

@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tenon_api::Condition;
 
+use crate::ground::Ground;
 use crate::world::{NAMESPACE, World};
 
 /// In place of a name: whatever object it is.
@@ -113,6 +114,9 @@ impl World {
 
     /// What the controller answers on the port that its log calls `metrics` or `health`.
     pub(crate) fn served(&self, port: &str, path: &str) -> anyhow::Result<String> {
+        if let Ground::Embedded(embedded) = self.ground() {
+            return embedded.served(port);
+        }
         let log = self.log();
         let mut lines = log.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let line = lines.find(|line| line["message"] == port).context("the log names no such port")?;

@@ -12,6 +12,7 @@ use tenon_api::{NodeClaim, NodePool, names};
 use tenon_sim::{GuestConfig, ImageJoin};
 
 use crate::bench::{bootstrap_token, from_json, quick_guests};
+use crate::ground::{Kind, scenarios};
 use crate::world::{NAMESPACE, World, record_of};
 
 /// Longer than two looks for empty nodes and the pause between them: a node that may go would be going.
@@ -87,9 +88,17 @@ impl World {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_deletes_a_claim_or_its_node_gets_the_whole_machine_removed_and_pods_move() -> anyhow::Result<()> {
-    let Some(mut world) = World::running().await? else { return Ok(()) };
+scenarios! {
+    whoever_deletes_a_claim_or_its_node_gets_the_whole_machine_removed_and_pods_move,
+    a_budget_holds_a_drain_up_and_says_so_until_it_is_gone,
+    an_empty_node_stays_while_its_pool_or_its_owner_wants_it_and_goes_then,
+    an_image_that_joins_by_itself_gets_no_seed_and_no_token_and_a_namesake_is_reported,
+}
+
+async fn whoever_deletes_a_claim_or_its_node_gets_the_whole_machine_removed_and_pods_move(
+    kind: Kind,
+) -> anyhow::Result<()> {
+    let Some(mut world) = World::running(kind).await? else { return Ok(()) };
     a_claim_goes_before_its_node_came(&mut world).await?;
     world.deploy("web", 1).await?;
     let first = world.until_home("web").await?;
@@ -126,9 +135,8 @@ async fn a_claim_goes_before_its_node_came(world: &mut World) -> anyhow::Result<
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_budget_holds_a_drain_up_and_says_so_until_it_is_gone() -> anyhow::Result<()> {
-    let Some(world) = World::running().await? else { return Ok(()) };
+async fn a_budget_holds_a_drain_up_and_says_so_until_it_is_gone(kind: Kind) -> anyhow::Result<()> {
+    let Some(world) = World::running(kind).await? else { return Ok(()) };
     world.deploy("web", 1).await?;
     let home = world.until_home("web").await?;
     let budgets: Api<PodDisruptionBudget> = Api::namespaced(world.admin.clone(), NAMESPACE);
@@ -163,9 +171,8 @@ async fn a_budget_holds_a_drain_up_and_says_so_until_it_is_gone() -> anyhow::Res
     world.end().await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_empty_node_stays_while_its_pool_or_its_owner_wants_it_and_goes_then() -> anyhow::Result<()> {
-    let Some(mut world) = World::new(quick_guests()).await? else { return Ok(()) };
+async fn an_empty_node_stays_while_its_pool_or_its_owner_wants_it_and_goes_then(kind: Kind) -> anyhow::Result<()> {
+    let Some(mut world) = World::new(kind, quick_guests()).await? else { return Ok(()) };
     world.add_template("debian-13").await?;
     world.add_class(json!({})).await?;
     let budgets = json!([{ "nodes": "100%" }]);
@@ -194,9 +201,10 @@ async fn an_empty_node_stays_while_its_pool_or_its_owner_wants_it_and_goes_then(
     world.end().await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_image_that_joins_by_itself_gets_no_seed_and_no_token_and_a_namesake_is_reported() -> anyhow::Result<()> {
-    let Some(mut world) = World::new(quick_guests()).await? else { return Ok(()) };
+async fn an_image_that_joins_by_itself_gets_no_seed_and_no_token_and_a_namesake_is_reported(
+    kind: Kind,
+) -> anyhow::Result<()> {
+    let Some(mut world) = World::new(kind, quick_guests()).await? else { return Ok(()) };
     let guests = joining_guests(&world).await?;
     world.replace_guests(None).await;
     world.add_template("debian-13").await?;
@@ -222,9 +230,10 @@ async fn an_image_that_joins_by_itself_gets_no_seed_and_no_token_and_a_namesake_
 }
 
 async fn joining_guests(world: &World) -> anyhow::Result<GuestConfig> {
+    let (server, ca_pem) = world.joined_at();
     let join = ImageJoin {
-        server: world.testbed.server().to_owned(),
-        ca_pem: world.testbed.ca_pem(),
+        server,
+        ca_pem,
         bootstrap_token: bootstrap_token(&world.admin, "image1", "2099-01-01T00:00:00Z").await?,
         node_labels: String::new(),
         kubelet_config: Value::Null,

@@ -7,15 +7,21 @@ use kube::ResourceExt;
 use tenon_model::LaunchStep;
 use tenon_sim::{FaultKind, FaultSpec};
 
+use crate::ground::{Kind, scenarios};
 use crate::world::{World, record_of};
 
 /// Looks of a controller at its VM that fail before anything can be made. Each is tried again a little later, the last
 /// about four seconds after the one before it, so that there is time to kill it.
 const FAILED_LOOKS: usize = 3;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_controller_killed_before_during_and_after_a_copy_goes_on_with_the_same_vm() -> anyhow::Result<()> {
-    let Some(mut world) = World::running().await? else { return Ok(()) };
+scenarios! {
+    a_controller_killed_before_during_and_after_a_copy_goes_on_with_the_same_vm,
+    a_controller_killed_during_an_unanswered_copy_an_upload_or_a_destroy_finishes_it,
+    a_claim_deleted_during_its_copy_leaves_no_vm,
+}
+
+async fn a_controller_killed_before_during_and_after_a_copy_goes_on_with_the_same_vm(kind: Kind) -> anyhow::Result<()> {
+    let Some(mut world) = World::running(kind).await? else { return Ok(()) };
     killed_before_the_copy(&mut world).await?;
     killed_during_the_copy(&mut world).await?;
     killed_during(&mut world, "qmstart", LaunchStep::Start).await?;
@@ -29,9 +35,10 @@ async fn a_controller_killed_before_during_and_after_a_copy_goes_on_with_the_sam
     world.end().await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_controller_killed_during_an_unanswered_copy_an_upload_or_a_destroy_finishes_it() -> anyhow::Result<()> {
-    let Some(mut world) = World::running().await? else { return Ok(()) };
+async fn a_controller_killed_during_an_unanswered_copy_an_upload_or_a_destroy_finishes_it(
+    kind: Kind,
+) -> anyhow::Result<()> {
+    let Some(mut world) = World::running(kind).await? else { return Ok(()) };
     killed_without_an_answer(&mut world).await?;
     killed_during(&mut world, "imgcopy", LaunchStep::UploadSeed).await?;
     assert_one_vm_for_each_claim(&world, 2).await?;
@@ -49,9 +56,8 @@ async fn a_controller_killed_during_an_unanswered_copy_an_upload_or_a_destroy_fi
     world.end().await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_claim_deleted_during_its_copy_leaves_no_vm() -> anyhow::Result<()> {
-    let Some(world) = World::running().await? else { return Ok(()) };
+async fn a_claim_deleted_during_its_copy_leaves_no_vm(kind: Kind) -> anyhow::Result<()> {
+    let Some(world) = World::running(kind).await? else { return Ok(()) };
     deleted_without_an_answer(&world).await?;
     let before = world.clones().len();
     world.estate.hold_tasks("qmclone");

@@ -9,6 +9,7 @@ use testbed::{AuditEvent, Program};
 
 use crate::bench::quick_guests;
 use crate::fleet::{Member, lease, until_leads};
+use crate::ground::Kind;
 use crate::world::World;
 
 /// Times that make a test short, and leave a busy machine room.
@@ -19,7 +20,7 @@ const LEASE: Duration = Duration::from_secs(8);
 const SLACK: Duration = Duration::from_secs(5);
 
 async fn world() -> anyhow::Result<Option<World>> {
-    let Some(world) = World::new(quick_guests()).await? else { return Ok(None) };
+    let Some(world) = World::new(Kind::Real, quick_guests()).await? else { return Ok(None) };
     world.add_rules().await?;
     Ok(Some(world))
 }
@@ -78,7 +79,7 @@ async fn a_leader_that_was_frozen_changes_nothing_when_it_wakes() -> anyhow::Res
     let (mut first, second) = two(&world, &QUICK).await?;
     world.deploy("web", 1).await?;
     world.until_running("web", 1).await?;
-    let mut audit = world.testbed.audit();
+    let mut audit = world.testbed()?.audit();
     first.signal("STOP")?;
     until_leads(&world, &second).await?;
     // Something to do for both, in the moment in which the first wakes.
@@ -108,12 +109,12 @@ async fn a_leader_that_is_cut_off_ends_by_itself() -> anyhow::Result<()> {
     let Some(world) = world().await? else { return Ok(()) };
     // With the times that people have.
     let (mut first, mut second) = two(&world, &[]).await?;
-    world.testbed.pause(Program::KubeApiserver)?;
+    world.testbed()?.pause(Program::KubeApiserver)?;
     let frozen = Instant::now();
     let outcome = first.ended(Duration::from_secs(20)).await;
     println!("the first ended {:?} after the API server froze", frozen.elapsed());
     tokio::time::sleep_until((frozen + Duration::from_secs(20)).into()).await;
-    world.testbed.resume(Program::KubeApiserver)?;
+    world.testbed()?.resume(Program::KubeApiserver)?;
     let (status, log) = (outcome?, first.log());
     assert_eq!(status.code(), Some(1), "{log}");
     assert!(log.contains("does not lead any more: it could not be renewed for 10 s: no answer within"), "{log}");
@@ -139,7 +140,7 @@ async fn a_leader_that_is_asked_to_end_gives_the_lease_back() -> anyhow::Result<
     assert!(first.log().contains("gave the Lease back"), "{}", first.log());
 
     // The second is alone now. Frozen for longer than its Lease, it goes on, but reads the Lease before it does anything.
-    let mut audit = world.testbed.audit();
+    let mut audit = world.testbed()?.audit();
     second.signal("STOP")?;
     tokio::time::sleep(LEASE + Duration::from_secs(1)).await;
     world.deploy("web", 1).await?;

@@ -24,8 +24,9 @@ pub(crate) struct Member {
 impl Member {
     /// Starts one, and waits until it asks who leads.
     pub(crate) async fn start(world: &World, name: &str, more: &[&str]) -> anyhow::Result<Member> {
-        let child = world.controller_command(name)?.args(more).spawn().context("cannot start a controller")?;
-        let member = Member { child, log: world.log_path(name) };
+        let (mut command, log) = world.controller_command(name)?;
+        let child = command.args(more).spawn().context("cannot start a controller")?;
+        let member = Member { child, log };
         world.until("the controller asks who leads", async || Ok(member.identity())).await?;
         Ok(member)
     }

@@ -10,11 +10,16 @@ use tenon_api::{NodeClaim, names};
 use tenon_sim::LedgerEntry;
 
 use crate::bench::from_json;
+use crate::ground::{Kind, scenarios};
 use crate::world::World;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn three_pods_become_nodes_and_all_of_it_goes_away_again() -> anyhow::Result<()> {
-    let Some(world) = World::running().await? else { return Ok(()) };
+scenarios! {
+    three_pods_become_nodes_and_all_of_it_goes_away_again,
+    a_claim_made_by_hand_gets_a_vm_where_it_asks_and_goes_when_it_is_deleted,
+}
+
+async fn three_pods_become_nodes_and_all_of_it_goes_away_again(kind: Kind) -> anyhow::Result<()> {
+    let Some(world) = World::running(kind).await? else { return Ok(()) };
     let begun = Instant::now();
     let say = |what: &str| println!("{:5.1} s  {what}", begun.elapsed().as_secs_f64());
     say("a cluster without nodes, an estate of three hosts, and the controller are up; three pods come");
@@ -36,9 +41,8 @@ async fn three_pods_become_nodes_and_all_of_it_goes_away_again() -> anyhow::Resu
     world.end().await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_claim_made_by_hand_gets_a_vm_where_it_asks_and_goes_when_it_is_deleted() -> anyhow::Result<()> {
-    let Some(world) = World::running().await? else { return Ok(()) };
+async fn a_claim_made_by_hand_gets_a_vm_where_it_asks_and_goes_when_it_is_deleted(kind: Kind) -> anyhow::Result<()> {
+    let Some(world) = World::running(kind).await? else { return Ok(()) };
     let claim: NodeClaim = from_json(json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": { "name": "mine" },
         "spec": {

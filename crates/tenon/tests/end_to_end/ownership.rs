@@ -15,6 +15,7 @@ use tenon_pve::OwnerMark;
 use tenon_sim::{LedgerEntry, TemplateSpec, VmSpec};
 
 use crate::bench::quick_guests;
+use crate::ground::{Kind, scenarios};
 use crate::world::{NAMESPACE, World, record_of};
 
 /// VMs without a claim are looked for every minute, and go when they are found a second time.
@@ -25,9 +26,16 @@ const OTHER_CLUSTER: &str = "5a0e34a1-0000-4000-8000-0000000000c2";
 /// A claim that does not exist any more.
 const GONE_CLAIM: &str = "5a0e34a1-0000-4000-8000-0000000000a1";
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_foreign_vm_under_a_claims_id_survives_and_the_claim_waits_until_it_is_let_go() -> anyhow::Result<()> {
-    let Some(mut world) = World::new(quick_guests()).await? else { return Ok(()) };
+scenarios! {
+    a_foreign_vm_under_a_claims_id_survives_and_the_claim_waits_until_it_is_let_go,
+    a_copy_whose_worker_died_is_told_of_and_the_vm_is_made_under_another_id,
+    a_vm_of_a_claim_that_is_gone_is_collected_and_no_other,
+}
+
+async fn a_foreign_vm_under_a_claims_id_survives_and_the_claim_waits_until_it_is_let_go(
+    kind: Kind,
+) -> anyhow::Result<()> {
+    let Some(mut world) = World::new(kind, quick_guests()).await? else { return Ok(()) };
     add_patient_rules(&world).await?;
     world.start_controller()?;
     let (claim, record) = idle_claim(&world).await?;
@@ -55,9 +63,8 @@ async fn a_foreign_vm_under_a_claims_id_survives_and_the_claim_waits_until_it_is
     world.end().await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_copy_whose_worker_died_is_told_of_and_the_vm_is_made_under_another_id() -> anyhow::Result<()> {
-    let Some(world) = World::running().await? else { return Ok(()) };
+async fn a_copy_whose_worker_died_is_told_of_and_the_vm_is_made_under_another_id(kind: Kind) -> anyhow::Result<()> {
+    let Some(world) = World::running(kind).await? else { return Ok(()) };
     world.estate.hold_tasks("qmclone");
     world.deploy("web", 1).await?;
     let (claim, begun) = world.until_launch("a copy runs", |record| record.upid.is_some()).await?;
@@ -94,9 +101,8 @@ async fn a_copy_whose_worker_died_is_told_of_and_the_vm_is_made_under_another_id
     world.end().await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_vm_of_a_claim_that_is_gone_is_collected_and_no_other() -> anyhow::Result<()> {
-    let Some(mut world) = World::new(quick_guests()).await? else { return Ok(()) };
+async fn a_vm_of_a_claim_that_is_gone_is_collected_and_no_other(kind: Kind) -> anyhow::Result<()> {
+    let Some(mut world) = World::new(kind, quick_guests()).await? else { return Ok(()) };
     let namespaces: Api<Namespace> = Api::all(world.admin.clone());
     let cluster = namespaces.get("kube-system").await?.uid().context("kube-system has no uid")?;
     let mark = |cluster: &str, vmid: u32| -> anyhow::Result<String> {

@@ -11,14 +11,21 @@ use tenon_sim::{TemplateSpec, TokenSpec};
 
 use crate::asking::ANY;
 use crate::bench::{from_json, quick_guests};
+use crate::ground::{Kind, scenarios};
 use crate::world::{NAMESPACE, TOKEN, World};
 
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_missing_is_named_where_it_is_missed_and_nodes_come_once_it_is_there() -> anyhow::Result<()> {
-    let Some(mut world) = World::new(quick_guests()).await? else { return Ok(()) };
+scenarios! {
+    what_is_missing_is_named_where_it_is_missed_and_nodes_come_once_it_is_there,
+    a_wrong_secret_in_the_cloud_config_is_told_until_the_file_is_mended_and_read_again,
+    a_full_storage_is_told_in_proxmox_words_and_tried_again_without_a_storm,
+    a_vm_without_room_for_its_first_boot_data_goes_again_and_comes_once_there_is_room,
+}
+
+async fn what_is_missing_is_named_where_it_is_missed_and_nodes_come_once_it_is_there(kind: Kind) -> anyhow::Result<()> {
+    let Some(mut world) = World::new(kind, quick_guests()).await? else { return Ok(()) };
     world.add_template("debian-13").await?;
     world.add_pool(json!({})).await?;
     world.start_controller()?;
@@ -105,14 +112,14 @@ fn the_controller_counts(world: &World) -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_proxmox_that_cannot_be_asked_is_named_and_used_again_once_it_can() -> anyhow::Result<()> {
-    let Some(mut world) = World::running().await? else { return Ok(()) };
+    let Some(mut world) = World::running(Kind::Real).await? else { return Ok(()) };
     world.until_condition::<NodePool>(("default", "Ready"), ("True", "Ready")).await?;
 
     world.stop_serving().await;
     is_told_of(&world, "gone", ("no Proxmox endpoint could be reached", "check the address")).await?;
     let counted = world.served("metrics", "/metrics")?;
     assert!(counted.contains("tenon_region_up{region=\"lab\"} 0"), "{counted}");
-    world.serve(world.tls.clone()).await?;
+    world.serve_again().await?;
     recovers(&mut world, "gone").await?;
 
     world.estate.revoke_token(TOKEN.0);
@@ -121,10 +128,11 @@ async fn a_proxmox_that_cannot_be_asked_is_named_and_used_again_once_it_can() ->
     recovers(&mut world, "token").await?;
 
     world.stop_serving().await;
-    world.serve(world.tls.run_out()?).await?;
+    let run_out = world.real()?.tls.run_out()?;
+    world.serve(run_out).await?;
     is_told_of(&world, "expired", ("certificate expired", "check the address, the certificate settings")).await?;
     world.stop_serving().await;
-    world.serve(world.tls.clone()).await?;
+    world.serve_again().await?;
     recovers(&mut world, "expired").await?;
 
     assert!(!world.log().contains(TOKEN.1), "the secret is in the log");
@@ -155,10 +163,11 @@ async fn recovers(world: &mut World, app: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wrong_secret_in_the_cloud_config_is_told_until_the_file_is_mended_and_read_again() -> anyhow::Result<()> {
+async fn a_wrong_secret_in_the_cloud_config_is_told_until_the_file_is_mended_and_read_again(
+    kind: Kind,
+) -> anyhow::Result<()> {
     const WRONG: &str = "99999999-8888-7777-6666-555555555555";
-    let Some(mut world) = World::new(quick_guests()).await? else { return Ok(()) };
+    let Some(mut world) = World::new(kind, quick_guests()).await? else { return Ok(()) };
     world.configure(WRONG)?;
     world.add_rules().await?;
     world.start_controller()?;
@@ -180,9 +189,8 @@ async fn a_wrong_secret_in_the_cloud_config_is_told_until_the_file_is_mended_and
     world.end().await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_storage_is_told_in_proxmox_words_and_tried_again_without_a_storm() -> anyhow::Result<()> {
-    let Some(mut world) = World::running().await? else { return Ok(()) };
+async fn a_full_storage_is_told_in_proxmox_words_and_tried_again_without_a_storm(kind: Kind) -> anyhow::Result<()> {
+    let Some(mut world) = World::running(kind).await? else { return Ok(()) };
     world.until_condition::<NodePool>(("default", "Ready"), ("True", "Ready")).await?;
     // Not even a copy that shares its template's disk fits.
     world.estate.set_storage_free("shared", 0)?;
@@ -211,9 +219,10 @@ async fn a_full_storage_is_told_in_proxmox_words_and_tried_again_without_a_storm
     world.end().await
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_vm_without_room_for_its_first_boot_data_goes_again_and_comes_once_there_is_room() -> anyhow::Result<()> {
-    let Some(mut world) = World::running().await? else { return Ok(()) };
+async fn a_vm_without_room_for_its_first_boot_data_goes_again_and_comes_once_there_is_room(
+    kind: Kind,
+) -> anyhow::Result<()> {
+    let Some(mut world) = World::running(kind).await? else { return Ok(()) };
     world.until_condition::<NodePool>(("default", "Ready"), ("True", "Ready")).await?;
     // Room for a copy that shares its template's disk, and for nothing else.
     world.estate.set_storage_free("local", 0)?;

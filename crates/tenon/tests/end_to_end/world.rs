@@ -1,9 +1,6 @@
-//! A whole small world: a control plane of its own, a simulated estate over HTTPS, guests that join, and the real
-//! controller as a process of its own that can be killed.
+//! A whole small world: a cluster, a simulated estate, guests that join, and a controller that can be killed.
 
-use std::fs::{self, File};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -15,14 +12,14 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate, launch_record, names};
 use tenon_model::LaunchRecord;
-use tenon_sim::{Estate, EstateConfig, GuestConfig, Guests, LedgerEntry, Server, TemplateSpec, Tls};
-use testbed::{Testbed, own_testbed};
-use tokio::net::TcpListener;
+use tenon_sim::{Estate, EstateConfig, GuestConfig, Guests, LedgerEntry, TemplateSpec, Tls};
 
 use crate::bench::{eventually, from_json, quick_guests};
+use crate::embedded::Embedded;
+use crate::ground::{Ground, Kind};
+use crate::real::Real;
 
 /// The estate's token.
 pub(crate) const TOKEN: (&str, &str) = ("tenon@pve!sim", "11111111-2222-3333-4444-555555555555");
@@ -34,25 +31,16 @@ const PATIENCE: Duration = Duration::from_secs(90);
 pub(crate) const NAMESPACE: &str = "work";
 
 pub(crate) struct World {
-    pub(crate) testbed: Testbed,
     pub(crate) admin: Client,
     pub(crate) estate: Estate,
     guests: Option<Guests>,
-    server: Option<Server>,
-    /// What the estate is served with unless a test wants otherwise.
-    pub(crate) tls: Tls,
-    port: u16,
-    dir: TempDir,
-    controller: Option<Child>,
+    ground: Ground,
     volumes_before: usize,
 }
 
 impl World {
     /// A world in which everything is there but the controller and a workload.
-    pub(crate) async fn new(guests: GuestConfig) -> anyhow::Result<Option<World>> {
-        let Some(testbed) = own_testbed()? else { return Ok(None) };
-        let admin = testbed.admin().await?;
-        install_definitions(&admin).await?;
+    pub(crate) async fn new(kind: Kind, guests: GuestConfig) -> anyhow::Result<Option<World>> {
         let estate = Estate::new(EstateConfig::default());
         for (vmid, host) in [(9001, "pve1"), (9002, "pve2"), (9003, "pve3")] {
             let template =
@@ -60,39 +48,141 @@ impl World {
             estate.add_template(&template)?;
         }
         let volumes_before = estate.volumes().len();
-        let guests = Some(Guests::start(&estate, guests));
-        let dir = tempfile::tempdir()?;
-        let tls = Tls::self_signed()?;
-        let (server, controller) = (None, None);
-        let mut world = World { testbed, admin, estate, guests, server, tls, port: 0, dir, controller, volumes_before };
-        world.serve(world.tls.clone()).await?;
-        world.configure(TOKEN.1)?;
+        let (admin, ground) = match kind {
+            Kind::Real => match Real::new(&estate).await? {
+                Some(real) => (real.testbed.admin().await?, Ground::Real(Box::new(real))),
+                None => return Ok(None),
+            },
+            Kind::Embedded => {
+                let embedded = Embedded::new()?;
+                (embedded.cluster.client(), Ground::Embedded(Box::new(embedded)))
+            }
+        };
+        install_definitions(&admin).await?;
+        let mut world = World { admin, estate, guests: None, ground, volumes_before };
+        world.guests = Some(Guests::start(&world.estate, world.placed(guests)));
         world.prepare_namespace().await?;
         Ok(Some(world))
     }
 
     /// A world with quick guests, rules and a running controller.
-    pub(crate) async fn running() -> anyhow::Result<Option<World>> {
-        let Some(mut world) = World::new(quick_guests()).await? else { return Ok(None) };
+    pub(crate) async fn running(kind: Kind) -> anyhow::Result<Option<World>> {
+        let Some(mut world) = World::new(kind, quick_guests()).await? else { return Ok(None) };
         world.add_rules().await?;
         world.start_controller()?;
         Ok(Some(world))
     }
 
-    /// Serves the estate, on the port it had before if it had one.
+    /// Guests of this world: in an embedded one they reach their cluster without a network, and share its clock.
+    fn placed(&self, config: GuestConfig) -> GuestConfig {
+        match &self.ground {
+            Ground::Real(_) => config,
+            Ground::Embedded(embedded) => {
+                let epoch_s = Some(tenon_sim::ClusterConfig::default().epoch_s);
+                GuestConfig { connect: Arc::new(embedded.cluster.clone()), epoch_s, ..config }
+            }
+        }
+    }
+
+    /// What this world stands on.
+    pub(crate) fn ground(&self) -> &Ground {
+        &self.ground
+    }
+
+    /// The real ground, for what there is only there: certificates, processes, files.
+    pub(crate) fn real(&mut self) -> anyhow::Result<&mut Real> {
+        match &mut self.ground {
+            Ground::Real(real) => Ok(real),
+            Ground::Embedded(_) => bail!("this scenario needs a real ground"),
+        }
+    }
+
+    /// The real control plane.
+    pub(crate) fn testbed(&self) -> anyhow::Result<&testbed::Testbed> {
+        match &self.ground {
+            Ground::Real(real) => Ok(&real.testbed),
+            Ground::Embedded(_) => bail!("this scenario needs a real ground"),
+        }
+    }
+
+    /// The command that starts another controller, and the log it writes.
+    pub(crate) fn controller_command(&self, log: &str) -> anyhow::Result<(std::process::Command, std::path::PathBuf)> {
+        match &self.ground {
+            Ground::Real(real) => Ok((real.controller_command(log)?, real.log_path(log))),
+            Ground::Embedded(_) => bail!("this scenario needs a real ground"),
+        }
+    }
+
+    /// Serves the estate with this certificate, on the port it had before.
     pub(crate) async fn serve(&mut self, tls: Tls) -> anyhow::Result<()> {
-        fs::write(self.dir.path().join("ca.pem"), tls.ca_pem())?;
-        let listener = TcpListener::bind(("127.0.0.1", self.port)).await?;
-        let server = self.estate.serve(listener, tls);
-        self.port = server.local_addr().port();
-        self.server = Some(server);
-        Ok(())
+        match &mut self.ground {
+            Ground::Real(real) => real.serve(&self.estate, tls).await,
+            Ground::Embedded(_) => bail!("this scenario needs a real ground"),
+        }
+    }
+
+    /// Proxmox answers again, with the certificate it had at first.
+    pub(crate) async fn serve_again(&mut self) -> anyhow::Result<()> {
+        let tls = self.real()?.tls.clone();
+        self.serve(tls).await
     }
 
     /// Proxmox answers nobody any more.
     pub(crate) async fn stop_serving(&mut self) {
-        if let Some(server) = self.server.take() {
-            server.shutdown().await;
+        match &mut self.ground {
+            Ground::Real(real) => real.stop_serving().await,
+            Ground::Embedded(embedded) => embedded.answer(false),
+        }
+    }
+
+    /// Where guests find the API server, and whom they believe there.
+    pub(crate) fn joined_at(&self) -> (String, String) {
+        match &self.ground {
+            Ground::Real(real) => (real.testbed.server().to_owned(), real.testbed.ca_pem()),
+            Ground::Embedded(embedded) => (Embedded::server().to_owned(), embedded.cluster.ca_pem()),
+        }
+    }
+
+    /// The secret of the cloud config from now on; it is read when a controller starts.
+    pub(crate) fn configure(&self, secret: &str) -> anyhow::Result<()> {
+        match &self.ground {
+            Ground::Real(real) => real.configure(secret),
+            Ground::Embedded(embedded) => {
+                embedded.configure(secret);
+                Ok(())
+            }
+        }
+    }
+
+    /// Starts the controller.
+    pub(crate) fn start_controller(&mut self) -> anyhow::Result<()> {
+        match &mut self.ground {
+            Ground::Real(real) => real.start_controller(),
+            Ground::Embedded(embedded) => embedded.start_controller(&self.estate),
+        }
+    }
+
+    /// kill -9.
+    pub(crate) fn kill_controller(&mut self) -> anyhow::Result<()> {
+        match &mut self.ground {
+            Ground::Real(real) => real.kill_controller(),
+            Ground::Embedded(embedded) => embedded.kill_controller(),
+        }
+    }
+
+    /// Whether the controller that was started last still runs.
+    pub(crate) fn is_controller_running(&mut self) -> anyhow::Result<bool> {
+        match &mut self.ground {
+            Ground::Real(real) => real.is_controller_running(),
+            Ground::Embedded(embedded) => embedded.is_controller_running(),
+        }
+    }
+
+    /// What the controller said so far.
+    pub(crate) fn log(&self) -> String {
+        match &self.ground {
+            Ground::Real(real) => real.log("controller"),
+            Ground::Embedded(embedded) => embedded.log(),
         }
     }
 
@@ -101,75 +191,7 @@ impl World {
         if let Some(guests) = self.guests.take() {
             guests.shutdown().await;
         }
-        self.guests = config.map(|config| Guests::start(&self.estate, config));
-    }
-
-    /// Writes the cloud config, with this secret.
-    pub(crate) fn configure(&self, secret: &str) -> anyhow::Result<()> {
-        let path = self.dir.path();
-        let ca = path.join("ca.pem");
-        let config = format!(
-            "clusters:\n- region: lab\n  url: https://localhost:{}/api2/json\n  ca_file: {}\n  token_id: {}\n  token_secret: {secret}\n",
-            self.port,
-            ca.display(),
-            TOKEN.0
-        );
-        Ok(fs::write(path.join("cloud.yaml"), config)?)
-    }
-
-    pub(crate) fn log_path(&self, log: &str) -> PathBuf {
-        self.dir.path().join(format!("{log}.log"))
-    }
-
-    /// Starts the controller, as a user would.
-    pub(crate) fn start_controller(&mut self) -> anyhow::Result<()> {
-        let mut command = self.controller_command("controller")?;
-        // A world has one controller, and one that is killed and started again should not wait for its own old lease.
-        let child = command.arg("-disable-leader-election").spawn().context("cannot start the controller")?;
-        self.controller = Some(child);
-        Ok(())
-    }
-
-    /// The command that starts a controller, which writes its log into a file of this name.
-    pub(crate) fn controller_command(&self, log: &str) -> anyhow::Result<Command> {
-        let log = File::options().create(true).append(true).open(self.log_path(log))?;
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tenon"));
-        command
-            .args([
-                "controller",
-                "-metrics-port=0",
-                "-health-probe-port=0",
-                "--batch-idle-duration=300ms",
-                "--batch-max-duration=1s",
-            ])
-            .arg("--kubeconfig")
-            .arg(self.testbed.kubeconfig())
-            .arg("--cloud-config")
-            .arg(self.dir.path().join("cloud.yaml"))
-            .args(["--cluster-endpoint", self.testbed.server()])
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log);
-        Ok(command)
-    }
-
-    /// kill -9.
-    pub(crate) fn kill_controller(&mut self) -> anyhow::Result<()> {
-        let mut child = self.controller.take().context("no controller runs")?;
-        child.kill()?;
-        child.wait()?;
-        Ok(())
-    }
-
-    /// Whether the controller that was started last still runs.
-    pub(crate) fn is_controller_running(&mut self) -> anyhow::Result<bool> {
-        let child = self.controller.as_mut().context("no controller was started")?;
-        Ok(child.try_wait()?.is_none())
-    }
-
-    /// What the controller said so far.
-    pub(crate) fn log(&self) -> String {
-        fs::read_to_string(self.log_path("controller")).unwrap_or_default()
+        self.guests = config.map(|config| Guests::start(&self.estate, self.placed(config)));
     }
 
     async fn prepare_namespace(&self) -> anyhow::Result<()> {
@@ -372,28 +394,14 @@ impl World {
 
     /// Ends the world, controller first, politely.
     pub(crate) async fn end(mut self) -> anyhow::Result<()> {
-        if let Some(mut child) = self.controller.take() {
-            Command::new("kill").arg(child.id().to_string()).status()?;
-            let status = child.wait()?;
-            assert!(status.success(), "the controller ended with {status}\n{}", self.log());
+        match &mut self.ground {
+            Ground::Real(real) => real.end().await?,
+            Ground::Embedded(embedded) => embedded.end().await?,
         }
         if let Some(guests) = self.guests.take() {
             guests.shutdown().await;
         }
-        if let Some(server) = self.server.take() {
-            server.shutdown().await;
-        }
         Ok(())
-    }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        if let Some(mut child) = self.controller.take() {
-            // A test that failed must not leave a controller behind.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
     }
 }
 

@@ -1,0 +1,198 @@
+//! The embedded ground: API server, actors, estate, guests and controllers in one thread, on a clock that jumps.
+//!
+//! kill -9 is the end of the controllers' tasks where they stand, with nothing flushed.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use axum::body::Body;
+use http::{Request, Response};
+use k8s_openapi::jiff::Timestamp;
+use kube::Client;
+use tenon_controllers::{Clients, Clock, Controllers, Metrics, Probe, RunError, Settings};
+use tenon_pve::{Endpoint, Token, Transport};
+use tenon_sim::{Actors, Cluster, ClusterConfig, Estate};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tower::ServiceExt as _;
+
+use crate::world::TOKEN;
+
+/// Where guests are told to find the API server; they are connected in memory.
+const SERVER: &str = "https://cluster.example:6443";
+
+pub(crate) struct Embedded {
+    pub(crate) cluster: Cluster,
+    actors: Option<Actors>,
+    controller: Option<Running>,
+    answers: Arc<AtomicBool>,
+    secret: Mutex<String>,
+    clock: Clock,
+    log: Log,
+    _logged: tracing::subscriber::DefaultGuard,
+}
+
+struct Running {
+    task: JoinHandle<Result<(), RunError>>,
+    stop: oneshot::Sender<()>,
+    metrics: Arc<Metrics>,
+    probe: Probe,
+}
+
+impl Embedded {
+    /// A cluster with its actors.
+    pub(crate) fn new() -> anyhow::Result<Embedded> {
+        let config = ClusterConfig::default();
+        let epoch = Timestamp::from_second(i64::try_from(config.epoch_s)?)?;
+        let clock = Clock::Runtime { epoch, origin: Instant::now() };
+        let cluster = Cluster::new(config)?;
+        let actors = Some(Actors::start(cluster.client(), epoch));
+        let log = Log::default();
+        // One thread does everything, so what is said in it is said by this world.
+        let subscriber = tracing_subscriber::fmt()
+            .json()
+            .flatten_event(true)
+            .with_current_span(false)
+            .with_span_list(false)
+            .with_writer(log.clone())
+            .finish();
+        let _logged = tracing::subscriber::set_default(subscriber);
+        let answers = Arc::new(AtomicBool::new(true));
+        let secret = Mutex::new(TOKEN.1.to_owned());
+        Ok(Embedded { cluster, actors, controller: None, answers, secret, clock, log, _logged })
+    }
+
+    pub(crate) fn server() -> &'static str {
+        SERVER
+    }
+
+    /// Whether Proxmox answers.
+    pub(crate) fn answer(&self, does: bool) {
+        self.answers.store(does, Ordering::SeqCst);
+    }
+
+    /// The secret the next controller starts with.
+    pub(crate) fn configure(&self, secret: &str) {
+        *self.secret.lock().unwrap_or_else(PoisonError::into_inner) = secret.to_owned();
+    }
+
+    pub(crate) fn log(&self) -> String {
+        self.log.text()
+    }
+
+    /// Starts the controllers.
+    pub(crate) fn start_controller(&mut self, estate: &Estate) -> anyhow::Result<()> {
+        let client: Client = self.cluster.client();
+        let clients = Clients {
+            workload: client.clone(),
+            home: client,
+            regions: BTreeMap::from([("lab".to_owned(), self.pve(estate)?)]),
+        };
+        let settings = Settings {
+            cluster_endpoint: Some(SERVER.to_owned()),
+            batch_idle: Duration::from_millis(300),
+            batch_max: Duration::from_secs(1),
+            ..Settings::default()
+        };
+        let controllers = Controllers::new(clients, settings, self.clock);
+        let (metrics, probe) = (controllers.metrics(), controllers.probe());
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(controllers.run(async move {
+            // Whoever would tell is gone: that is as good.
+            let _ = stopped.await;
+        }));
+        self.controller = Some(Running { task, stop, metrics, probe });
+        Ok(())
+    }
+
+    /// The real client, over memory that may be cut off.
+    fn pve(&self, estate: &Estate) -> anyhow::Result<tenon_pve::Client> {
+        let (service, answers) = (estate.service(), self.answers.clone());
+        let gate = tower::service_fn(move |request: Request<Body>| {
+            let (service, answers) = (service.clone(), answers.clone());
+            async move {
+                if !answers.load(Ordering::SeqCst) {
+                    return Err(Unreachable);
+                }
+                let answer: Result<Response<Body>, Infallible> = service.oneshot(request).await;
+                answer.map_err(|never| match never {})
+            }
+        });
+        let endpoint = Endpoint::new("https://pve.example:8006").context("not an endpoint")?;
+        let secret = self.secret.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let transport = Transport::over(gate, |_: &Unreachable| true);
+        Ok(tenon_pve::Client::new(vec![endpoint], transport, Token::new(TOKEN.0, &secret)?))
+    }
+
+    /// The controllers' tasks end where they stand.
+    pub(crate) fn kill_controller(&mut self) -> anyhow::Result<()> {
+        self.controller.take().context("no controller runs")?.task.abort();
+        Ok(())
+    }
+
+    pub(crate) fn is_controller_running(&self) -> anyhow::Result<bool> {
+        Ok(!self.controller.as_ref().context("no controller was started")?.task.is_finished())
+    }
+
+    /// What a port of the controller would answer.
+    pub(crate) fn served(&self, port: &str) -> anyhow::Result<String> {
+        let running = self.controller.as_ref().context("no controller runs")?;
+        Ok(match port {
+            "metrics" => format!("HTTP/1.1 200 OK\n{}", running.metrics.text()),
+            _ if running.probe.is_ready() => "HTTP/1.1 200 OK\nok".to_owned(),
+            _ => "HTTP/1.1 503 Service Unavailable".to_owned(),
+        })
+    }
+
+    /// Ends everything, controllers first, politely.
+    pub(crate) async fn end(&mut self) -> anyhow::Result<()> {
+        if let Some(Running { task, stop, .. }) = self.controller.take() {
+            // One that has ended by itself hears nothing any more.
+            let _ = stop.send(());
+            task.await??;
+        }
+        if let Some(actors) = self.actors.take() {
+            actors.shutdown().await;
+        }
+        Ok(())
+    }
+}
+
+/// Nobody listens.
+#[derive(Debug, thiserror::Error)]
+#[error("connection refused")]
+struct Unreachable;
+
+/// What was logged, in memory.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> tracing_subscriber::fmt::MakeWriter<'a> for Log {
+    type Writer = Log;
+
+    fn make_writer(&'a self) -> Log {
+        self.clone()
+    }
+}

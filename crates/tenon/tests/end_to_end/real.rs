@@ -1,0 +1,136 @@
+//! The real ground: a control plane of its own, the estate over HTTPS, and the controller as a process that can be killed.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::Context as _;
+use tempfile::TempDir;
+use tenon_sim::{Estate, Server, Tls};
+use testbed::{Testbed, own_testbed};
+use tokio::net::TcpListener;
+
+use crate::world::TOKEN;
+
+pub(crate) struct Real {
+    pub(crate) testbed: Testbed,
+    server: Option<Server>,
+    /// What the estate is served with unless a test wants otherwise.
+    pub(crate) tls: Tls,
+    port: u16,
+    dir: TempDir,
+    controller: Option<Child>,
+}
+
+impl Real {
+    /// A control plane and an estate that is served; `None` where there are no programs for it.
+    pub(crate) async fn new(estate: &Estate) -> anyhow::Result<Option<Real>> {
+        let Some(testbed) = own_testbed()? else { return Ok(None) };
+        let (dir, tls) = (tempfile::tempdir()?, Tls::self_signed()?);
+        let mut real = Real { testbed, server: None, tls, port: 0, dir, controller: None };
+        real.serve(estate, real.tls.clone()).await?;
+        real.configure(TOKEN.1)?;
+        Ok(Some(real))
+    }
+
+    /// Serves the estate, on the port it had before if it had one.
+    pub(crate) async fn serve(&mut self, estate: &Estate, tls: Tls) -> anyhow::Result<()> {
+        fs::write(self.dir.path().join("ca.pem"), tls.ca_pem())?;
+        let listener = TcpListener::bind(("127.0.0.1", self.port)).await?;
+        let server = estate.serve(listener, tls);
+        self.port = server.local_addr().port();
+        self.server = Some(server);
+        Ok(())
+    }
+
+    /// Proxmox answers nobody any more.
+    pub(crate) async fn stop_serving(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.shutdown().await;
+        }
+    }
+
+    /// Writes the cloud config, with this secret.
+    pub(crate) fn configure(&self, secret: &str) -> anyhow::Result<()> {
+        let path = self.dir.path();
+        let ca = path.join("ca.pem");
+        let config = format!(
+            "clusters:\n- region: lab\n  url: https://localhost:{}/api2/json\n  ca_file: {}\n  token_id: {}\n  token_secret: {secret}\n",
+            self.port,
+            ca.display(),
+            TOKEN.0
+        );
+        Ok(fs::write(path.join("cloud.yaml"), config)?)
+    }
+
+    pub(crate) fn log_path(&self, log: &str) -> PathBuf {
+        self.dir.path().join(format!("{log}.log"))
+    }
+
+    /// What a controller said so far.
+    pub(crate) fn log(&self, log: &str) -> String {
+        fs::read_to_string(self.log_path(log)).unwrap_or_default()
+    }
+
+    /// Starts the controller, as a user would.
+    pub(crate) fn start_controller(&mut self) -> anyhow::Result<()> {
+        let mut command = self.controller_command("controller")?;
+        // A world has one controller, and one that is killed and started again should not wait for its own old lease.
+        let child = command.arg("-disable-leader-election").spawn().context("cannot start the controller")?;
+        self.controller = Some(child);
+        Ok(())
+    }
+
+    /// The command that starts a controller, which writes its log into a file of this name.
+    pub(crate) fn controller_command(&self, log: &str) -> anyhow::Result<Command> {
+        let log = File::options().create(true).append(true).open(self.log_path(log))?;
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tenon"));
+        command
+            .args(["controller", "-metrics-port=0", "-health-probe-port=0"])
+            .args(["--batch-idle-duration=300ms", "--batch-max-duration=1s"])
+            .arg("--kubeconfig")
+            .arg(self.testbed.kubeconfig())
+            .arg("--cloud-config")
+            .arg(self.dir.path().join("cloud.yaml"))
+            .args(["--cluster-endpoint", self.testbed.server()])
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
+        Ok(command)
+    }
+
+    /// kill -9.
+    pub(crate) fn kill_controller(&mut self) -> anyhow::Result<()> {
+        let mut child = self.controller.take().context("no controller runs")?;
+        child.kill()?;
+        child.wait()?;
+        Ok(())
+    }
+
+    /// Whether the controller that was started last still runs.
+    pub(crate) fn is_controller_running(&mut self) -> anyhow::Result<bool> {
+        let child = self.controller.as_mut().context("no controller was started")?;
+        Ok(child.try_wait()?.is_none())
+    }
+
+    /// Ends everything, controller first, politely.
+    pub(crate) async fn end(&mut self) -> anyhow::Result<()> {
+        if let Some(mut child) = self.controller.take() {
+            Command::new("kill").arg(child.id().to_string()).status()?;
+            let status = child.wait()?;
+            assert!(status.success(), "the controller ended with {status}\n{}", self.log("controller"));
+        }
+        self.stop_serving().await;
+        Ok(())
+    }
+}
+
+impl Drop for Real {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.controller.take() {
+            // A test that failed must not leave a controller behind.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
