@@ -76,14 +76,25 @@ async fn act(
     changed: Arc<Notify>,
     trouble: Arc<Mutex<Option<String>>>,
 ) {
+    let mut is_news = true;
     loop {
         let passed = SignedDuration::try_from(origin.elapsed()).unwrap_or_default();
-        if let Err(error) = pass(&client, epoch + passed).await {
+        let outcome = if is_news { pass(&client, epoch + passed).await } else { tick(&client, epoch + passed).await };
+        if let Err(error) = outcome {
             *trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
         }
-        let _ = tokio::time::timeout(EVERY, changed.notified()).await;
-        tokio::time::sleep(TOGETHER).await;
+        is_news = tokio::time::timeout(EVERY, changed.notified()).await.is_ok();
+        if is_news {
+            tokio::time::sleep(TOGETHER).await;
+        }
     }
+}
+
+/// What time alone brings about.
+async fn tick(client: &Client, now: Timestamp) -> Result<(), kube::Error> {
+    let board = Board::look(client, now).await?;
+    tokens::clean(&board).await?;
+    nodes::keep(&board).await
 }
 
 /// Each actor in turn, on a look of its own: what one did, the next sees.

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate};
+use tenon_sim::GuestConfig;
 
 use crate::ground::Kind;
 use crate::world::World;
@@ -49,7 +50,10 @@ fn the_same_seed_gives_the_same_run_twenty_times() -> anyhow::Result<()> {
 #[test]
 fn an_idle_hour_is_over_soon() -> anyhow::Result<()> {
     on_a_stopped_clock(async {
-        let Some(world) = World::running(Kind::Embedded).await? else { return Ok(()) };
+        // Kubelets that renew their leases as often as real ones.
+        let Some(mut world) = World::new(Kind::Embedded, GuestConfig::default()).await? else { return Ok(()) };
+        world.add_rules().await?;
+        world.start_controller()?;
         world.deploy("web", 3).await?;
         world.until_running("web", 3).await?;
         let begun = Instant::now();

@@ -221,9 +221,9 @@ async fn compare_all(bench: &mut Bench) -> anyhow::Result<()> {
 /// What was stored under a lax schema and breaks a strict one: the unchanged parts are forgiven.
 async fn compare_forgiveness(bench: &mut Bench) -> anyhow::Result<()> {
     let (strict, lax) = strict_and_lax();
-    bench.install(definition("Forgiven", &lax)).await?;
+    bench.install(definition("Pardon", &lax)).await?;
     let bad = json!({
-        "apiVersion": "schema.test/v1", "kind": "Forgiven", "metadata": { "name": "old" },
+        "apiVersion": "schema.test/v1", "kind": "Pardon", "metadata": { "name": "old" },
         "spec": {
             "short": "far too long", "count": 99, "word": "unlisted",
             "list": ["also too long", "b"], "map": { "a": "far too long", "b": "b" },
@@ -232,10 +232,10 @@ async fn compare_forgiveness(bench: &mut Bench) -> anyhow::Result<()> {
         },
     });
     let old = bench.store(&bad).await?;
-    let patch = json!({ "spec": { "versions": definition("Forgiven", &strict)["spec"]["versions"] } });
+    let patch = json!({ "spec": { "versions": definition("Pardon", &strict)["spec"]["versions"] } });
     let definitions: Api<CustomResourceDefinition> = Api::all(bench.client.clone());
-    definitions.patch("forgivens.schema.test", &PatchParams::default(), &Patch::Merge(&patch)).await?;
-    bench.kinds.get_mut("Forgiven").context("not installed")?.schema = strict;
+    definitions.patch("pardons.schema.test", &PatchParams::default(), &Patch::Merge(&patch)).await?;
+    bench.kinds.get_mut("Pardon").context("not installed")?.schema = strict;
     let mut fresh = bad.clone();
     fresh["metadata"]["name"] = "new".into();
     let refused = async || Ok(bench.verdict(&fresh, None).await?.filter(Result::is_err));
