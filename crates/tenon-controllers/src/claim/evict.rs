@@ -2,8 +2,11 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::policy::v1::Eviction;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ObjectMeta, Preconditions};
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, EvictParams, Preconditions};
+use kube::api::{Api, DeleteParams, PostParams};
+use serde_json::Value;
 
 use super::ClaimError;
 use crate::context::Context;
@@ -14,8 +17,17 @@ use crate::metrics::Code;
 /// Asks a pod to leave. What its budgets do not allow now is asked again later. Returns what the claim's owner should know.
 pub(crate) async fn ask(context: &Context, pod: &Pod) -> Result<Option<Saying>, ClaimError> {
     let pods: Api<Pod> = Api::namespaced(context.workload.clone(), &pod.namespace().unwrap_or_default());
-    let params = EvictParams { delete_options: Some(only_this(pod, None)), ..EvictParams::default() };
-    let outcome = pods.evict(&pod.name_any(), &params).await;
+    // Not the library's own call: it spells the options so that no server reads them, and then a pod made anew under the
+    // same name would be asked to leave in this one's place.
+    let eviction = Eviction {
+        metadata: ObjectMeta { name: pod.metadata.name.clone(), namespace: pod.namespace(), ..ObjectMeta::default() },
+        delete_options: Some(DeleteOptions {
+            preconditions: Some(Preconditions { uid: pod.uid(), resource_version: None }),
+            ..DeleteOptions::default()
+        }),
+    };
+    let outcome: Result<Value, _> =
+        pods.create_subresource("eviction", &pod.name_any(), &PostParams::default(), &eviction).await;
     let code = match &outcome {
         Ok(_) => 200,
         Err(kube::Error::Api(refusal)) => refusal.code,
@@ -58,6 +70,6 @@ pub(crate) async fn force(
 }
 
 fn only_this(pod: &Pod, grace_period_seconds: Option<u32>) -> DeleteParams {
-    let preconditions = Some(Preconditions { uid: pod.uid(), resource_version: None });
+    let preconditions = Some(kube::api::Preconditions { uid: pod.uid(), resource_version: None });
     DeleteParams { grace_period_seconds, preconditions, ..DeleteParams::default() }
 }
