@@ -27,8 +27,9 @@ pub(crate) async fn count(board: &Board) -> Result<(), kube::Error> {
 
 fn counted(board: &Board, budget: &PodDisruptionBudget) -> serde_json::Value {
     let spec = budget.spec.clone().unwrap_or_default();
-    let selector = spec.selector.unwrap_or_default();
-    let is_covered = |pod: &&Pod| pod.namespace() == budget.namespace() && selects(&selector, pod.labels());
+    // Without a selector a budget covers nothing; with an empty one, everything.
+    let selects = |pod: &Pod| spec.selector.as_ref().is_some_and(|selector| selects(selector, pod.labels()));
+    let is_covered = |pod: &&Pod| pod.namespace() == budget.namespace() && selects(pod);
     let pods: Vec<&Pod> = board.pods.iter().filter(is_covered).filter(|pod| !has_ended(pod)).collect();
     let is_healthy = |pod: &&&Pod| is_ready(pod) && pod.metadata.deletion_timestamp.is_none();
     let (expected, healthy) = (number(pods.len()), number(pods.iter().filter(is_healthy).count()));

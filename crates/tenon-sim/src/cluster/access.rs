@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::failure::{Failure, Outcome};
 use super::identity::User;
+use super::kinds::Kind;
 use super::object;
 use super::state::State;
 use super::target::Target;
@@ -43,6 +44,19 @@ impl State {
             ("", "services" | "secrets" | "configmaps" | "persistentvolumes" | "persistentvolumeclaims")
             | ("storage.k8s.io", "volumeattachments") => reads,
             _ => false,
+        }
+    }
+
+    /// Refuses a node that another node wants to make: the one thing whose name stands only in the body.
+    pub(crate) fn authorize_new(&self, user: &User, kind: &Kind, new: &Value) -> Outcome<()> {
+        let node = user.name.strip_prefix("system:node:").filter(|_| user.is_in("system:nodes"));
+        let name = object::name(new);
+        match node.filter(|_| self.config.rbac && kind.is("", "nodes")) {
+            Some(node) if node != name => {
+                let why = format!("node {node:?} is not allowed to modify node {name:?}");
+                Err(Failure::forbidden(kind, name, &why))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -117,6 +117,7 @@ fn whole(state: &mut State, user: &User, verb: &str, (target, asked): &(&Target,
             if kind.is_namespaced && target.namespace.is_empty() {
                 return Err(Failure::method());
             }
+            state.authorize_new(user, kind, &new)?;
             if kind.is_signing_request() {
                 stamp_requestor(&mut new, user);
             }

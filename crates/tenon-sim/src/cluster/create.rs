@@ -84,6 +84,7 @@ impl State {
         ] {
             object::set_meta(new, key, value);
         }
+        super::update::drop_empty(new);
         let api_version = if kind.is_new_event() { "v1".to_owned() } else { kind.api_version() };
         object::set(new, "apiVersion", Some(api_version.into()));
         object::set(new, "kind", Some(kind.kind.clone().into()));

@@ -38,6 +38,7 @@ pub(crate) fn on_create(kind: &Kind, new: &mut Value) {
 
 /// What is set whenever an object is written.
 pub(crate) fn on_write(kind: &Kind, new: &mut Value) {
+    object::drop_nulls(new);
     match (kind.group.as_str(), kind.resource.as_str()) {
         ("", "pods") => {
             with_part(new, "spec", pod_defaults::spec);

@@ -74,7 +74,7 @@ impl State {
         if options.orphans {
             self.orphan(object::uid(&old));
         }
-        let is_shown = kind.is_pod() || kind.is("", "namespaces");
+        let is_shown = is_shown(kind);
         Ok(match self.begin_end(kind, &old, options.grace_s) {
             Ended::Stays(object) => (*object).clone(),
             Ended::Gone(last) if is_shown => last,
@@ -160,6 +160,13 @@ impl State {
         self.finish_definition(shelf);
         Some(last)
     }
+}
+
+/// Whether a deletion is answered with what is gone instead of a Status: a habit of the older kinds.
+fn is_shown(kind: &Kind) -> bool {
+    const SHOWN: [&str; 6] =
+        ["namespaces", "persistentvolumeclaims", "persistentvolumes", "pods", "serviceaccounts", "services"];
+    (kind.group.is_empty() && SHOWN.contains(&kind.resource.as_str())) || kind.group == "storage.k8s.io"
 }
 
 /// How long a pod has to end.

@@ -10,6 +10,7 @@ use super::object::{self, list, number, text};
 use super::selector::Selector;
 use super::state::State;
 use super::target::Target;
+use super::update::wrong_uid;
 
 /// More evictions than this, unseen by whoever keeps the budget, are too many.
 const DISRUPTED_MOST: usize = 2000;
@@ -24,6 +25,10 @@ impl State {
             let told = format!("Operation cannot be fulfilled on pods/binding {name:?}: {why}");
             Failure::new(409, "Conflict", told).with(json!({ "name": name, "kind": "pods/binding" }))
         };
+        let wanted = object::uid(binding);
+        if !wanted.is_empty() && wanted != object::uid(&pod) {
+            return Err(Failure::conflict(&target.kind, name, &wrong_uid(target, wanted, object::uid(&pod))));
+        }
         if object::is_deleting(&pod) {
             return Err(conflict(&format!("pod {name} is being deleted, cannot be assigned to a host")));
         }

@@ -89,7 +89,8 @@ async fn respond(service: &ClusterService, request: Request<Body>) -> Outcome<An
             state.authenticate(&http::HeaderMap::new(), Some(&peer))
         }
     })?;
-    let too_large = |_| Failure::new(413, "RequestEntityTooLarge", format!("limit is {BODY_LIMIT}"));
+    let too_large =
+        |_| Failure::new(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {BODY_LIMIT}"));
     let bytes = Limited::new(body, BODY_LIMIT).collect().await.map_err(too_large)?.to_bytes();
     call::answer(&service.cluster, &user, &asked(&parts, path, bytes))
 }

@@ -1,5 +1,6 @@
 //! What is there: one object, or all that match, page by page?
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -34,8 +35,13 @@ impl State {
             token => read_token(token).map(|(key, version)| (Some(key), version))?,
         };
         let limit = query.number("limit").and_then(|limit| usize::try_from(limit).ok()).filter(|limit| *limit > 0);
-        let mut matching =
-            self.matching(target, &selector).filter(|(key, _)| from.as_ref().is_none_or(|from| *key > from));
+        // All pages show what the first one saw.
+        let past = from.as_ref().map(|_| self.past(target, &version)).transpose()?;
+        let all: Box<dyn Iterator<Item = (&Key, &Arc<Value>)>> = match &past {
+            Some(past) => Box::new(meant(past.iter(), target, &selector)),
+            None => Box::new(self.matching(target, &selector)),
+        };
+        let mut matching = all.filter(|(key, _)| from.as_ref().is_none_or(|from| *key > from));
         let mut page: Vec<(&Key, Arc<Value>)> = Vec::new();
         for (key, found) in matching.by_ref() {
             page.push((key, view(kind, found)));
@@ -64,10 +70,25 @@ impl State {
         target: &'a Target,
         selector: &'a Selector,
     ) -> impl Iterator<Item = (&'a Key, &'a Arc<Value>)> {
-        let objects = self.store.objects(&target.kind.shelf());
-        let inside = objects.filter(|(key, _)| target.namespace.is_empty() || key.0 == target.namespace);
-        inside.filter(|(_, found)| selector.matches(found))
+        meant(self.store.objects(&target.kind.shelf()), target, selector)
     }
+
+    /// The objects of a target as they were at a version.
+    fn past(&self, target: &Target, version: &str) -> Outcome<BTreeMap<Key, Arc<Value>>> {
+        let objects = version.parse().ok().and_then(|version| self.store.objects_at(&target.kind.shelf(), version));
+        let told = "The provided continue parameter is too old to display a consistent list result. You can start a \
+                    new list without the continue parameter.";
+        objects.ok_or_else(|| Failure::new(410, "Expired", told))
+    }
+}
+
+fn meant<'a>(
+    objects: impl Iterator<Item = (&'a Key, &'a Arc<Value>)>,
+    target: &'a Target,
+    selector: &'a Selector,
+) -> impl Iterator<Item = (&'a Key, &'a Arc<Value>)> {
+    let inside = objects.filter(|(key, _)| target.namespace.is_empty() || key.0 == target.namespace);
+    inside.filter(|(_, found)| selector.matches(found))
 }
 
 /// An object as one version of its kind shows it.

@@ -83,3 +83,15 @@ pub(crate) fn default(map: &mut Value, key: &str, value: Value) {
 pub(crate) fn with_part<R>(object: &mut Value, key: &str, act: impl FnOnce(&mut Value) -> R) -> R {
     edit(object, |map| act(map.entry(key).or_insert_with(|| Value::Object(Map::new()))))
 }
+
+/// A field that is null is as good as none, in whatever depth.
+pub(crate) fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|_, value| !value.is_null());
+            map.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(list) => list.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}

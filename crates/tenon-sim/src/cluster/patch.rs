@@ -32,6 +32,7 @@ impl State {
         let new = apply(seen, patch, target.kind.custom.is_some())?;
         // A patch may not turn an object into one of another kind.
         super::create::check_kind(&target.kind, &new)?;
+        super::update::check_name(target, &new)?;
         let new = if is_event { events::to_old(new) } else { new };
         self.rewrite(target, &old, new)
     }

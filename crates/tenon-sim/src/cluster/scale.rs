@@ -69,10 +69,12 @@ fn shown(kind: &Kind, paths: &ScalePaths, object: &Value) -> Value {
     if !selector.is_empty() {
         status["selector"] = selector.into();
     }
-    json!({
-        "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata,
-        "spec": { "replicas": count(&paths.spec) }, "status": status,
-    })
+    // None wanted is not written at all.
+    let spec = match count(&paths.spec) {
+        0 => json!({}),
+        wanted => json!({ "replicas": wanted }),
+    };
+    json!({ "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status })
 }
 
 fn selector_text(object: &Value) -> String {

@@ -32,7 +32,7 @@ impl Selector {
         Ok(Self { labels: parse_labels(labels)?, fields: parse_fields(kind, fields)? })
     }
 
-    /// Of a `LabelSelector` object. One that is empty matches nothing here, as budgets want it.
+    /// Of a `LabelSelector` object. One that is empty matches everything, as in `policy/v1`.
     pub(crate) fn of_object(selector: &Value) -> Option<Self> {
         let texts =
             |value: &Value| object::list(value, "/values").iter().filter_map(Value::as_str).map(String::from).collect();
@@ -50,7 +50,7 @@ impl Selector {
             };
             labels.push(Requirement { key: object::text(expression, "/key").to_owned(), test });
         }
-        (!labels.is_empty()).then(|| Self { labels, fields: Vec::new() })
+        Some(Self { labels, fields: Vec::new() })
     }
 
     pub(crate) fn matches(&self, object: &Value) -> bool {

@@ -40,6 +40,21 @@ impl Shelf {
         (version >= self.forgotten).then(|| self.history.iter().skip(from))
     }
 
+    /// The objects as they were at a version, or nothing if some change since then is forgotten.
+    fn objects_at(&self, version: u64) -> Option<BTreeMap<Key, Arc<Value>>> {
+        let later: Vec<&Change> = self.changes_since(version)?.collect();
+        let mut objects = self.objects.clone();
+        for change in later.into_iter().rev() {
+            let Some(either) = change.before.as_ref().or(change.after.as_ref()) else { continue };
+            let key = (object::namespace(either).to_owned(), object::name(either).to_owned());
+            match &change.before {
+                Some(before) => objects.insert(key, before.clone()),
+                None => objects.remove(&key),
+            };
+        }
+        Some(objects)
+    }
+
     /// The oldest version a watch can still start from.
     pub(crate) fn oldest(&self) -> u64 {
         self.forgotten
@@ -96,6 +111,11 @@ impl Store {
         shelf: &ShelfName,
     ) -> impl Iterator<Item = (&'a Key, &'a Arc<Value>)> + use<'a> {
         self.shelves.get(shelf).into_iter().flat_map(|shelf| &shelf.objects)
+    }
+
+    /// The objects of a shelf as they were at a version, if that is still known.
+    pub(crate) fn objects_at(&self, shelf: &ShelfName, version: u64) -> Option<BTreeMap<Key, Arc<Value>>> {
+        self.shelves.get(shelf).map_or_else(|| Some(BTreeMap::new()), |shelf| shelf.objects_at(version))
     }
 
     /// Everything in a namespace.

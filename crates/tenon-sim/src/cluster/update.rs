@@ -27,12 +27,7 @@ impl State {
         let old = self.object(target)?;
         let (given, real) = (object::uid(&new), object::uid(&old));
         if !given.is_empty() && given != real {
-            let key = storage_key(target);
-            let why = format!(
-                "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: \
-                 Precondition failed: UID in precondition: {given}, UID in object meta: {real}"
-            );
-            return Err(Failure::conflict(kind, target.name(), &why));
+            return Err(Failure::conflict(kind, target.name(), &wrong_uid(target, given, real)));
         }
         if object::version(&new).is_empty() && kind.needs_version {
             return Err(Failure::version_required(kind, target.name()));
@@ -62,7 +57,7 @@ impl State {
         } else {
             defaults::on_write(kind, &mut new);
         }
-        if kind.has_generation && wanted(old) != wanted(&new) {
+        if kind.has_generation && wanted(kind, old) != wanted(kind, &new) {
             let generation = object::number(old, "/metadata/generation").unwrap_or(0) + 1;
             object::set_meta(&mut new, "generation", Some(generation.into()));
         }
@@ -92,7 +87,8 @@ impl State {
     }
 }
 
-fn check_name(target: &Target, new: &Value) -> Outcome<()> {
+/// The name stands in the path, and an object cannot say another.
+pub(crate) fn check_name(target: &Target, new: &Value) -> Outcome<()> {
     let (given, wanted) = (object::name(new), target.name());
     if given == wanted {
         return Ok(());
@@ -105,10 +101,15 @@ fn check_name(target: &Target, new: &Value) -> Outcome<()> {
     Err(Failure::bad_request(told))
 }
 
-/// All that counts as wanted: everything but metadata and status.
-fn wanted(object: &Value) -> Vec<(&String, &Value)> {
+/// All that counts as wanted: everything but metadata and, where it is a part of its own, the status.
+fn wanted<'a>(kind: &Kind, object: &'a Value) -> Vec<(&'a String, &'a Value)> {
     let parts = object.as_object().into_iter().flatten();
-    parts.filter(|(key, _)| !matches!(key.as_str(), "metadata" | "status" | "apiVersion" | "kind")).collect()
+    let is_wanted = |key: &str| match key {
+        "metadata" | "apiVersion" | "kind" => false,
+        "status" => !kind.has_status,
+        _ => true,
+    };
+    parts.filter(|(key, _)| is_wanted(key)).collect()
 }
 
 /// A write of the status leaves the rest alone, and the other way round.
@@ -169,7 +170,16 @@ fn keep_metadata(kind: &Kind, old: &Value, new: &mut Value) {
     for key in KEPT {
         object::set_meta(new, key, metadata.get(key).cloned());
     }
-    // Empty lists and maps are not stored, so that removing the last entry and the list are the same.
+    drop_empty(new);
+    object::set_meta(new, "managedFields", None);
+    object::set_meta(new, "selfLink", None);
+    let api_version = if kind.is_new_event() { "v1".to_owned() } else { kind.api_version() };
+    object::set(new, "apiVersion", Some(api_version.into()));
+    object::set(new, "kind", Some(kind.kind.clone().into()));
+}
+
+/// Empty lists and maps are not stored, so that removing the last entry and the list are the same.
+pub(crate) fn drop_empty(new: &mut Value) {
     for key in ["finalizers", "ownerReferences", "labels", "annotations"] {
         let is_empty = new["metadata"].get(key).is_some_and(|value| {
             value.is_null()
@@ -180,11 +190,15 @@ fn keep_metadata(kind: &Kind, old: &Value, new: &mut Value) {
             object::set_meta(new, key, None);
         }
     }
-    object::set_meta(new, "managedFields", None);
-    object::set_meta(new, "selfLink", None);
-    let api_version = if kind.is_new_event() { "v1".to_owned() } else { kind.api_version() };
-    object::set(new, "apiVersion", Some(api_version.into()));
-    object::set(new, "kind", Some(kind.kind.clone().into()));
+}
+
+/// How the store says that an object is another one than was meant.
+pub(crate) fn wrong_uid(target: &Target, given: &str, real: &str) -> String {
+    let key = storage_key(target);
+    format!(
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: \
+         Precondition failed: UID in precondition: {given}, UID in object meta: {real}"
+    )
 }
 
 /// Where etcd would keep it, as one message tells.
