@@ -55,7 +55,8 @@ pub struct Controller {
     /// Last id of a VM that may be given to a new node.
     #[arg(long, value_name = "ID", env = "PROXMOX_VMID_MAX", default_value = "29999")]
     proxmox_vmid_max: VmId,
-    /// Name of the Kubernetes cluster in the proof that a VM is ours; unset: the uid of the namespace kube-system.
+    /// Name of the Kubernetes cluster in the proof that a VM is ours, which no other cluster on the same Proxmox may have; unset:
+    /// the uid of the namespace kube-system.
     #[arg(long, value_name = "TEXT", env = "CLUSTER_ID")]
     cluster_id: Option<String>,
     /// Where new nodes find the API server, as https://host:port; unset: what kube-public/cluster-info says.

@@ -108,6 +108,10 @@ async fn orphans(
         let Ok(config) = pve.vm_config(&guest.host, guest.id).await else { continue };
         let mark = OwnerMark::find_in(config.description());
         match mark.filter(|mark| mark.cluster == context.cluster_id && mark.vmid == guest.id) {
+            // After a cluster was restored from a backup its claims may be older than its VMs: what a node runs on stays.
+            Some(mark) if !uids.contains(&mark.claim) && is_a_node(context, &config) => {
+                tracing::warn!(vmid = %guest.id, "a vm of ours has no claim, but a node runs on it: it stays. Remove the node first");
+            }
             Some(mark) if !uids.contains(&mark.claim) => {
                 let owner = Owner { cluster: mark.cluster, claim_uid: mark.claim };
                 let place = Place { region: region.clone(), host: guest.host.clone() };
@@ -121,6 +125,16 @@ async fn orphans(
     }
     looks.foreign.retain(|(of, id), _| of != region || resources.guests.iter().any(|guest| guest.id == *id));
     Ok(found)
+}
+
+/// Whether a node of the cluster runs on a VM.
+fn is_a_node(context: &Context, config: &VmConfig) -> bool {
+    let Some(uuid) = config.uuid() else { return false };
+    let runs_on = |node: &Node| {
+        let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
+        info.is_some_and(|info| info.system_uuid.eq_ignore_ascii_case(&uuid))
+    };
+    context.watched.nodes.find(runs_on).is_some()
 }
 
 /// What would have been written down of such a VM: enough to release it and its seed.

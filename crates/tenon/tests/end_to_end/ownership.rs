@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use k8s_openapi::api::core::v1::{Namespace, Pod};
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt;
-use kube::api::{Api, ListParams, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use tenon_api::{Condition, ConditionStatus, NodeClaim, names};
 use tenon_model::{LaunchRecord, LaunchStep, VmId};
 use tenon_pve::OwnerMark;
 use tenon_sim::{LedgerEntry, TemplateSpec, VmSpec};
 
-use crate::bench::quick_guests;
+use crate::bench::{from_json, quick_guests};
 use crate::ground::{Kind, scenarios};
 use crate::world::{NAMESPACE, World, record_of};
 
@@ -25,6 +25,9 @@ const TWO_LOOKS: Duration = Duration::from_secs(240);
 const OTHER_CLUSTER: &str = "5a0e34a1-0000-4000-8000-0000000000c2";
 /// A claim that does not exist any more.
 const GONE_CLAIM: &str = "5a0e34a1-0000-4000-8000-0000000000a1";
+
+/// A VM whose claim is gone, but on which a node runs.
+const LIVE: u32 = 20_000;
 
 scenarios! {
     a_foreign_vm_under_a_claims_id_survives_and_the_claim_waits_until_it_is_let_go,
@@ -119,6 +122,8 @@ async fn a_vm_of_a_claim_that_is_gone_is_collected_and_no_other(kind: Kind) -> a
     for (vmid, name, description) in &strangers {
         add_vm(&world, *vmid, name, description)?;
     }
+    add_vm(&world, LIVE, "of-a-live-node", &mark(&cluster, LIVE)?)?;
+    add_node_on(&world, LIVE).await?;
     let before = world.estate.vms();
     add_vm(&world, 20_005, "orphan", &mark(&cluster, 20_005)?)?;
     world.start_controller()?;
@@ -132,8 +137,29 @@ async fn a_vm_of_a_claim_that_is_gone_is_collected_and_no_other(kind: Kind) -> a
         assert_eq!(changes(&world, 0, vmid), [], "{}", world.tail());
         world.estate.remove_vm(vmid)?;
     }
+    assert_eq!(changes(&world, 0, LIVE), [], "{}", world.tail());
+    world.estate.remove_vm(LIVE)?;
+    Api::<Node>::all(world.admin.clone()).delete("restored", &DeleteParams::default()).await?;
     world.until_nothing_is_left().await?;
     world.end().await
+}
+
+/// A node that nobody claims, as a cluster has it that was restored from a backup.
+async fn add_node_on(world: &World, vmid: u32) -> anyhow::Result<()> {
+    let vm = world.estate.vm(vmid).context("there is no such VM")?;
+    let smbios = vm.config.get("smbios1").context("it has no SMBIOS fields")?;
+    let uuid = smbios.split(',').find_map(|field| field.strip_prefix("uuid=")).context("it has no uuid")?;
+    let nodes: Api<Node> = Api::all(world.admin.clone());
+    let node: Node = from_json(json!({ "metadata": { "name": "restored" } }))?;
+    nodes.create(&PostParams::default(), &node).await?;
+    let texts = ["architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion"];
+    let more = ["kubeletVersion", "machineID", "operatingSystem", "osImage"];
+    let mut info: serde_json::Map<String, serde_json::Value> =
+        texts.into_iter().chain(more).map(|name| (name.to_owned(), json!("x"))).collect();
+    info.insert("systemUUID".to_owned(), json!(uuid));
+    let patch = Patch::Merge(json!({ "status": { "nodeInfo": info } }));
+    nodes.patch_status("restored", &PatchParams::default(), &patch).await?;
+    Ok(())
 }
 
 /// Rules by which nodes stay when they are empty.
