@@ -8,7 +8,7 @@ use crate::run::{cargo, run};
 use crate::{tools, tree};
 
 /// The scenario that is shown. It is one of the tests, so what is shown is what is proved.
-const SCENARIO: &str = "line::three_pods_become_nodes_and_all_of_it_goes_away_again";
+const SCENARIO: &str = "line::real::three_pods_become_nodes_and_all_of_it_goes_away_again";
 
 /// Obtains what is missing, then plays the scenario and prints what happens.
 pub(crate) fn show() -> anyhow::Result<()> {
@@ -27,4 +27,18 @@ pub(crate) fn show() -> anyhow::Result<()> {
         "--nocapture",
     ]);
     run(&mut command, "read what the controller says above")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scenario_that_is_shown_exists() {
+        let path = tree::workspace_root().join("crates/tenon/tests/end_to_end/line.rs");
+        let text = std::fs::read_to_string(path).unwrap();
+        let [file, ground, name] = SCENARIO.split("::").collect::<Vec<_>>().try_into().unwrap();
+        assert_eq!((file, ground), ("line", "real"));
+        assert!(text.contains(&format!("async fn {name}(kind: Kind)")), "{SCENARIO} is not in it");
+    }
 }
