@@ -5,8 +5,8 @@
 //! update, what was already wrong with an unchanged part is forgiven, as the server forgives it. A schema is trusted
 //! to be structural: the server checks that when the definition is created.
 //!
-//! Rules are evaluated by kube-cel, which has no type checker. It differs from the server in these points, none of
-//! which our own definitions touch:
+//! Rules are evaluated by kube-cel, which has no type checker. It differs from the server in these points; of them only
+//! the last can be met with our own definitions, by whoever writes `1.0` where a whole number belongs:
 //!
 //! - a mistake in a rule shows when it is asked, not when the definition is created; cost limits are not counted;
 //! - `1 == 1.0` is false: the server refuses to compare the two unless one of them is `dyn`;
