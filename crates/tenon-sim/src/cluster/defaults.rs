@@ -31,7 +31,8 @@ pub(crate) fn on_create(kind: &Kind, new: &mut Value) {
             Some(json!({ "currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0 })),
         ),
         ("apps", resource) => object::set(new, "status", Some(first_status(resource))),
-        ("batch" | "certificates.k8s.io", _) => object::set(new, "status", Some(json!({}))),
+        ("batch", "jobs") => start_job(new),
+        ("certificates.k8s.io", _) => object::set(new, "status", Some(json!({}))),
         _ => {}
     }
 }
@@ -56,6 +57,10 @@ pub(crate) fn on_write(kind: &Kind, new: &mut Value) {
             {
                 with_part(new, "spec", |spec| default(spec, key, value.into()));
             }
+            with_part(new, "spec", |spec| {
+                default(spec, "ipFamilies", json!(["IPv4"]));
+                default(spec, "ipFamilyPolicy", "SingleStack".into());
+            });
         }
         ("", "persistentvolumeclaims") => {
             with_part(new, "spec", |spec| default(spec, "volumeMode", "Filesystem".into()));
@@ -116,21 +121,66 @@ fn workload(resource: &str, new: &mut Value) {
         if resource != "replicasets" {
             default(spec, "revisionHistoryLimit", 10.into());
         }
-        if resource == "daemonsets" {
-            let rolling = json!({ "maxUnavailable": 1, "maxSurge": 0 });
-            default(spec, "updateStrategy", json!({ "type": "RollingUpdate", "rollingUpdate": rolling }));
-        }
-        if resource == "statefulsets" {
-            default(spec, "podManagementPolicy", "OrderedReady".into());
-            default(spec, "updateStrategy", json!({ "type": "RollingUpdate", "rollingUpdate": { "partition": 0 } }));
-        }
-        if resource == "deployments" {
-            let rolling = json!({ "maxUnavailable": "25%", "maxSurge": "25%" });
-            default(spec, "strategy", json!({ "type": "RollingUpdate", "rollingUpdate": rolling }));
-            default(spec, "progressDeadlineSeconds", 600.into());
+        match resource {
+            "daemonsets" => rolling(spec, "updateStrategy", &json!({ "maxUnavailable": 1, "maxSurge": 0 })),
+            "statefulsets" => {
+                default(spec, "podManagementPolicy", "OrderedReady".into());
+                rolling(spec, "updateStrategy", &json!({ "partition": 0 }));
+            }
+            "deployments" => {
+                rolling(spec, "strategy", &json!({ "maxUnavailable": "25%", "maxSurge": "25%" }));
+                default(spec, "progressDeadlineSeconds", 600.into());
+            }
+            _ => {}
         }
         if let Some(template) = spec.pointer_mut("/template/spec") {
             pod_defaults::spec(template);
+        }
+    });
+}
+
+/// Updates roll unless they are told not to; how fast is filled in number by number.
+fn rolling(spec: &mut Value, key: &str, pace: &Value) {
+    with_part(spec, key, |strategy| {
+        default(strategy, "type", "RollingUpdate".into());
+        if object::text(strategy, "/type") == "RollingUpdate" {
+            with_part(strategy, "rollingUpdate", |rolling| {
+                for (key, value) in pace.as_object().into_iter().flatten() {
+                    default(rolling, key, value.clone());
+                }
+            });
+        }
+    });
+}
+
+/// A job finds its pods by its own uid, unless its owner says how.
+fn start_job(new: &mut Value) {
+    object::set(new, "status", Some(json!({})));
+    if new.pointer("/spec/manualSelector") == Some(&Value::Bool(true)) {
+        return;
+    }
+    let (name, uid) = (object::name(new).to_owned(), object::text(new, "/metadata/uid").to_owned());
+    let labels = [
+        ("batch.kubernetes.io/controller-uid", uid.as_str()),
+        ("controller-uid", uid.as_str()),
+        ("batch.kubernetes.io/job-name", name.as_str()),
+        ("job-name", name.as_str()),
+    ];
+    with_part(new, "spec", |spec| {
+        default(spec, "manualSelector", false.into());
+        object::set(spec, "selector", Some(json!({ "matchLabels": { labels[0].0: uid } })));
+        with_part(spec, "template", |template| {
+            with_part(template, "metadata", |metadata| {
+                with_part(metadata, "labels", |told| {
+                    labels.iter().for_each(|(key, value)| object::set(told, key, Some((*value).into())));
+                });
+            });
+        });
+    });
+    let told = new.pointer("/spec/template/metadata/labels").cloned();
+    with_part(new, "metadata", |metadata| {
+        if let Some(told) = told {
+            default(metadata, "labels", told);
         }
     });
 }

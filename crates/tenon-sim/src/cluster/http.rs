@@ -19,10 +19,13 @@ use super::call::{Answer, Asked};
 use super::failure::{Failure, Outcome};
 use super::handle::Cluster;
 use super::identity::User;
+use super::protobuf::{self, Unreadable};
 use super::query::Query;
 use super::{call, discovery};
 use crate::serve::PeerCertificate;
 
+/// How most clients written in Go send built-in kinds.
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 /// What a real server takes in one request.
 const BODY_LIMIT: usize = 3 << 20;
 
@@ -157,19 +160,30 @@ fn render_failure(failure: &Failure) -> Response<Body> {
 
 /// An object that is no object is refused where it comes in, so that nobody else has to ask.
 pub(crate) fn read_object(kind: &str, asked: &Asked) -> Outcome<Value> {
-    if !matches!(asked.content_type.as_str(), "" | "application/json" | "*/*") {
-        let told = "the body of the request was in an unknown format - accepted media types include: application/json";
-        return Err(Failure::media_type(told));
-    }
     let unreadable = |error: &dyn std::fmt::Display| {
-        let told = format!(
-            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; \
-             json parse error: {error}"
-        );
+        let told =
+            format!("the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; {error}");
         Failure::bad_request(told)
     };
-    let value: Value = serde_json::from_slice(&asked.bytes).map_err(|error| unreadable(&error))?;
+    let value: Value = match asked.content_type.as_str() {
+        "" | "application/json" | "*/*" => {
+            serde_json::from_slice(&asked.bytes).map_err(|error| unreadable(&format!("json parse error: {error}")))?
+        }
+        PROTOBUF => protobuf::read(&asked.bytes).map_err(|error| match error {
+            Unreadable::UnknownKind(_) => unknown_format(),
+            _ => unreadable(&error),
+        })?,
+        _ => return Err(unknown_format()),
+    };
     let is_fine =
         value.is_object() && value.get("metadata").is_none_or(|metadata| metadata.is_object() || metadata.is_null());
     if is_fine { Ok(value) } else { Err(unreadable(&json!(value))) }
+}
+
+fn unknown_format() -> Failure {
+    let told = format!(
+        "the body of the request was in an unknown format - accepted media types include: application/json, \
+         for built-in kinds also {PROTOBUF}"
+    );
+    Failure::media_type(told)
 }

@@ -29,6 +29,7 @@ mod list;
 mod object;
 mod patch;
 mod pod_defaults;
+mod protobuf;
 mod query;
 mod scale;
 mod selector;

@@ -75,6 +75,9 @@ fn container_defaults(container: &mut Value) {
     default(container, "resources", json!({}));
     default(container, "terminationMessagePath", "/dev/termination-log".into());
     default(container, "terminationMessagePolicy", "File".into());
+    for port in container.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+        default(port, "protocol", "TCP".into());
+    }
     let image = object::text(container, "/image");
     let tag = image.rsplit_once('/').map_or(image, |(_, last)| last).split_once(':').map(|(_, tag)| tag);
     let policy = if tag.is_none_or(|tag| tag == "latest") { "Always" } else { "IfNotPresent" };

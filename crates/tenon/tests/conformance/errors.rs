@@ -34,9 +34,26 @@ pub(crate) async fn a_body_that_is_no_json_is_a_bad_request(ground: &Ground) -> 
     Ok(())
 }
 
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
 pub(crate) async fn a_body_in_an_unknown_language_is_unsupported(ground: &Ground) -> anyhow::Result<()> {
     let reply = ground.send(Method::POST, &ground.here("configmaps"), "text/plain", Some(config_map("a"))).await?;
     reply.refused(415, "UnsupportedMediaType")?;
+    Ok(())
+}
+
+/// A ConfigMap without anything, as protobuf: the envelope names its kind and holds no fields.
+const NOTHING: &[u8] = b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09ConfigMap\x12\x00\x1a\x00\x22\x00";
+
+pub(crate) async fn protobuf_that_is_cut_short_is_a_bad_request(ground: &Ground) -> anyhow::Result<()> {
+    let send = |bytes: &[u8]| {
+        let request = Request::post(ground.here("configmaps")).header("content-type", PROTOBUF);
+        request.body(Body::from(bytes.to_vec()))
+    };
+    ground.raw(send(&NOTHING[..NOTHING.len() - 5])?).await?.refused(400, "BadRequest")?;
+    ground.raw(send(b"{}")?).await?.refused(400, "BadRequest")?;
+    // Whole, it is understood: what is missing is a name.
+    ground.raw(send(NOTHING)?).await?.refused(422, "Invalid")?;
     Ok(())
 }
 

@@ -11,6 +11,7 @@ mod events;
 mod eviction;
 mod finalizers;
 mod ground;
+mod kubectl;
 mod library;
 mod lists;
 mod nodes;
@@ -338,6 +339,7 @@ behaviours! {
         a_namespaced_object_needs_a_namespace,
         a_body_that_is_no_json_is_a_bad_request,
         a_body_in_an_unknown_language_is_unsupported,
+        protobuf_that_is_cut_short_is_a_bad_request,
         a_patch_that_is_no_json_is_a_bad_request,
         a_resource_that_is_not_served_is_not_found,
         a_body_that_is_too_large_is_refused,
