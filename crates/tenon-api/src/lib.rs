@@ -8,6 +8,17 @@
 
 mod condition;
 mod condition_set;
+pub mod drift;
+#[cfg(test)]
+mod drift_tests;
+pub mod hash;
+mod hash_canonical;
+#[cfg(test)]
+mod hash_laws;
+pub mod hash_stamp;
+pub mod hash_template;
+#[cfg(test)]
+mod hash_tests;
 pub mod instance_types_file;
 pub mod launch_record;
 pub mod names;

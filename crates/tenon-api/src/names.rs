@@ -53,6 +53,23 @@ pub const ANNOTATION_BOOTSTRAP_TOKEN: &str = "karpenter.proxmox.sinextra.dev/pro
 /// On NodeClaims: that the seed was taken away again.
 pub const ANNOTATION_CLOUDINIT_STATUS: &str = "karpenter.proxmox.sinextra.dev/proxmoxcloudinit-status";
 
+/// On NodePools and NodeClaims: what the pool's template is, or was when the claim was made, as one number …
+pub const ANNOTATION_NODEPOOL_HASH: &str = "karpenter.sh/nodepool-hash";
+/// … and how that number was made.
+pub const ANNOTATION_NODEPOOL_HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
+/// On ProxmoxNodeClasses and NodeClaims: the same for the fields of a class that a VM gets only once …
+pub const ANNOTATION_NODECLASS_HASH: &str = "karpenter.proxmox.sinextra.dev/proxmoxnodeclass-hash";
+/// … and how that number was made.
+pub const ANNOTATION_NODECLASS_HASH_VERSION: &str = "karpenter.proxmox.sinextra.dev/proxmoxnodeclass-hash-version";
+/// On NodeClaims: the same for the fields of its class that a VM which runs can still be given.
+pub const ANNOTATION_IN_PLACE_HASH: &str = "karpenter.proxmox.sinextra.dev/proxmoxnodeinplaceupdate-hash";
+/// On ProxmoxTemplates: the number that stands behind `Hash:` in the description of their VMs …
+pub const ANNOTATION_TEMPLATE_HASH: &str = "karpenter.proxmox.sinextra.dev/proxmoxtemplate-hash";
+/// … and how that number was made.
+pub const ANNOTATION_TEMPLATE_HASH_VERSION: &str = "karpenter.proxmox.sinextra.dev/proxmoxtemplate-hash-version";
+/// On ProxmoxTemplates: our own hash of what that number was made from, whoever made the number.
+pub const ANNOTATION_TEMPLATE_SEEN: &str = "tenon.dev/template-seen";
+
 /// On NodeClaims that are being deleted: their operator takes care of what is left of their VM.
 pub const ANNOTATION_LET_GO: &str = "tenon.dev/let-go";
 /// On bootstrap token Secrets: the uid of the NodeClaim whose VM joins with it.

@@ -25,7 +25,7 @@ use crate::metrics::{Metrics, OfLease};
 use crate::settings::Settings;
 use crate::stop::{Stop, stop};
 use crate::watched::{Changes, Watches, watch_all};
-use crate::{claim, collect, disruption, provision, status};
+use crate::{claim, collect, disruption, drift, provision, status};
 
 /// Wake-ups of claims that wait to be heard.
 const WAKES: usize = 1024;
@@ -177,6 +177,7 @@ impl Controllers {
                     status::run(context.clone(), stop.clone()),
                     provision::run(context.clone(), stop.clone()),
                     disruption::run(context.clone(), stop.clone()),
+                    drift::run(context.clone(), stop.clone()),
                     collect::run(context, stop),
                 );
             }

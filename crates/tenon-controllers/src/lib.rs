@@ -6,6 +6,7 @@ mod collect;
 mod context;
 mod controllers;
 pub mod disruption;
+mod drift;
 pub mod election;
 mod events;
 mod memory;

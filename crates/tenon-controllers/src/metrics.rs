@@ -52,6 +52,13 @@ pub(crate) struct Loop {
     pub(crate) controller: &'static str,
 }
 
+/// NodeClaims that have drifted, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct DriftedIn {
+    pub(crate) nodepool: String,
+    pub(crate) reason: &'static str,
+}
+
 /// A Proxmox cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct InRegion {
@@ -82,6 +89,7 @@ pub struct Metrics {
     pub(crate) unschedulable_pods: Family<Loop, Gauge>,
     pub(crate) errors: Family<Loop, Counter>,
     pub(crate) region_up: Family<InRegion, Gauge>,
+    pub(crate) claims_drifted: Family<DriftedIn, Gauge>,
     pub(crate) leads: Family<OfLease, Gauge>,
 }
 
@@ -102,6 +110,11 @@ impl Default for Metrics {
             unschedulable_pods: gauged(karpenter, "scheduler_unschedulable_pods_count", "Pods no node can be made for"),
             errors: counted(&mut registry, "tenon_pass_errors", "Passes that ended with an error"),
             region_up: gauged(&mut registry, "tenon_region_up", "Whether a Proxmox cluster answered the last look"),
+            claims_drifted: gauged(
+                &mut registry,
+                "tenon_nodeclaims_drifted",
+                "NodeClaims that have drifted, by reason",
+            ),
             leads: gauged(&mut registry, "leader_election_master_status", "Whether this process holds the Lease"),
             registry: Registry::default(),
         };

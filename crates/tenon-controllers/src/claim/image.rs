@@ -9,9 +9,13 @@ const HASH: &str = "Hash: ";
 /// The image of a template: the hash in its description, or else one of when it was made. Reproducible, because a claim whose
 /// image is another than its template's has drifted.
 pub(crate) fn image_id(template: VmId, config: &VmConfig) -> String {
-    let told = config.description().split_once(HASH).map(|(_, rest)| rest);
+    image(template, config.description(), config.get("meta").unwrap_or_default())
+}
+
+fn image(template: VmId, description: &str, meta: &str) -> String {
+    let told = description.split_once(HASH).map(|(_, rest)| rest);
     let hash: String = told.into_iter().flat_map(|rest| rest.chars().take_while(char::is_ascii_digit)).collect();
-    if hash.is_empty() { format!("{template}-{}", fnv1(config.get("meta").unwrap_or_default())) } else { hash }
+    if hash.is_empty() { format!("{template}-{}", fnv1(meta)) } else { hash }
 }
 
 /// The processor its copies show to their guests.
@@ -29,6 +33,17 @@ fn fnv1(text: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_image_is_the_number_in_its_template_s_description_or_else_one_of_when_it_was_made() {
+        let meta = "creation-qemu=9.2.0,ctime=1751875034";
+        let image = |description| image("9001".parse().unwrap(), description, meta);
+        assert_eq!(image("do not delete it. Hash: 15108473915739476123"), "15108473915739476123");
+        assert_eq!(image("Hash: 17 and more"), "17");
+        for description in ["", "a template", "Hash: none", "hash: 17"] {
+            assert_eq!(image(description), format!("9001-{}", fnv1(meta)), "{description}");
+        }
+    }
 
     #[test]
     fn the_hash_is_fnv_1_of_64_bits() {

@@ -30,6 +30,7 @@ mod token;
 
 pub(crate) use drain::{fence, is_ready, pods_on};
 pub(crate) use gather::is_true;
+pub(crate) use image::image_id;
 pub use launch::{LaunchPass, pass};
 pub use order::{FirstBoot, Order, Owner, Render, SeedFile, seed_file};
 pub(crate) use outcome::count_disrupted;

@@ -151,6 +151,8 @@ fn stands_free(facts: &NodeFacts<'_>) -> Result<(), Keep> {
     };
     let reason = if facts.is_going() {
         Keep::Deleting
+    } else if facts.is_foreign() {
+        Keep::Foreign
     } else if !facts.is_initialized() {
         Keep::NotInitialized
     } else if facts.nominated {

@@ -12,6 +12,8 @@ pub enum Keep {
     NodeMissing,
     /// It is going already.
     Deleting,
+    /// Another controller made its VM, and we have no proof that would let us take it away.
+    Foreign,
     /// It cannot take pods yet.
     NotInitialized,
     /// Pods were promised to it a moment ago.
@@ -84,6 +86,9 @@ impl fmt::Display for Keep {
                 f.write_str("Its Node is not there; it is looked at again when the VM has joined the cluster.")
             }
             Keep::Deleting => f.write_str("It is being deleted already."),
+            Keep::Foreign => f.write_str(
+                "Its VM was made by another controller and is left alone; delete its NodeClaim if it is not wanted.",
+            ),
             Keep::NotInitialized => f.write_str(
                 "It is not initialized; it is looked at again when its Node is ready and free of startup taints.",
             ),

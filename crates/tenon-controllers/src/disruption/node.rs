@@ -38,6 +38,12 @@ impl<'a> NodeFacts<'a> {
             || self.is_instance_terminating()
     }
 
+    /// Whether another controller made its VM: there is one, and no launch of ours.
+    pub(crate) fn is_foreign(&self) -> bool {
+        let has_vm = self.claim.status.as_ref().is_some_and(|status| status.provider_id.is_some());
+        has_vm && !self.claim.annotations().contains_key(names::ANNOTATION_LAUNCH)
+    }
+
     /// Whether its VM is being taken away, so that it is no node of the pool any more.
     pub(crate) fn is_instance_terminating(&self) -> bool {
         holding(self.claim, "InstanceTerminating").is_some()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kube::ResourceExt;
 use serde_json::json;
-use tenon_api::{NodeClaim, launch_record, names};
+use tenon_api::{NodeClaim, hash_stamp, launch_record, names};
 use tenon_model::{InstanceType, NewNode, Pod, PodKey, Pool, Reason, Resources, Snapshot};
 
 use super::claims::{class_of, decided, record_for};
@@ -58,7 +58,9 @@ async fn plan_one(context: &Context, gathered: &Gathered, claim: &NodeClaim) {
         labels.remove(names::LABEL_NODEPOOL);
     }
     labels.insert(names::LABEL_NODECLASS.to_owned(), claim.spec.node_class_ref.name.clone());
-    let annotations = json!({ names::ANNOTATION_LAUNCH: launch_record::write(&record) });
+    // Of its pool it says nothing: nobody made it from that.
+    let mut annotations = hash_stamp::of_class(class);
+    annotations.insert(names::ANNOTATION_LAUNCH.to_owned(), launch_record::write(&record));
     let patch = json!({ "metadata": { "labels": labels, "annotations": annotations } });
     match writes::merge(&context.workload, claim, patch).await {
         Ok(Written::Done(written)) => {

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 use tenon_api::{
     MetadataType, NodeClaim, NodeClaimSpec, NodePool, Operator, ProxmoxNodeClass, Requirement, ResourceRequests,
-    launch_record, names,
+    hash_stamp, launch_record, names,
 };
 use tenon_model::{LaunchRecord, NewNode, Plan, Requirements, Seconds, VmId, VmIdRange};
 
@@ -26,6 +26,9 @@ pub enum ClaimError {
     NoId(String),
 }
 
+/// Labels that are known only once the VM runs.
+const OF_THE_VM: [&str; 2] = [names::LABEL_INSTANCE_CPU_TYPE, names::LABEL_INSTANCE_IMAGE_ID];
+
 /// Ids that are taken in each region.
 pub(crate) type Taken = BTreeMap<String, BTreeSet<VmId>>;
 
@@ -37,7 +40,7 @@ pub fn to_claims(plan: &Plan, gathered: &Gathered, ids: VmIdRange, now: Seconds)
         let pool = gathered.pools.iter().find(|pool| pool.name_any() == node.pool).ok_or_else(gone)?;
         let class = class_of(&pool.spec.template.spec.node_class_ref.name, gathered).ok_or_else(gone)?;
         let record = record_for(node, (class, gathered), (ids, &mut taken), now)?;
-        Ok(claim(node, pool, &record))
+        Ok(claim(node, (pool, class), &record))
     };
     plan.new_nodes.iter().map(written).collect()
 }
@@ -76,12 +79,15 @@ fn template_at(class: &ProxmoxNodeClass, node: &NewNode) -> Option<VmId> {
     zones.iter().find_map(|zone| zone.strip_prefix(&prefix)?.parse().ok())
 }
 
-fn claim(node: &NewNode, pool: &NodePool, record: &LaunchRecord) -> NodeClaim {
+fn claim(node: &NewNode, (pool, class): (&NodePool, &ProxmoxNodeClass), record: &LaunchRecord) -> NodeClaim {
     let template = &pool.spec.template;
     let metadata = template.metadata.clone().unwrap_or_default();
     let mut annotations = metadata.annotations.unwrap_or_default();
     annotations.insert(names::ANNOTATION_LAUNCH.to_owned(), launch_record::write(record));
+    annotations.extend(hash_stamp::of_pool(pool));
+    annotations.extend(hash_stamp::of_class(class));
     let mut labels = metadata.labels.unwrap_or_default();
+    labels.extend(left_open(&node.requirements));
     labels.extend(decided(&node.requirements));
     labels.insert(names::LABEL_NODECLASS.to_owned(), template.spec.node_class_ref.name.clone());
     let spec = NodeClaimSpec {
@@ -126,6 +132,19 @@ pub(crate) fn decided(requirements: &Requirements) -> BTreeMap<String, String> {
             Some((label.to_owned(), value.clone()))
         })
         .collect()
+}
+
+/// Labels a pool demands without saying which value, and that neither size nor place decide: the node gets the first value
+/// that will do, or it would not meet its own pool's demands.
+fn left_open(requirements: &Requirements) -> BTreeMap<String, String> {
+    let is_open = |label: &str| !OF_THE_VM.contains(&label);
+    let value = |requirement: &tenon_model::Requirement| match requirement.operator() {
+        tenon_model::Operator::In => requirement.values().first().cloned(),
+        tenon_model::Operator::Exists => Some(requirement.bounds().0.unwrap_or_default().to_string()),
+        _ => None,
+    };
+    let open = requirements.iter().filter(|(label, _)| is_open(label));
+    open.filter_map(|(label, requirement)| Some((label.to_owned(), value(requirement)?))).collect()
 }
 
 /// Requirements as they are written in a claim: bounds, and the set beside them.

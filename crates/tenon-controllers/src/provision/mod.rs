@@ -16,4 +16,5 @@ pub use claims::{ClaimError, to_claims};
 pub use gather::Gathered;
 pub(crate) use hosts::{record_of, records_in};
 pub(crate) use pass::run;
+pub(crate) use snapshot::requirements;
 pub use snapshot::to_snapshot;

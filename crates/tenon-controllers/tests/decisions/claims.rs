@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use serde_json::json;
-use tenon_api::{NodeClaim, launch_record, names};
+use tenon_api::{NodeClaim, hash_stamp, launch_record, names};
 use tenon_controllers::provision::{ClaimError, Gathered, decide, to_claims, to_snapshot};
 use tenon_engine::plan;
 use tenon_model::resources::MEMORY;
@@ -92,6 +92,33 @@ fn each_claim_has_an_id_nobody_has_and_the_template_of_its_host() {
     assert_eq!(claim.metadata.owner_references.as_ref().unwrap()[0].uid, "pool-uid");
     let requests = claim.spec.resources.as_ref().unwrap().requests.as_ref().unwrap();
     assert_eq!(requests["cpu"], k8s_openapi::apimachinery::pkg::util::intstr::IntOrString::String("14".to_owned()));
+}
+
+#[test]
+fn a_new_claim_says_what_it_is_made_from_and_meets_its_pool_s_demands() {
+    let mut gathered = ready_world(1);
+    let mut pool = gathered.pools[0].as_ref().clone();
+    pool.spec.template.spec.requirements = spec(json!([
+        { "key": "example.com/rack", "operator": "In", "values": ["b", "a"] },
+        { "key": "example.com/any", "operator": "Exists" },
+        { "key": "example.com/generation", "operator": "Gte", "values": ["3"] },
+        { "key": "example.com/none", "operator": "NotIn", "values": ["x"] },
+        { "key": names::LABEL_INSTANCE_CPU_TYPE, "operator": "Exists" },
+        { "key": names::LABEL_INSTANCE_FAMILY, "operator": "In", "values": ["m1", "s1"] },
+    ]));
+    gathered.pools = vec![Arc::new(pool)];
+    let plan = plan(&to_snapshot(&gathered, &InstanceType::built_in()));
+    let claims = to_claims(&plan, &gathered, VmIdRange::default(), Seconds(7));
+    let metadata = &claims[0].as_ref().unwrap().metadata;
+    let (labels, annotations) = (metadata.labels.as_ref().unwrap(), metadata.annotations.as_ref().unwrap());
+    let of = |label: &str| labels.get(label).map(String::as_str);
+    assert_eq!((of("example.com/rack"), of("example.com/any")), (Some("a"), Some("0")));
+    assert_eq!((of("example.com/generation"), of("example.com/none")), (Some("3"), None));
+    assert_eq!((of(names::LABEL_INSTANCE_CPU_TYPE), of(names::LABEL_INSTANCE_FAMILY)), (None, Some("s1")));
+    let mut wanted = hash_stamp::of_pool(&gathered.pools[0]);
+    wanted.extend(hash_stamp::of_class(&gathered.classes[0]));
+    assert_eq!(wanted.len(), 5, "two hashes, their versions, and what can change in place");
+    assert!(wanted.iter().all(|(name, value)| annotations.get(name) == Some(value)), "{annotations:?}");
 }
 
 #[test]

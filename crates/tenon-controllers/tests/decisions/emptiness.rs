@@ -38,6 +38,14 @@ fn an_empty_node_goes_under_every_policy() {
 }
 
 #[test]
+fn a_node_whose_vm_another_controller_made_stays() {
+    let made_elsewhere = quiet("a").with_claim(&json!({ "status": { "providerID": "proxmox://lab/20001" } }));
+    assert_eq!(kept_in(&pool("default", &json!({})), &made_elsewhere), Some(Keep::Foreign));
+    let record = json!({ "metadata": { "annotations": { "tenon.dev/launch": "{}" } } });
+    assert_eq!(kept_in(&pool("default", &json!({})), &made_elsewhere.with_claim(&record)), None);
+}
+
+#[test]
 fn an_empty_node_goes_after_its_pool_s_patience() {
     // It was initialised ten minutes ago.
     assert_eq!(kept_in(&pool("default", &patient("10m")), &quiet("a")), None);

@@ -1,0 +1,233 @@
+//! Is a node still what its pool, its class and its template say? If not, why not: the first reason counts.
+//!
+//! The questions, their order and the names of the reasons are the reference's. It is asked only of claims whose VM runs,
+//! and never looks outside: what the sizes and images are is handed in. It lives beside the objects it compares because
+//! whoever reads those (the controllers, a verb, a page) gives the same answer.
+
+use std::fmt;
+
+use kube::ResourceExt;
+use tenon_model::{Requirement, Requirements};
+
+use crate::condition::ConditionStatus;
+use crate::hash_stamp;
+use crate::names;
+use crate::nodeclaim::NodeClaim;
+use crate::nodeclass::ProxmoxNodeClass;
+use crate::nodepool::NodePool;
+
+/// The condition of a claim that has drifted. It is there and true, or not there.
+pub const DRIFTED: &str = "Drifted";
+
+/// Why a node is not what it should be, in the reference's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DriftReason {
+    /// The template of its pool was changed.
+    NodePoolDrifted,
+    /// Its labels do not meet the demands of its pool.
+    RequirementsDrifted,
+    /// There is no such size any more, or not where it is.
+    InstanceTypeNotFound,
+    /// A field of its class was changed that a VM gets only once.
+    NodeClassDrift,
+    /// The template on its host holds another image.
+    ImageDrift,
+}
+
+impl DriftReason {
+    /// As it stands in the condition.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DriftReason::NodePoolDrifted => "NodePoolDrifted",
+            DriftReason::RequirementsDrifted => "RequirementsDrifted",
+            DriftReason::InstanceTypeNotFound => "InstanceTypeNotFound",
+            DriftReason::NodeClassDrift => "NodeClassDrift",
+            DriftReason::ImageDrift => "ImageDrift",
+        }
+    }
+}
+
+impl fmt::Display for DriftReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A node that is not what it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drift {
+    /// Why, for programs.
+    pub reason: DriftReason,
+    /// Why, for people.
+    pub message: String,
+}
+
+/// A size, and where it can be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SizeOffered {
+    /// Its name.
+    pub name: String,
+    /// The labels of a node of this size in each place there is, with room or without.
+    pub offerings: Vec<Requirements>,
+}
+
+/// What is known of sizes.
+#[derive(Debug, Clone, Copy)]
+pub enum SizesSeen<'a> {
+    /// Nothing: it is not time to ask, or not everybody answers.
+    Unknown,
+    /// All there are.
+    Are(&'a [SizeOffered]),
+}
+
+/// What is known of the images that a node made now could have: those of the templates that its class selected and that
+/// lie where the node is.
+#[derive(Debug, Clone, Copy)]
+pub enum ImagesSeen<'a> {
+    /// Nothing: nobody answers.
+    Unknown,
+    /// All there are; none if there is no such template.
+    Are(&'a [String]),
+}
+
+/// Everything the answer rests on.
+#[derive(Debug, Clone, Copy)]
+pub struct DriftSeen<'a> {
+    /// The claim.
+    pub claim: &'a NodeClaim,
+    /// Its pool.
+    pub pool: &'a NodePool,
+    /// The demands in that pool's template, without its labels.
+    pub wanted: &'a Requirements,
+    /// Its class, if that is there.
+    pub class: Option<&'a ProxmoxNodeClass>,
+    /// The sizes.
+    pub sizes: SizesSeen<'a>,
+    /// The images.
+    pub images: ImagesSeen<'a>,
+}
+
+/// What is to be said of a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// It has drifted.
+    Drifted(Drift),
+    /// It has not: a condition that says otherwise goes.
+    Current,
+    /// What was said of it cannot be checked now, and stays.
+    AsBefore,
+}
+
+/// What is to be said of a claim: drift is told only of one whose VM runs, and what was told stays while it cannot be
+/// checked, because a Proxmox that does not answer for a minute is no reason to change one's mind twice.
+pub fn standing(seen: &DriftSeen<'_>) -> Standing {
+    if !is_launched(seen.claim) {
+        return Standing::Current;
+    }
+    let is_unchecked = |said: &str| match (seen.sizes, seen.images) {
+        (SizesSeen::Unknown, _) if said == DriftReason::InstanceTypeNotFound.as_str() => true,
+        (_, ImagesSeen::Unknown) if said == DriftReason::ImageDrift.as_str() => true,
+        _ => false,
+    };
+    match drift(seen) {
+        Some(drift) => Standing::Drifted(drift),
+        None if drifted_before(seen.claim).is_some_and(is_unchecked) => Standing::AsBefore,
+        None => Standing::Current,
+    }
+}
+
+/// Why a node is not what it should be, if it is not. The first reason counts.
+pub fn drift(seen: &DriftSeen<'_>) -> Option<Drift> {
+    let of_pool = pool_drift(seen).or_else(|| requirements_drift(seen)).or_else(|| size_drift(seen));
+    of_pool.or_else(|| class_drift(seen)).or_else(|| image_drift(seen))
+}
+
+/// The reason that a claim says it has drifted for.
+pub fn drifted_before(claim: &NodeClaim) -> Option<&str> {
+    let conditions = claim.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.into_iter().find(|told| told.type_ == DRIFTED).map(|told| told.reason.as_str())
+}
+
+fn is_launched(claim: &NodeClaim) -> bool {
+    let mut conditions = claim.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.any(|told| told.type_ == "Launched" && told.status == ConditionStatus::True)
+}
+
+fn pool_drift(seen: &DriftSeen<'_>) -> Option<Drift> {
+    let differs = hash_stamp::POOL.differs(seen.pool.annotations(), seen.claim.annotations());
+    let pool = seen.pool.name_any();
+    let message = format!("the template of NodePool {pool} was changed after this node was made");
+    differs.then_some(Drift { reason: DriftReason::NodePoolDrifted, message })
+}
+
+/// Labels are facts: what is asked for and not there is not met.
+fn requirements_drift(seen: &DriftSeen<'_>) -> Option<Drift> {
+    let why = facts(seen.claim).meet(seen.wanted, |_| false).err()?;
+    let message = format!("the demands of NodePool {} are not met: {why}", seen.pool.name_any());
+    Some(Drift { reason: DriftReason::RequirementsDrifted, message })
+}
+
+fn size_drift(seen: &DriftSeen<'_>) -> Option<Drift> {
+    let SizesSeen::Are(sizes) = seen.sizes else { return None };
+    let name = seen.claim.labels().get(names::LABEL_INSTANCE_TYPE).map_or("", String::as_str);
+    let size = sizes.iter().find(|size| size.name == name);
+    let labels = facts(seen.claim);
+    let message = match size {
+        None => format!("there is no instance type {name:?} any more"),
+        Some(size) if !size.offerings.iter().any(|offering| is_offered(&labels, offering)) => {
+            let zone = seen.claim.labels().get(names::LABEL_ZONE).map_or("", String::as_str);
+            format!("instance type {name} is not offered any more where this node is (zone {zone:?})")
+        }
+        Some(_) => return None,
+    };
+    Some(Drift { reason: DriftReason::InstanceTypeNotFound, message })
+}
+
+/// A reserved node stays what it is when its reservation has become an ordinary offer.
+fn is_offered(labels: &Requirements, offering: &Requirements) -> bool {
+    let is_reserved = labels.get(names::LABEL_CAPACITY_TYPE) == Some(&Requirement::is("reserved"));
+    let agrees = |label: &str, wanted: &Requirement| match labels.get(label) {
+        None => true,
+        Some(_) if is_reserved && label == names::LABEL_CAPACITY_TYPE => {
+            wanted.has("reserved") || wanted.has("on-demand")
+        }
+        Some(fact) => fact.intersects(wanted),
+    };
+    offering.iter().all(|(label, wanted)| agrees(label, wanted))
+}
+
+fn class_drift(seen: &DriftSeen<'_>) -> Option<Drift> {
+    let class = seen.class?;
+    let differs = hash_stamp::CLASS.differs(class.annotations(), seen.claim.annotations());
+    let message = format!("ProxmoxNodeClass {} was changed after this node was made", class.name_any());
+    differs.then_some(Drift { reason: DriftReason::NodeClassDrift, message })
+}
+
+fn image_drift(seen: &DriftSeen<'_>) -> Option<Drift> {
+    let ImagesSeen::Are(images) = seen.images else { return None };
+    let image = seen.claim.status.as_ref()?.image_id.as_deref().filter(|image| !image.is_empty())?;
+    if seen.class.is_none() || region_of(seen.claim).is_none() || images.iter().any(|held| held == image) {
+        return None;
+    }
+    let held = images.first()?;
+    let message = format!("the node was made from image {image}; the template on its host now holds {held}");
+    Some(Drift { reason: DriftReason::ImageDrift, message })
+}
+
+/// The region of a claim's VM: `proxmox://<region>/<vmid>`, or the label where that has none.
+pub fn region_of(claim: &NodeClaim) -> Option<String> {
+    let id = claim.status.as_ref()?.provider_id.as_deref()?;
+    let (region, vmid) = id.strip_prefix("proxmox://")?.split_once('/')?;
+    vmid.parse::<i64>().ok()?;
+    let region = if region.is_empty() { claim.labels().get(names::LABEL_REGION)? } else { region };
+    Some(region.to_owned())
+}
+
+/// A claim's labels, under the names they have today.
+fn facts(claim: &NodeClaim) -> Requirements {
+    let mut facts = Requirements::default();
+    for (label, value) in claim.labels() {
+        facts.add(names::canonical_label(label), &Requirement::is(value));
+    }
+    facts
+}

@@ -1,0 +1,142 @@
+//! One look at every pool, class and claim: hashes first, then what has drifted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::ResourceExt;
+use tenon_api::drift::{DriftSeen, SizesSeen, Standing, standing};
+use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, hash, hash_stamp, names};
+
+use super::outside::{Outside, seen};
+use super::pen::Pen;
+use super::report::report;
+use super::stamp::{Claims, Owner, stamp};
+use crate::context::{Context, is_our_class, is_ours};
+use crate::events::Saying;
+use crate::metrics::{DriftedIn, Loop};
+use crate::provision::requirements;
+use crate::stop::Stop;
+
+/// How often everything is looked through. It costs no request while nothing changes.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// Looks until told to stop.
+pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
+    let mut outside = Outside::default();
+    loop {
+        tokio::select! {
+            biased;
+            () = tokio::time::sleep(EVERY) => {}
+            () = stop.wait() => return,
+        }
+        let troubles = pass(&context, &mut outside).await;
+        if let Some(first) = troubles.first() {
+            context.metrics.errors.get_or_create(&Loop { controller: "nodeclaim.disruption" }).inc();
+            tracing::warn!(troubles = troubles.len(), "not all hashes and conditions could be written: {first}");
+        }
+    }
+}
+
+/// What claims are compared with.
+struct Rules {
+    pools: BTreeMap<String, Arc<NodePool>>,
+    classes: BTreeMap<String, Arc<ProxmoxNodeClass>>,
+}
+
+/// One look. Returns what could not be written.
+async fn pass(context: &Context, outside: &mut Outside) -> Vec<String> {
+    let mut pen = Pen::new(&context.workload);
+    let claims = context.watched.claims.state().into_iter().filter(|claim| is_ours(claim));
+    let mut claims: Claims = claims.map(|claim| (claim.name_any(), claim)).collect();
+    let rules = stamped(context, &mut claims, &mut pen).await;
+    if !claims.is_empty() {
+        outside.look(context, context.clock.now()).await;
+    }
+    let mut drifted = BTreeMap::new();
+    for claim in claims.values().filter(|claim| claim.metadata.deletion_timestamp.is_none()) {
+        let Some(standing) = judge(context, &rules, claim, outside).await else { continue };
+        report(context, &mut pen, claim, &standing).await;
+        if let Standing::Drifted(drift) = standing {
+            let nodepool = claim.labels().get(names::LABEL_NODEPOOL).cloned().unwrap_or_default();
+            *drifted.entry((nodepool, drift.reason.as_str())).or_insert(0) += 1;
+        }
+    }
+    count(context, drifted);
+    pen.troubles()
+}
+
+/// Every pool and class of ours with the hash it should have.
+async fn stamped(context: &Context, claims: &mut Claims, pen: &mut Pen<'_>) -> Rules {
+    let (mut pools, mut classes) = (BTreeMap::new(), BTreeMap::new());
+    for (name, object) in by_name(context.watched.pools.state()) {
+        if is_our_class(&object.spec.template.spec.node_class_ref) {
+            let owner = Owner { hash: hash::of_pool(&object), object };
+            let is_its = |claim: &NodeClaim| claim.labels().get(names::LABEL_NODEPOOL) == Some(&name);
+            let object = stamp(pen, (hash_stamp::POOL, owner), claims, is_its).await;
+            pools.insert(name, object);
+        }
+    }
+    for (name, object) in by_name(context.watched.classes.state()) {
+        let owner = Owner { hash: hash::of_class(&object), object };
+        let is_its = |claim: &NodeClaim| claim.spec.node_class_ref.name == name;
+        let object = stamp(pen, (hash_stamp::CLASS, owner), claims, is_its).await;
+        classes.insert(name, object);
+    }
+    Rules { pools, classes }
+}
+
+/// Always in the same order, whatever order a store has.
+fn by_name<K: ResourceExt>(objects: Vec<Arc<K>>) -> BTreeMap<String, Arc<K>> {
+    objects.into_iter().map(|object| (object.name_any(), object)).collect()
+}
+
+/// What is to be said of a claim; nothing of one that belongs to no pool there is.
+async fn judge(context: &Context, rules: &Rules, claim: &NodeClaim, outside: &mut Outside) -> Option<Standing> {
+    let pool = rules.pools.get(claim.labels().get(names::LABEL_NODEPOOL)?)?;
+    let class = rules.classes.get(&claim.spec.node_class_ref.name);
+    if class.is_none() {
+        let told = format!(
+            "Failed resolving NodeClass: there is no ProxmoxNodeClass {}; create it",
+            claim.spec.node_class_ref.name
+        );
+        context.events.say(claim, &Saying::warning("NodeClassResolutionError", told)).await;
+    }
+    let now = context.clock.now();
+    let images = match class {
+        Some(class) => outside.images(context, (claim, class), now).await,
+        None => Some(Vec::new()),
+    };
+    let sizes = outside.sizes(claim, now);
+    let is_size_asked = matches!(sizes, SizesSeen::Are(_));
+    let wanted = requirements(&pool.spec.template.spec.requirements);
+    let standing = standing(&DriftSeen {
+        claim,
+        pool,
+        wanted: &wanted,
+        class: class.map(AsRef::as_ref),
+        sizes,
+        images: seen(images.as_ref()),
+    });
+    if is_size_asked && is_size_fine(&standing) {
+        outside.size_is_found(claim, now);
+    }
+    Some(standing)
+}
+
+/// Whether the size was looked for and found: an earlier reason hides whether it was.
+fn is_size_fine(standing: &Standing) -> bool {
+    use tenon_api::drift::DriftReason::{ImageDrift, NodeClassDrift};
+    match standing {
+        Standing::Current | Standing::AsBefore => true,
+        Standing::Drifted(drift) => matches!(drift.reason, NodeClassDrift | ImageDrift),
+    }
+}
+
+fn count(context: &Context, drifted: BTreeMap<(String, &'static str), i64>) {
+    let gauge = &context.metrics.claims_drifted;
+    gauge.clear();
+    for ((nodepool, reason), number) in drifted {
+        gauge.get_or_create(&DriftedIn { nodepool, reason }).set(number);
+    }
+}

@@ -1,0 +1,52 @@
+//! What is said of a node that has drifted: a condition on its claim, an event when that is new, and a number.
+
+use serde_json::json;
+use tenon_api::drift::{DRIFTED, Drift, Standing};
+use tenon_api::{Condition, ConditionStatus, NodeClaim};
+
+use super::pen::Pen;
+use crate::context::Context;
+use crate::events::Saying;
+use crate::status::{CLAIM_CONDITIONS, Verdict, stated, subject};
+
+/// Makes the condition of a claim say what is true, and tells its owner if that is new.
+pub(super) async fn report(context: &Context, pen: &mut Pen<'_>, claim: &NodeClaim, standing: &Standing) {
+    let present = claim.status.as_ref().and_then(|status| status.conditions.clone()).unwrap_or_default();
+    let told = present.iter().find(|condition| condition.type_ == DRIFTED);
+    let Some(conditions) = changed(context, claim, (&present, told), standing) else { return };
+    let is_written = pen.state(claim, json!(conditions)).await.is_some();
+    let is_new = |drift: &Drift| told.is_none_or(|told| told.reason != drift.reason.as_str());
+    if let Standing::Drifted(drift) = standing
+        && is_written
+        && is_new(drift)
+    {
+        context.events.say(claim, &Saying::normal(DRIFTED, format!("{}: {}", drift.reason, drift.message))).await;
+    }
+}
+
+/// The conditions as they should be, if they are not.
+fn changed(
+    context: &Context,
+    claim: &NodeClaim,
+    (present, told): (&[Condition], Option<&Condition>),
+    standing: &Standing,
+) -> Option<Vec<Condition>> {
+    match (standing, told) {
+        (Standing::AsBefore, _) | (Standing::Current, None) => None,
+        (Standing::Current, Some(_)) => {
+            Some(present.iter().filter(|condition| condition.type_ != DRIFTED).cloned().collect())
+        }
+        (Standing::Drifted(drift), told) => {
+            let Drift { reason, message } = drift;
+            let generation = claim.metadata.generation;
+            let stands = told.is_some_and(|told| {
+                let is_said = told.status == ConditionStatus::True && told.observed_generation == generation;
+                is_said && told.reason == reason.as_str() && told.message == *message
+            });
+            let verdict =
+                Verdict { status: ConditionStatus::True, reason: reason.to_string(), message: message.clone() };
+            let subject = subject(&claim.metadata, &context.clock.time());
+            (!stands).then(|| stated(CLAIM_CONDITIONS, Some(present), &subject, &[(DRIFTED, &verdict)]))
+        }
+    }
+}

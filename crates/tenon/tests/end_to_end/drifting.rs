@@ -1,0 +1,68 @@
+//! Is a node that Tenon made itself what its pool says, until something changes, and does it stay even then?
+
+use std::time::Duration;
+
+use kube::ResourceExt;
+use serde_json::json;
+use tenon_api::{hash, names};
+use tenon_sim::TemplateSpec;
+
+use crate::bench::quick_guests;
+use crate::ground::{Kind, scenarios};
+use crate::world::{World, record_of};
+
+/// Several looks for drift.
+const WATCHED: Duration = Duration::from_secs(20);
+
+scenarios! {
+    a_node_of_our_own_is_current_until_its_template_is_made_anew_and_is_only_told_of_then,
+}
+
+async fn a_node_of_our_own_is_current_until_its_template_is_made_anew_and_is_only_told_of_then(
+    kind: Kind,
+) -> anyhow::Result<()> {
+    let Some(mut world) = World::new(kind, quick_guests()).await? else { return Ok(()) };
+    world.add_template("debian-13").await?;
+    world.add_class(json!({})).await?;
+    let class = json!({ "group": names::PROXMOX, "kind": "ProxmoxNodeClass", "name": "default" });
+    // Demands that leave a choice: whoever makes the node has to choose, or it never meets them.
+    let demands = json!([
+        { "key": names::LABEL_ARCH, "operator": "In", "values": ["amd64", "arm64"] },
+        { "key": "example.com/rack", "operator": "In", "values": ["b", "a"] },
+        { "key": "example.com/shelf", "operator": "Exists" },
+    ]);
+    world.add_pool(json!({ "template": { "spec": { "requirements": demands, "nodeClassRef": class } } })).await?;
+    world.start_controller()?;
+    world.deploy("web", 1).await?;
+    world.until_running("web", 1).await?;
+    world.let_pass(WATCHED).await?;
+    let claim = world.claims().await?.remove(0);
+    let version = claim.annotations().get(names::ANNOTATION_NODEPOOL_HASH_VERSION).map(String::as_str);
+    assert_eq!(version, Some(hash::POOL_VERSION), "{:?}", claim.annotations());
+    assert_eq!(world.drift_of(&claim.name_any()).await?, None, "{}", world.tail());
+    assert!(!world.served("metrics", "/metrics")?.contains("tenon_nodeclaims_drifted{"));
+
+    let record = record_of(&claim)?;
+    let (vmid, host) = (record.template.get(), record.host().to_string());
+    world.estate.remove_vm(vmid)?;
+    world.estate.add_template(&TemplateSpec { host, vmid, name: "debian-13".into(), ..TemplateSpec::default() })?;
+    let told = Some("True ImageDrift".to_owned());
+    world
+        .until("the node says that its image is another", async || {
+            Ok((world.drift_of(&claim.name_any()).await? == told).then_some(()))
+        })
+        .await?;
+    let (note, vms) = (world.until_event("Drifted", "ImageDrift: the node was made from image").await?, world.vms());
+    assert!(note.contains(&format!("now holds {vmid}-")), "{note}");
+    let counted = "tenon_nodeclaims_drifted{nodepool=\"default\",reason=\"ImageDrift\"} 1";
+    world
+        .until("it is counted", async || Ok(world.served("metrics", "/metrics")?.contains(counted).then_some(())))
+        .await?;
+
+    world.let_pass(WATCHED).await?;
+    assert_eq!(world.vms(), vms, "{}", world.tail());
+    assert_eq!(world.claims().await?.iter().map(ResourceExt::uid).collect::<Vec<_>>(), [claim.uid()]);
+    world.scale("web", 0).await?;
+    world.until_nothing_is_left().await?;
+    world.end().await
+}
