@@ -11,16 +11,63 @@ use crate::tree::Tree;
 /// A file that is the output of one of our binaries.
 pub(crate) struct Generated {
     path: &'static str,
-    /// The crate whose binary writes it. A tree without the crate has no such file.
+    /// The crate whose binary writes it.
     package: &'static str,
+    /// The crate it is written from. A tree without the crate has no such file.
+    source: &'static str,
     args: &'static [&'static str],
 }
 
-const FILES: [Generated; 1] = [Generated { path: "docs/reference/cli.md", package: "tenon", args: &["reference"] }];
+const FILES: [Generated; 15] = [
+    Generated { path: "docs/reference/cli.md", package: "tenon", source: "tenon", args: &["reference"] },
+    of_kind("docs/reference/capacitybuffer.md", &["reference", "capacitybuffer"]),
+    of_kind("docs/reference/nodeclaim.md", &["reference", "nodeclaim"]),
+    of_kind("docs/reference/nodeoverlay.md", &["reference", "nodeoverlay"]),
+    of_kind("docs/reference/nodepool.md", &["reference", "nodepool"]),
+    of_kind("docs/reference/proxmoxnodeclass.md", &["reference", "proxmoxnodeclass"]),
+    of_kind("docs/reference/proxmoxtemplate.md", &["reference", "proxmoxtemplate"]),
+    of_kind("docs/reference/proxmoxunmanagedtemplate.md", &["reference", "proxmoxunmanagedtemplate"]),
+    of_kind(
+        "charts/tenon-crds/templates/autoscaling.x-k8s.io_capacitybuffers.yaml",
+        &["reference", "chart/autoscaling.x-k8s.io_capacitybuffers.yaml"],
+    ),
+    of_kind(
+        "charts/tenon-crds/templates/karpenter.proxmox.sinextra.dev_proxmoxnodeclasses.yaml",
+        &["reference", "chart/karpenter.proxmox.sinextra.dev_proxmoxnodeclasses.yaml"],
+    ),
+    of_kind(
+        "charts/tenon-crds/templates/karpenter.proxmox.sinextra.dev_proxmoxtemplates.yaml",
+        &["reference", "chart/karpenter.proxmox.sinextra.dev_proxmoxtemplates.yaml"],
+    ),
+    of_kind(
+        "charts/tenon-crds/templates/karpenter.proxmox.sinextra.dev_proxmoxunmanagedtemplates.yaml",
+        &["reference", "chart/karpenter.proxmox.sinextra.dev_proxmoxunmanagedtemplates.yaml"],
+    ),
+    of_kind(
+        "charts/tenon-crds/templates/karpenter.sh_nodeclaims.yaml",
+        &["reference", "chart/karpenter.sh_nodeclaims.yaml"],
+    ),
+    of_kind(
+        "charts/tenon-crds/templates/karpenter.sh_nodeoverlays.yaml",
+        &["reference", "chart/karpenter.sh_nodeoverlays.yaml"],
+    ),
+    of_kind(
+        "charts/tenon-crds/templates/karpenter.sh_nodepools.yaml",
+        &["reference", "chart/karpenter.sh_nodepools.yaml"],
+    ),
+];
+
+/// The crate that defines the custom resources.
+const DEFINITIONS: &str = "tenon-api";
+
+/// A file that is written from a definition of a custom resource.
+const fn of_kind(path: &'static str, args: &'static [&'static str]) -> Generated {
+    Generated { path, package: "tenon", source: DEFINITIONS, args }
+}
 
 /// The generated files this tree should have.
 pub(crate) fn files_of(tree: &Tree) -> impl Iterator<Item = &'static Generated> {
-    FILES.iter().filter(|file| tree.crates.iter().any(|package| package.name == file.package))
+    FILES.iter().filter(|file| tree.crates.iter().any(|package| package.name == file.source))
 }
 
 /// Whether a program writes this file.
@@ -28,10 +75,18 @@ pub(crate) fn is_generated(path: &Path) -> bool {
     FILES.iter().any(|file| Path::new(file.path) == path)
 }
 
-/// Writes every generated file anew.
-pub(crate) fn write_all(root: &Path) -> anyhow::Result<()> {
+/// Which generated files are written anew.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    All,
+    /// Those written from the definitions of custom resources.
+    Definitions,
+}
+
+/// Writes generated files anew.
+pub(crate) fn write(root: &Path, which: Which) -> anyhow::Result<()> {
     let tree = Tree::read(root)?;
-    for file in files_of(&tree) {
+    for file in files_of(&tree).filter(|file| which == Which::All || file.source == DEFINITIONS) {
         let path = tree.root.join(file.path);
         let content = file.content(&tree.root)?;
         let folder = path.parent().unwrap_or(&tree.root);

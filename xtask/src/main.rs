@@ -18,6 +18,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::generate::Which;
 use crate::testbed_commands::TestbedVerb;
 
 /// Build, check and test Tenon.
@@ -40,6 +41,8 @@ enum Verb {
     },
     /// Write the generated files anew.
     Generate,
+    /// Write what is generated from the custom resource definitions anew: the chart tenon-crds and the reference pages.
+    Crds,
     /// Install or locate every outside tool that checks and tests use, and say where each is.
     Tools,
     /// Show the whole line once: pods wait, VMs are made and join, the pods run, and everything goes away again.
@@ -70,7 +73,8 @@ fn run(verb: Verb) -> anyhow::Result<()> {
     match verb {
         Verb::Test => checks::run_all(),
         Verb::Tidy { root } => tidy::run(&root.unwrap_or_else(tree::workspace_root)),
-        Verb::Generate => generate::write_all(&tree::workspace_root()),
+        Verb::Generate => generate::write(&tree::workspace_root(), Which::All),
+        Verb::Crds => generate::write(&tree::workspace_root(), Which::Definitions),
         Verb::Tools => tools::install_all(),
         Verb::Line => line::show(),
         Verb::Testbed(verb) => testbed_commands::run(verb),

@@ -1,8 +1,9 @@
 //! Conditions: what is true of an object, since when, and why.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// Whether a condition holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -15,28 +16,53 @@ pub enum ConditionStatus {
     Unknown,
 }
 
-/// One aspect of an object's state.
+/// One aspect of an object's state. Written by controllers, for people and programs to read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["lastTransitionTime", "message", "reason", "status", "type"]))]
 pub struct Condition {
-    /// Which aspect, in CamelCase.
+    /// Which aspect, in CamelCase. `Ready` sums up those the object depends on.
     #[serde(rename = "type")]
-    #[schemars(length(max = 316))]
+    #[schemars(
+        length(max = 316),
+        regex(
+            pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+        )
+    )]
     pub type_: String,
-    /// Whether it holds.
+    /// Whether it holds: True, False, or Unknown while nobody can tell.
     pub status: ConditionStatus,
-    /// When the status changed last.
+    /// When the status changed last. A new reason or message alone does not move it.
     pub last_transition_time: Time,
     /// Why, as one CamelCase word for programs.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    #[schemars(length(max = 1024))]
+    // Read leniently: claims that another controller made may have none.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 1024), regex(pattern = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"))]
+    #[schemars(transform = without_default)]
     pub reason: String,
-    /// Why, as a sentence for people, with the next move.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    #[schemars(length(max = 32768))]
+    /// Why, as a sentence for people, with the next move. Empty where there is nothing to add.
+    #[serde(default)]
+    #[schemars(length(max = 32768), transform = without_default)]
     pub message: String,
-    /// The generation of the object this was said of.
+    /// The generation of the object this was said of. If metadata.generation is higher, it was not looked at since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
+}
+
+fn without_default(schema: &mut Schema) {
+    schema.remove("default");
+}
+
+/// The schema of a claim's conditions: a reason may be empty or missing, and so may a message.
+pub(crate) fn relaxed(generator: &mut SchemaGenerator) -> Schema {
+    let mut list = generator.subschema_for::<Vec<Condition>>();
+    if let Some(item) = list.get_mut("items") {
+        item["required"] = json!(["lastTransitionTime", "status", "type"]);
+        if let Some(Value::Object(reason)) = item.pointer_mut("/properties/reason") {
+            reason.remove("minLength");
+            reason.insert("pattern".to_owned(), json!(r"^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?|)$"));
+        }
+    }
+    list
 }

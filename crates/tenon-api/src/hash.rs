@@ -30,10 +30,17 @@ const POOL: Rules = Rules {
     defaults: &[("spec.expireAfter", "\"720h\"")],
 };
 
-/// What a VM gets only once, when it is made.
+/// What a VM gets only once, when it is made. How its host was chosen and its disk copied shows on no node.
 const CLASS: Rules = Rules {
     name: "ProxmoxNodeClass spec",
-    pick: Pick::AllBut(&["tags", "metadataOptions", "securityGroups", "resourcePool"]),
+    pick: Pick::AllBut(&[
+        "tags",
+        "metadataOptions",
+        "securityGroups",
+        "resourcePool",
+        "placementStrategy.hosts",
+        "cloneMode",
+    ]),
     durations: &["kubeletConfiguration.cpuCFSQuotaPeriod", "kubeletConfiguration.shutdownGracePeriod"],
     // By value, so that a larger disk is a change: the reference compares only whether it is decimal or binary.
     amounts: &["bootDevice.size"],

@@ -6,8 +6,12 @@
 #![expect(clippy::duplicated_attributes, reason = "every column of a table has a type, and many have the same")]
 #![expect(unreachable_pub, reason = "the schema macro repeats our public structs inside a function")]
 
+mod absent_spec;
+mod capacity_buffer;
 mod condition;
 mod condition_set;
+mod definitions;
+mod disruption;
 pub mod drift;
 #[cfg(test)]
 mod drift_tests;
@@ -20,37 +24,43 @@ pub mod hash_template;
 #[cfg(test)]
 mod hash_tests;
 pub mod instance_types_file;
+mod kubelet;
 pub mod launch_record;
 pub mod names;
 mod nodeclaim;
 mod nodeclass;
+mod nodeoverlay;
 mod nodepool;
 pub mod pod;
 mod pod_requests;
 mod quantity;
 mod requirement;
+mod template;
+mod template_devices;
+mod template_status;
 mod unmanaged_template;
 
+pub use capacity_buffer::{CapacityBuffer, CapacityBufferSpec, CapacityBufferStatus, PodTemplateRef, ScalableRef};
 pub use condition::{Condition, ConditionStatus};
 pub use condition_set::{ConditionSet, Statement, Subject};
+pub use definitions::{definitions, file_name};
+pub use disruption::{Budget, ConsolidationPolicy, Disruption, DisruptionReason};
+pub use kubelet::KubeletConfiguration;
 pub use nodeclaim::{NodeClaim, NodeClaimSpec, NodeClaimStatus, ResourceRequests};
 pub use nodeclass::{
-    BootDevice, InstanceTemplateKind, InstanceTemplateRef, KubeletConfiguration, MetadataOptions, MetadataType,
+    BootDevice, CloneMode, HostChoice, InstanceTemplateKind, InstanceTemplateRef, MetadataOptions, MetadataType,
     PlacementStrategy, ProxmoxNodeClass, ProxmoxNodeClassSpec, ProxmoxNodeClassStatus, SecretReference, SecurityGroup,
     ZoneBalance,
 };
+pub use nodeoverlay::{NodeOverlay, NodeOverlaySpec, NodeOverlayStatus, OverlayRequirement};
 pub use nodepool::{
-    Budget, ClaimTemplate, ClaimTemplateMetadata, ClaimTemplateSpec, ConsolidationPolicy, Disruption, DisruptionReason,
-    NodeClassRef, NodePool, NodePoolSpec, NodePoolStatus,
+    ClaimTemplate, ClaimTemplateMetadata, ClaimTemplateSpec, NodeClassRef, NodePool, NodePoolSpec, NodePoolStatus,
 };
 pub use quantity::ResourceMap;
 pub use requirement::{Operator, Requirement, Taint, TaintEffect};
-pub use unmanaged_template::{ProxmoxTemplateStatus, ProxmoxUnmanagedTemplate, ProxmoxUnmanagedTemplateSpec};
-
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::CustomResourceExt;
-
-/// Every definition a cluster needs before the first object.
-pub fn definitions() -> Vec<CustomResourceDefinition> {
-    vec![NodePool::crd(), NodeClaim::crd(), ProxmoxNodeClass::crd(), ProxmoxUnmanagedTemplate::crd()]
-}
+pub use template::{Bios, ChecksumType, Machine, ProxmoxTemplate, ProxmoxTemplateSpec, SourceImage};
+pub use template_devices::{
+    Agent, AgentType, CardModel, Cpu, CpuType, NetworkCard, PciDevice, Tpm, TpmVersion, Vga, VgaType,
+};
+pub use template_status::ProxmoxTemplateStatus;
+pub use unmanaged_template::{ProxmoxUnmanagedTemplate, ProxmoxUnmanagedTemplateSpec};

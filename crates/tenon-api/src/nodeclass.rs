@@ -1,16 +1,18 @@
 //! ProxmoxNodeClass: what the VMs of a pool are made of.
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use kube::{CustomResource, KubeSchema};
+use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tenon_model::Quantity;
 
+use crate::absent_spec::may_be_absent;
 use crate::condition::Condition;
-use crate::quantity::{ResourceMap, disk_size, resources};
+use crate::kubelet::KubeletConfiguration;
+use crate::quantity::{ResourceMap, disk_size, read_amount, read_amounts, resources};
 
 /// What the VMs of a pool are made of.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, CustomResource, JsonSchema)]
 #[kube(
     group = "karpenter.proxmox.sinextra.dev",
     version = "v1alpha1",
@@ -18,7 +20,7 @@ use crate::quantity::{ResourceMap, disk_size, resources};
     plural = "proxmoxnodeclasses",
     category = "karpenter",
     status = "ProxmoxNodeClassStatus",
-    doc = "What the VMs of a pool are made of.",
+    doc = "A ProxmoxNodeClass says what the VMs of its NodePools are made of: template, disk, network rules, first-boot data, and where they may run.",
     printcolumn(name = "Zones", type_ = "string", json_path = ".status.resources.zones"),
     printcolumn(name = "Balance", type_ = "string", json_path = ".spec.placementStrategy.zoneBalance"),
     printcolumn(name = "Template", type_ = "string", json_path = ".spec.instanceTemplateRef.name"),
@@ -27,47 +29,96 @@ use crate::quantity::{ResourceMap, disk_size, resources};
     printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", remote = "Self")]
 pub struct ProxmoxNodeClassSpec {
-    /// The Proxmox cluster; all if unset.
+    /// The Proxmox cluster to make VMs in, by its region in the cloud config. Unset allows all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub region: Option<String>,
-    /// How VMs are spread over hosts.
+    /// How VMs are spread over zones and hosts.
     #[serde(default)]
+    #[schemars(extend("default" = { "zoneBalance": "Balanced" }))]
     pub placement_strategy: PlacementStrategy,
-    /// What VMs are copied from.
+    /// The template object that says what VMs are copied from.
     pub instance_template_ref: InstanceTemplateRef,
-    /// Settings for the kubelet.
+    /// Settings for the kubelet of the nodes. Unset ones keep the kubelet's own default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kubelet_configuration: Option<KubeletConfiguration>,
-    /// The disk a VM boots from.
+    /// The disk a VM boots from. Default 30G on the template's own storage.
     #[serde(default)]
     pub boot_device: BootDevice,
-    /// Tags for the VMs.
+    /// Tags the VMs get in Proxmox, at most ten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 10))]
     pub tags: Option<Vec<String>>,
-    /// How a VM learns who it is.
+    /// How a VM gets its first-boot data.
     #[serde(default)]
+    #[schemars(extend("default" = { "type": "none" }))]
     pub metadata_options: MetadataOptions,
-    /// Firewall groups for the VMs.
+    /// Proxmox firewall groups for the VMs' network cards, at most ten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 10))]
     pub security_groups: Option<Vec<SecurityGroup>>,
-    /// The Proxmox pool the VMs join.
+    /// The Proxmox resource pool the VMs join, with at most three levels such as `team/prod/k8s`. Unset for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64), regex(pattern = r"^[a-zA-Z0-9][a-zA-Z0-9._-]*(/[a-zA-Z0-9][a-zA-Z0-9._-]*){0,2}$"))]
     pub resource_pool: Option<String>,
+    /// Tenon's own: how a VM's disk comes about. Linked shares the template's blocks, Full copies them, Auto links where
+    /// Proxmox can and `bootDevice.storage` is the template's own. Unset is Auto.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "CloneMode")]
+    pub clone_mode: Option<CloneMode>,
 }
 
-/// How VMs are spread over hosts.
+may_be_absent!(ProxmoxNodeClassSpec);
+
+impl ProxmoxNodeClassSpec {
+    /// Whether the object has no spec at all, which the schema allows. One that has a spec names a template.
+    pub fn is_absent(&self) -> bool {
+        self.instance_template_ref.name.is_empty()
+    }
+}
+
+/// How a VM's disk comes about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum CloneMode {
+    /// Linked where that is possible, else full.
+    #[default]
+    Auto,
+    /// It shares the template's blocks.
+    Linked,
+    /// It is a copy of its own.
+    Full,
+}
+
+/// How VMs are spread over zones and hosts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlacementStrategy {
-    /// Evenly, or wherever there is room.
+    /// How zones are chosen. Balanced: evenly. AvailabilityFirst: wherever there is room. Default Balanced.
     #[serde(default)]
     pub zone_balance: ZoneBalance,
+    /// Tenon's own: how a host is chosen among those with room. Spread: the one with the fewest VMs of the pool. MaxMemory:
+    /// the one with the most free memory. MaxCPU: the one with the most free CPU. BalancedLoad: the one that is least busy.
+    /// RoundRobin: one after the other. Unset leaves it to the planner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "HostChoice")]
+    pub hosts: Option<HostChoice>,
+}
+
+/// How a host is chosen among those with room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum HostChoice {
+    /// The one with the fewest VMs of the pool.
+    Spread,
+    /// The one with the most free memory.
+    MaxMemory,
+    /// The one with the most free CPU.
+    MaxCPU,
+    /// The one that is least busy.
+    BalancedLoad,
+    /// One after the other.
+    RoundRobin,
 }
 
 /// How zones are chosen.
@@ -80,33 +131,35 @@ pub enum ZoneBalance {
     AvailabilityFirst,
 }
 
-/// What VMs are copied from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// The template object that says what VMs are copied from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstanceTemplateRef {
-    /// Whether we keep the template or somebody else does.
+    /// ProxmoxUnmanagedTemplate for a template that is already in Proxmox, ProxmoxTemplate for one that is made and kept from
+    /// an image.
     pub kind: InstanceTemplateKind,
-    /// Its name.
+    /// The name of the template object.
     #[schemars(length(min = 1))]
     pub name: String,
 }
 
 /// Who keeps a template.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum InstanceTemplateKind {
     /// We do.
     ProxmoxTemplate,
     /// Somebody else does.
+    #[default]
     ProxmoxUnmanagedTemplate,
 }
 
 /// The disk a VM boots from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BootDevice {
-    /// Its size; a larger template or instance type wins.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Its size in whole `G`, `T`, `Gi` or `Ti`, or in bytes as a number. If the template's disk is larger, that is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "read_amount")]
     #[schemars(schema_with = "disk_size")]
     pub size: Option<IntOrString>,
-    /// The storage it lies on; the template's if unset.
+    /// The Proxmox storage it lies on. Unset keeps the template's own; VMs are only made on hosts that have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 30))]
     pub storage: Option<String>,
@@ -118,17 +171,18 @@ impl Default for BootDevice {
     }
 }
 
-/// How a VM learns who it is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+/// How a VM gets its first-boot data.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MetadataOptions {
-    /// From a CD-ROM, or by means of its own.
+    /// `cdrom` attaches cloud-init files as a CD-ROM; `none` leaves it to the template. Default `none`.
     #[serde(default, rename = "type")]
     pub type_: MetadataType,
-    /// A Secret with templates for the CD-ROM's files.
+    /// The Secret with templates for the CD-ROM's files: keys user-data, meta-data, vendor-data and network-config. Unset
+    /// uses the built-in ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub templates_ref: Option<SecretReference>,
-    /// A Secret with values for those templates.
+    /// The Secret whose values those templates can use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values_ref: Option<SecretReference>,
 }
@@ -146,11 +200,12 @@ pub enum MetadataType {
 
 /// A Secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct SecretReference {
-    /// Its name.
+    /// The name of the Secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its namespace.
+    /// The namespace of the Secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
 }
@@ -158,11 +213,11 @@ pub struct SecretReference {
 /// A firewall group for one network card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SecurityGroup {
-    /// The card.
+    /// The network card, such as `net0`. Default `net0`.
     #[serde(default = "first_card")]
     #[schemars(regex(pattern = r"net[0-9]+"))]
     pub interface: String,
-    /// The group.
+    /// The name of the security group in Proxmox.
     #[schemars(length(max = 30))]
     pub name: String,
 }
@@ -171,84 +226,18 @@ fn first_card() -> String {
     "net0".to_owned()
 }
 
-/// Settings for the kubelet.
+/// Where VMs can be made. Written by the autoscaler.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct KubeletConfiguration {
-    /// `static` gives whole cores to pods that ask for whole cores.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "cpu_manager_policy")]
-    pub cpu_manager_policy: Option<String>,
-    /// Whether CPU limits are enforced.
-    #[serde(rename = "cpuCFSQuota", skip_serializing_if = "Option::is_none")]
-    pub cpu_cfs_quota: Option<bool>,
-    /// Over which time CPU limits are counted.
-    #[serde(rename = "cpuCFSQuotaPeriod", skip_serializing_if = "Option::is_none")]
-    pub cpu_cfs_quota_period: Option<String>,
-    /// How strictly CPUs and devices of one pod must be near each other.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "topology_manager_policy")]
-    pub topology_manager_policy: Option<String>,
-    /// Whether nearness is meant for a pod or for each container.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "topology_manager_scope")]
-    pub topology_manager_scope: Option<String>,
-    /// The disk usage above which images are always removed.
-    #[serde(rename = "imageGCHighThresholdPercent", skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 100))]
-    pub image_gc_high_threshold_percent: Option<i32>,
-    /// The disk usage below which images are never removed.
-    #[serde(rename = "imageGCLowThresholdPercent", skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 100))]
-    pub image_gc_low_threshold_percent: Option<i32>,
-    /// How long a shutdown waits for pods.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub shutdown_grace_period: Option<String>,
-    /// Sysctls pods may set although they can harm others.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub allowed_unsafe_sysctls: Option<Vec<String>>,
-    /// Name servers for pods.
-    #[serde(rename = "clusterDNS", skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 3))]
-    pub cluster_dns: Option<Vec<String>>,
-    /// How many pods a node takes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 10, max = 250))]
-    pub max_pods: Option<i32>,
-    /// Whether the kubelet refuses to run with swap.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fail_swap_on: Option<bool>,
-}
-
-fn words(words: &[&str]) -> schemars::Schema {
-    schemars::json_schema!({ "type": "string", "enum": words })
-}
-
-fn cpu_manager_policy(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    words(&["none", "static"])
-}
-
-fn topology_manager_policy(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    words(&["restricted", "best-effort", "none", "single-numa-node"])
-}
-
-fn topology_manager_scope(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    words(&["container", "pod"])
-}
-
-/// Where VMs can be made.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProxmoxNodeClassStatus {
-    /// What is true of it now.
+    /// What is true of the class now. `Ready` needs InstanceTemplateReady and InstanceMetadataOptionsReady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".to_owned()]))]
     pub conditions: Option<Vec<Condition>>,
-    /// `zones`: on how many hosts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// `zones`: on how many hosts VMs can be made.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "read_amounts")]
     #[schemars(schema_with = "resources")]
     pub resources: Option<ResourceMap>,
-    /// Each as `region/host/template vmid`.
+    /// Where VMs can be made, each as `region/host/template vmid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected_zones: Option<Vec<String>>,
 }

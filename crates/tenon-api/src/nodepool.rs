@@ -7,15 +7,16 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::condition::Condition;
-use crate::quantity::{ResourceMap, resources};
-use crate::requirement::{Requirement, Taint};
+use crate::disruption::Disruption;
+use crate::quantity::{ResourceMap, read_amounts, resources};
+use crate::requirement::{Requirement, Taint, of_pool};
 
 /// A duration of hours, minutes and seconds.
 pub(crate) const DURATION: &str = r"^([0-9]+(s|m|h))+$";
 /// The same, or the word that switches it off.
 pub(crate) const DURATION_OR_NEVER: &str = r"^(([0-9]+(s|m|h))+|Never)$";
 
-/// What the nodes of a pool are like.
+/// Which nodes may be made, how many, and when they may go.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
 #[kube(
     group = "karpenter.sh",
@@ -24,7 +25,7 @@ pub(crate) const DURATION_OR_NEVER: &str = r"^(([0-9]+(s|m|h))+|Never)$";
     plural = "nodepools",
     category = "karpenter",
     status = "NodePoolStatus",
-    doc = "Which nodes may be made, how many, and when they may go.",
+    doc = "A NodePool says which nodes may be made for pods that wait, how many at most, and when they may go again.",
     scale(spec_replicas_path = ".spec.replicas", status_replicas_path = ".status.nodes"),
     printcolumn(name = "NodeClass", type_ = "string", json_path = ".spec.template.spec.nodeClassRef.name"),
     printcolumn(name = "Nodes", type_ = "string", json_path = ".status.nodes"),
@@ -43,37 +44,41 @@ pub(crate) const DURATION_OR_NEVER: &str = r"^(([0-9]+(s|m|h))+|Never)$";
 pub struct NodePoolSpec {
     /// What every NodeClaim of the pool is made from.
     pub template: ClaimTemplate,
-    /// When nodes may be taken away.
+    /// When nodes of the pool may be taken away, and how many at once.
     #[serde(default)]
+    #[schemars(extend("default" = { "consolidateAfter": "0s" }))]
     pub disruption: Disruption,
-    /// The most the pool's nodes may have together; `nodes` counts them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The most the pool's nodes may have together, by resource, such as `cpu: 100` or `memory: 400Gi`; `nodes` counts
+    /// them. Unset sets no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "read_amounts")]
     #[schemars(schema_with = "resources")]
     pub limits: Option<ResourceMap>,
-    /// Pools with a higher weight are tried first.
+    /// Pools with a higher weight are tried first, from 1 to 100. Unset counts as 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100))]
     pub weight: Option<i32>,
-    /// A fixed number of nodes instead of as many as pods need.
+    /// A fixed number of nodes instead of as many as pods need. It can be changed, but neither added nor removed later; with
+    /// it the only limit is `nodes` and there is no weight. Unset makes nodes as pods need them. Alpha.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub replicas: Option<i64>,
 }
 
-/// What every NodeClaim of a pool is made from.
+/// What every NodeClaim of the pool is made from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimTemplate {
-    /// Labels and annotations for the node.
+    /// Labels and annotations for every node of the pool. Nothing else of an object's metadata is kept here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<ClaimTemplateMetadata>,
-    /// What the node is like.
+    /// What the nodes of the pool are like.
     pub spec: ClaimTemplateSpec,
 }
 
-/// Labels and annotations for every node of a pool.
+/// Labels and annotations for every node of the pool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 pub struct ClaimTemplateMetadata {
-    /// Labels.
+    /// Labels every node of the pool gets. Those of the domain karpenter.sh are the autoscaler's own, except
+    /// `karpenter.sh/capacity-type`; `kubernetes.io/hostname` differs for every node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "labels")]
     #[x_kube(
@@ -83,57 +88,60 @@ pub struct ClaimTemplateMetadata {
         validation = Rule::new("self.all(x, x != 'kubernetes.io/hostname')").message("kubernetes.io/hostname differs for every node, so it cannot be asked for here"),
     )]
     pub labels: Option<BTreeMap<String, String>>,
-    /// Annotations.
+    /// Annotations every node of the pool gets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(merge_strategy = MapMerge::Granular)]
     pub annotations: Option<BTreeMap<String, String>>,
 }
 
-/// What the nodes of a pool are like.
+/// What the nodes of the pool are like.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClaimTemplateSpec {
-    /// Taints the nodes have for good.
+    /// Taints the nodes have for good: only pods that tolerate them get nodes of this pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub taints: Option<Vec<Taint>>,
-    /// Taints the nodes start with and somebody else takes away.
+    /// Taints the nodes start with and somebody else takes away, such as a network plugin. Pods need not tolerate them; a
+    /// node takes no pods until they are gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub startup_taints: Option<Vec<Taint>>,
-    /// Labels the nodes must or must not have.
-    #[schemars(length(max = 100))]
+    /// What the nodes' labels must be, for example which zones, sizes or architectures are allowed. All must hold. An empty
+    /// list allows every size the class offers.
+    #[schemars(schema_with = "of_pool", length(max = 100))]
     #[x_kube(
         merge_strategy = ListMerge::Atomic,
-        validation = Rule::new("self.all(x, x.key != 'karpenter.sh/nodepool')").message("karpenter.sh/nodepool is set by the autoscaler, not by hand"),
         validation = Rule::new("self.all(x, x.operator == 'In' ? x.values.size() != 0 : true)").message("operator In needs at least one value"),
-        validation = Rule::new("self.all(x, x.operator in ['Gt', 'Lt', 'Gte', 'Lte'] ? (x.values.size() == 1 && int(x.values[0]) >= 0) : true)").message("operators Gt, Lt, Gte and Lte need exactly one value, a whole number that is not negative"),
+        validation = Rule::new("self.all(x, (x.operator == 'Gt' || x.operator == 'Lt' || x.operator == 'Gte' || x.operator == 'Lte') ? (x.values.size() == 1 && int(x.values[0]) >= 0) : true)").message("operators Gt, Lt, Gte and Lte need exactly one value, a whole number that is not negative"),
         validation = Rule::new("self.all(x, (x.operator == 'In' && has(x.minValues)) ? x.values.size() >= x.minValues : true)").message("minValues asks for more values than operator In lists"),
     )]
     pub requirements: Vec<Requirement>,
-    /// Where the details of the VMs stand.
+    /// The ProxmoxNodeClass that says what the VMs are made of. Its name may change; its group and
+    /// kind may not.
     #[x_kube(
         validation = Rule::new("self.group == oldSelf.group").message("the group of nodeClassRef cannot change"),
         validation = Rule::new("self.kind == oldSelf.kind").message("the kind of nodeClassRef cannot change"),
     )]
     pub node_class_ref: NodeClassRef,
-    /// How long pods may take to leave before a node goes anyway.
+    /// How long pods may take to leave a node before it goes with them, such as `30m`. Unset waits for as long as it takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = DURATION))]
     pub termination_grace_period: Option<String>,
-    /// How old a node may become.
+    /// How old a node may become before it is replaced, such as `720h`; `Never` for no limit. Default `720h`.
     #[serde(default = "default_expire_after")]
     #[schemars(regex(pattern = DURATION_OR_NEVER))]
     pub expire_after: String,
 }
 
-/// Where the details of a VM stand.
+/// The object that says what the VMs are made of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 pub struct NodeClassRef {
-    /// Its API group, without a version.
+    /// Its API group without a version: `karpenter.proxmox.sinextra.dev`.
     #[schemars(regex(pattern = r"^[^/]*$"))]
     #[x_kube(validation = Rule::new("self != ''").message("group must be given"))]
     pub group: String,
-    /// Its kind.
+    /// Its kind: `ProxmoxNodeClass`.
     #[x_kube(validation = Rule::new("self != ''").message("kind must be given"))]
     pub kind: String,
     /// Its name.
@@ -141,120 +149,28 @@ pub struct NodeClassRef {
     pub name: String,
 }
 
-/// When nodes may be taken away.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Disruption {
-    /// How long a node must be quiet first.
-    #[serde(default = "default_consolidate_after")]
-    #[schemars(regex(pattern = DURATION_OR_NEVER))]
-    pub consolidate_after: String,
-    /// Which nodes may go to save money.
-    #[serde(default)]
-    pub consolidation_policy: ConsolidationPolicy,
-    /// How many may go at once, and when.
-    #[serde(default = "default_budgets")]
-    #[schemars(length(max = 50))]
-    #[x_kube(
-        merge_strategy = ListMerge::Atomic,
-        validation = Rule::new("self.all(x, has(x.schedule) == has(x.duration))").message("schedule and duration go together: give both or neither"),
-    )]
-    pub budgets: Vec<Budget>,
-}
-
-/// Which nodes may go to save money.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum ConsolidationPolicy {
-    /// Only nodes without pods of their own.
-    WhenEmpty,
-    /// Also nodes whose pods fit elsewhere or on something cheaper.
-    #[default]
-    WhenEmptyOrUnderutilized,
-    /// As the last one, with care for how much is disturbed.
-    Balanced,
-}
-
-/// How many nodes may go at once.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
-pub struct Budget {
-    /// The reasons it counts for; all if unset.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 50))]
-    #[x_kube(merge_strategy = ListMerge::Set)]
-    pub reasons: Option<Vec<DisruptionReason>>,
-    /// A number, or a share of the pool's nodes.
-    #[serde(default = "default_budget_nodes")]
-    #[schemars(regex(pattern = r"^((100|[0-9]{1,2})%|[0-9]+)$"))]
-    pub nodes: String,
-    /// When it begins to count, as a cron line in UTC.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(
-        pattern = r"^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$"
-    ))]
-    pub schedule: Option<String>,
-    /// How long it counts each time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = r"^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$"))]
-    pub duration: Option<String>,
-}
-
-/// Why a node may go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum DisruptionReason {
-    /// Its pods fit elsewhere.
-    Underutilized,
-    /// It has no pods of its own.
-    Empty,
-    /// It is not what its pool says any more.
-    Drifted,
-    /// It is broken.
-    Unhealthy,
-}
-
-/// How far the pool is.
+/// How far the pool is. Written by the autoscaler.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodePoolStatus {
-    /// What its nodes have together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What the pool's nodes have together, to compare with the limits.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "read_amounts")]
     #[schemars(schema_with = "resources")]
     pub resources: Option<ResourceMap>,
-    /// How many nodes it has.
+    /// How many nodes the pool has.
     #[serde(default)]
     pub nodes: i64,
     /// The generation of the NodeClass that was looked at last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_class_observed_generation: Option<i64>,
-    /// What is true of it now.
+    /// What is true of the pool now. `Ready` needs ValidationSucceeded and NodeClassReady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".to_owned()]))]
     pub conditions: Option<Vec<Condition>>,
 }
 
-impl Default for Disruption {
-    fn default() -> Disruption {
-        Disruption {
-            consolidate_after: default_consolidate_after(),
-            consolidation_policy: ConsolidationPolicy::default(),
-            budgets: default_budgets(),
-        }
-    }
-}
-
 pub(crate) fn default_expire_after() -> String {
     "720h".to_owned()
-}
-
-fn default_consolidate_after() -> String {
-    "0s".to_owned()
-}
-
-fn default_budget_nodes() -> String {
-    "10%".to_owned()
-}
-
-fn default_budgets() -> Vec<Budget> {
-    vec![Budget { reasons: None, nodes: default_budget_nodes(), schedule: None, duration: None }]
 }
 
 fn labels(_: &mut SchemaGenerator) -> Schema {

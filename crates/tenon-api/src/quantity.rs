@@ -1,9 +1,11 @@
-//! How amounts of resources look in a schema: a whole number, or a text such as `500m` or `2Gi`.
+//! How amounts of resources look in a schema and in objects: a whole number, or a text such as `500m` or `2Gi`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// The pattern of a quantity in every Kubernetes schema.
 const PATTERN: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
@@ -13,11 +15,7 @@ pub type ResourceMap = BTreeMap<String, IntOrString>;
 
 /// The schema of one amount.
 pub(crate) fn quantity(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "anyOf": [{ "type": "integer" }, { "type": "string" }],
-        "pattern": PATTERN,
-        "x-kubernetes-int-or-string": true,
-    })
+    json_schema!({ "pattern": PATTERN, "x-kubernetes-int-or-string": true })
 }
 
 /// The schema of a [`ResourceMap`].
@@ -29,9 +27,54 @@ pub(crate) fn resources(generator: &mut SchemaGenerator) -> Schema {
 /// The schema of the size of a boot disk: whole giga- or terabytes.
 pub(crate) fn disk_size(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
-        "anyOf": [{ "type": "integer" }, { "type": "string" }],
-        "pattern": PATTERN,
-        "allOf": [{ "pattern": r"^\d+(T|G|Ti|Gi)$" }],
+        "allOf": [{ "pattern": PATTERN }, { "pattern": r"^\d+(T|G|Ti|Gi)$" }],
         "x-kubernetes-int-or-string": true,
     })
+}
+
+/// Reads one amount. Servers keep a number a number, and it may be larger than `IntOrString` has room for.
+pub(crate) fn read_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IntOrString>, D::Error> {
+    Ok(Option::<Amount>::deserialize(deserializer)?.map(|amount| amount.0))
+}
+
+/// Reads a map of amounts, each as [`read_amount`] does.
+pub(crate) fn read_amounts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ResourceMap>, D::Error> {
+    let amounts = Option::<BTreeMap<String, Amount>>::deserialize(deserializer)?;
+    Ok(amounts.map(|amounts| amounts.into_iter().map(|(name, amount)| (name, amount.0)).collect()))
+}
+
+struct Amount(IntOrString);
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Amount, D::Error> {
+        deserializer.deserialize_any(AmountVisitor)
+    }
+}
+
+struct AmountVisitor;
+
+impl Visitor<'_> for AmountVisitor {
+    type Value = Amount;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number or a quantity")
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Amount, E> {
+        let large = || IntOrString::String(number.to_string());
+        Ok(Amount(i32::try_from(number).map_or_else(|_| large(), IntOrString::Int)))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Amount, E> {
+        let large = || IntOrString::String(number.to_string());
+        Ok(Amount(i32::try_from(number).map_or_else(|_| large(), IntOrString::Int)))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Amount, E> {
+        Ok(Amount(IntOrString::String(number.to_string())))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Amount, E> {
+        Ok(Amount(IntOrString::String(text.to_owned())))
+    }
 }

@@ -9,6 +9,7 @@ pub mod controller;
 pub mod crds;
 pub mod demo;
 pub mod go_flags;
+pub mod kind_reference;
 pub mod pve_sim;
 pub mod reference;
 pub mod telemetry;

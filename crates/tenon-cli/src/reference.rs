@@ -4,6 +4,17 @@ use std::fmt::Write as _;
 
 use clap::{Arg, Command};
 
+/// A generated file by its name: nothing for the command line, a kind in small letters, or `chart/` and a definition.
+pub fn generated(name: Option<&str>, command: &Command) -> anyhow::Result<String> {
+    match name {
+        None => Ok(page(command)),
+        Some(name) => match name.strip_prefix("chart/") {
+            Some(file) => crate::crds::chart_template(file),
+            None => crate::kind_reference::page(name),
+        },
+    }
+}
+
 /// The page as Markdown.
 pub fn page(command: &Command) -> String {
     let mut root = command.clone();

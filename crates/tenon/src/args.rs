@@ -37,7 +37,11 @@ pub(crate) enum Verb {
     Crds,
     /// Serve a simulated Proxmox VE cluster over HTTPS until interrupted.
     PveSim(PveSim),
-    /// Print this command line as a page of the documentation.
+    /// Print a page of the documentation: this command line, or what is named.
     #[command(hide = true)]
-    Reference,
+    Reference {
+        /// A kind in small letters, or `chart/` and the file of a definition.
+        #[arg(value_name = "NAME")]
+        name: Option<String>,
+    },
 }

@@ -36,7 +36,9 @@ fn run(verb: &Verb) -> anyhow::Result<()> {
         Verb::Demo(args) => tenon_cli::demo::run(args, &mut out)?,
         Verb::Crds => tenon_cli::crds::print(&mut out)?,
         Verb::PveSim(args) => tenon_cli::pve_sim::run(args, &mut out)?,
-        Verb::Reference => out.write_all(tenon_cli::reference::page(&Args::command()).as_bytes())?,
+        Verb::Reference { name } => {
+            out.write_all(tenon_cli::reference::generated(name.as_deref(), &Args::command())?.as_bytes())?;
+        }
     }
     Ok(out.flush()?)
 }

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a pod of the test's own that does not read is a failed test")]
 
+mod custom_resources;
+
 use k8s_openapi::api::core::v1::Pod as KubePod;
 use serde_json::{Value, json};
 use tenon_api::pod::to_model;

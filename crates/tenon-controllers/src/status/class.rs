@@ -1,6 +1,6 @@
 //! Whether VMs of a ProxmoxNodeClass can be made, and where.
 
-use tenon_api::{InstanceTemplateKind, MetadataType, ProxmoxNodeClassSpec, ZoneBalance};
+use tenon_api::{CloneMode, InstanceTemplateKind, MetadataType, ProxmoxNodeClassSpec, ZoneBalance};
 
 use super::Verdict;
 use super::estate::Estate;
@@ -35,7 +35,9 @@ pub struct TemplateSeen<'a> {
 pub fn judge_class(spec: &ProxmoxNodeClassSpec, found: Option<TemplateSeen<'_>>, estate: &Estate) -> ClassVerdict {
     let selected_zones = found.map(|found| select(spec, found.zones, estate)).unwrap_or_default();
     let name = &spec.instance_template_ref.name;
-    let template = if let Some(field) = unsupported(spec) {
+    let template = if spec.is_absent() {
+        Verdict::fails("TemplatesNotFound", "the class has no spec; give it at least spec.instanceTemplateRef")
+    } else if let Some(field) = unsupported(spec) {
         Verdict::fails(
             "FieldNotSupportedYet",
             format!("{field} is not supported yet; remove it or wait for a later release"),
@@ -116,6 +118,10 @@ fn unsupported(spec: &ProxmoxNodeClassSpec) -> Option<&'static str> {
             spec.placement_strategy.zone_balance == ZoneBalance::AvailabilityFirst,
             "spec.placementStrategy.zoneBalance AvailabilityFirst",
         ),
+        (spec.placement_strategy.hosts.is_some(), "spec.placementStrategy.hosts"),
+        // Auto is what is done.
+        (spec.clone_mode == Some(CloneMode::Linked), "spec.cloneMode Linked"),
+        (spec.clone_mode == Some(CloneMode::Full), "spec.cloneMode Full"),
         (spec.security_groups.iter().flatten().next().is_some(), "spec.securityGroups"),
     ];
     found.into_iter().find(|(is_set, _)| *is_set).map(|(_, field)| field)

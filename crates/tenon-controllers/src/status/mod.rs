@@ -18,7 +18,7 @@ pub(crate) use pass::{stated, subject};
 pub(crate) use pool::POOL_CONDITIONS;
 pub use pool::{ClassSeen, PoolVerdict, judge_pool};
 pub(crate) use run::run;
-pub use template::{TemplateVerdict, judge_template};
+pub use template::{TemplateVerdict, judge_managed_template, judge_template};
 
 use tenon_api::ConditionStatus;
 

@@ -10,9 +10,10 @@ use kube::{Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tenon_api::hash_template::{self, TemplateStanding};
 use tenon_api::{
-    Condition, ConditionSet, ConditionStatus, NodeClaim, NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate,
-    ResourceMap, Statement, Subject, names,
+    Condition, ConditionSet, ConditionStatus, NodeClaim, NodePool, ProxmoxNodeClass, ProxmoxTemplate,
+    ProxmoxUnmanagedTemplate, ResourceMap, Statement, Subject, names,
 };
 use tenon_model::{Quantity, Resources};
 
@@ -20,9 +21,10 @@ use super::Verdict;
 use super::class::{CLASS_CONDITIONS, METADATA_READY, TEMPLATE_READY, TemplateSeen, judge_class};
 use super::estate::Estate;
 use super::pool::{CLASS_READY, ClassSeen, POOL_CONDITIONS, VALIDATION, judge_pool};
-use super::template::{READY, judge_template};
+use super::template::{READY, judge_managed_template, judge_template};
 use crate::context::is_our_class;
 use crate::events::Saying;
+use crate::writes::{self, Written};
 
 /// What a pass works with.
 pub struct StatusContext {
@@ -42,6 +44,10 @@ pub struct StatusError {
 }
 
 impl StatusError {
+    fn is_not_found(&self) -> bool {
+        matches!(self.source.as_ref(), kube::Error::Api(refusal) if refusal.code == 404)
+    }
+
     /// The whole story in one line.
     pub(crate) fn told(&self) -> String {
         format!("{self}: {}", self.source)
@@ -68,6 +74,7 @@ pub async fn pass(context: &StatusContext, now: &Time) -> Result<StatusReport, S
         .map(|(region, view)| (region.clone(), view.as_ref().map(drop).map_err(Clone::clone)))
         .collect();
     let mut report = StatusReport { regions, ..StatusReport::default() };
+    judge_managed_templates(context, now, &mut report).await?;
     let found = judge_templates(context, &estate, now, &mut report).await?;
     let ready = judge_classes(context, (&estate, &found), now, &mut report).await?;
     judge_pools(context, &ready, now, &mut report).await?;
@@ -96,6 +103,45 @@ async fn judge_templates(
         all.insert(template.name_any(), (found, verdict.ready));
     }
     Ok(all)
+}
+
+/// Templates that should be made from images.
+async fn judge_managed_templates(
+    context: &StatusContext,
+    now: &Time,
+    report: &mut StatusReport,
+) -> Result<(), StatusError> {
+    let templates = match Writer::<ProxmoxTemplate>::list(context).await {
+        // A cluster that never had the kind has none of it.
+        Err(error) if error.is_not_found() => return Ok(()),
+        listed => listed?,
+    };
+    let verdict = judge_managed_template();
+    for template in &templates.objects {
+        let template = &noted(context, template).await?;
+        let present = template.status.as_ref().and_then(|status| status.conditions.as_deref());
+        let said = [(READY, &verdict)];
+        let conditions = stated(&[READY], present, &subject(&template.metadata, now), &said);
+        report.add(template, templates.write(template, &json!({ "conditions": conditions })).await?, &said);
+    }
+    Ok(())
+}
+
+/// The template with a note of what the number in its description stands for, written on first sight.
+async fn noted(context: &StatusContext, template: &ProxmoxTemplate) -> Result<ProxmoxTemplate, StatusError> {
+    let TemplateStanding::FirstSeen(note) = hash_template::judge(template.annotations(), &template.spec) else {
+        return Ok(template.clone());
+    };
+    let patch = json!({ "metadata": { "annotations": note } });
+    match writes::merge(&context.workload, template, patch).await {
+        Ok(Written::Done(done)) => Ok(*done),
+        // Somebody was faster; the next pass looks again.
+        Ok(Written::Outdated) => Ok(template.clone()),
+        Err(source) => {
+            let action = format!("note what ProxmoxTemplate {} holds", template.name_any());
+            Err(StatusError { action, source: Box::new(source) })
+        }
+    }
 }
 
 async fn judge_classes(

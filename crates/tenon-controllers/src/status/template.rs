@@ -1,4 +1,4 @@
-//! Whether a ProxmoxUnmanagedTemplate names templates that are there.
+//! Whether a ProxmoxUnmanagedTemplate names templates that are there, and what is said of a ProxmoxTemplate.
 
 use tenon_api::ProxmoxUnmanagedTemplateSpec;
 
@@ -19,6 +19,11 @@ pub struct TemplateVerdict {
 
 /// Looks for the templates a spec names.
 pub fn judge_template(spec: &ProxmoxUnmanagedTemplateSpec, estate: &Estate) -> TemplateVerdict {
+    if spec.template_name.is_none() && spec.tags.is_none() {
+        // It would name every template there is.
+        let message = "neither spec.templateName nor spec.tags is given; name the templates that are meant";
+        return TemplateVerdict { zones: Some(Vec::new()), ready: Verdict::fails("TemplateValidation", message) };
+    }
     let region = spec.region.as_deref();
     let tags: Vec<String> = spec.tags.iter().flatten().map(|tag| tag.to_lowercase()).collect();
     if let Some(region) = region.filter(|region| !estate.regions.contains_key(*region)) {
@@ -41,6 +46,13 @@ pub fn judge_template(spec: &ProxmoxUnmanagedTemplateSpec, estate: &Estate) -> T
         }
         (false, _) => TemplateVerdict { zones: Some(zones), ready: Verdict::holds(READY) },
     }
+}
+
+/// Nothing is made from images yet: a ProxmoxTemplate says so instead of being passed over.
+pub fn judge_managed_template() -> Verdict {
+    let message = "spec.sourceImage is not supported yet: no template is made from an image; make one in Proxmox, name it in a \
+                   ProxmoxUnmanagedTemplate, and refer to that";
+    Verdict::fails("FieldNotSupportedYet", message)
 }
 
 fn wanted(spec: &ProxmoxUnmanagedTemplateSpec) -> String {

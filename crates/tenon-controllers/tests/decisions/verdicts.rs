@@ -76,14 +76,29 @@ fn fields_nobody_acts_on_are_named() {
         (json!({ "securityGroups": [{ "name": "web" }] }), "spec.securityGroups"),
         (json!({ "placementStrategy": { "zoneBalance": "AvailabilityFirst" } }), "AvailabilityFirst"),
         (json!({ "instanceTemplateRef": { "kind": "ProxmoxTemplate", "name": "x" } }), "ProxmoxTemplate"),
+        (json!({ "placementStrategy": { "hosts": "Spread" } }), "spec.placementStrategy.hosts"),
+        (json!({ "cloneMode": "Linked" }), "spec.cloneMode Linked"),
+        (json!({ "cloneMode": "Full" }), "spec.cloneMode Full"),
     ] {
         let template = judge(extra).template;
         assert!(template.reason == "FieldNotSupportedYet" && template.message.contains(field), "{template:?}");
     }
+    assert_eq!(judge(json!({ "cloneMode": "Auto" })).template.reason, judge(json!({})).template.reason);
     let metadata = judge(json!({ "metadataOptions": { "type": "cdrom", "templatesRef": { "name": "t" } } })).metadata;
     assert_eq!(metadata.reason, "FieldNotSupportedYet");
     let metadata = judge(json!({ "metadataOptions": { "type": "cdrom" } })).metadata;
     assert_eq!(metadata.status, ConditionStatus::True, "a CD-ROM without templates gets the built-in data");
+}
+
+#[test]
+fn an_object_without_a_spec_is_told_of_and_names_nothing() {
+    let estate = estate(vec![template(9001, "pve1", "debian", "k8s")]);
+    let verdict = judge_template(&spec(json!(null)), &estate);
+    assert_eq!((verdict.zones, verdict.ready.reason.as_str()), (Some(vec![]), "TemplateValidation"));
+    assert!(verdict.ready.message.contains("spec.templateName"), "{}", verdict.ready.message);
+    let verdict = judge_class(&spec(json!(null)), None, &estate).template;
+    assert_eq!(verdict.reason, "TemplatesNotFound");
+    assert!(verdict.message.contains("give it at least spec.instanceTemplateRef"), "{}", verdict.message);
 }
 
 #[test]

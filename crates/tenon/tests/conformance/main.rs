@@ -4,6 +4,7 @@
 //! same expectations. The list is docs/dev/embedded-api.md.
 
 mod custom;
+mod definitions;
 mod deletion;
 mod discovery;
 mod errors;

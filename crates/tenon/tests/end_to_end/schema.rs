@@ -53,7 +53,8 @@ impl Bench {
         let served = await_condition(definitions, &name, conditions::is_crd_established());
         tokio::time::timeout(Duration::from_secs(30), served).await??;
         let version = &parsed.spec.versions[0].name;
-        let url = format!("/apis/{}/{version}/{}", parsed.spec.group, parsed.spec.names.plural);
+        let place = if parsed.spec.scope == "Namespaced" { "namespaces/default/" } else { "" };
+        let url = format!("/apis/{}/{version}/{place}{}", parsed.spec.group, parsed.spec.names.plural);
         let schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
         self.kinds.insert(parsed.spec.names.kind, Kind { url: url.clone(), schema });
         eventually("the kind is served", async || Ok(self.send("GET", &url, &Value::Null).await?.ok())).await?;

@@ -405,6 +405,23 @@ pub(crate) fn own_objects() -> Vec<Value> {
             "status": { "conditions": conditions } }),
         json!({ "apiVersion": "karpenter.proxmox.sinextra.dev/v1alpha1", "kind": "ProxmoxUnmanagedTemplate", "metadata": { "name": "template" },
             "spec": { "templateName": "debian-13", "tags": ["a"], "region": "lab" } }),
+        json!({ "apiVersion": "karpenter.proxmox.sinextra.dev/v1alpha1", "kind": "ProxmoxTemplate", "metadata": { "name": "managed" },
+            "spec": {
+                "sourceImage": { "url": "https://images.example.com/a.qcow2", "checksum": "0123456789abcdef0123456789abcdef", "checksumType": "md5" },
+                "storageIDs": ["local"], "network": [{ "bridge": "vmbr0", "vlan": 7, "dnsServers": ["10.0.0.1"] }, { "bridge": "vmbr1", "mtu": 9000 }],
+                "agent": { "enabled": true }, "tpm": {}, "vga": { "memory": 16 }, "cpu": { "type": "host", "flags": ["+aes"] },
+                "pciDevices": [{ "mapping": "gpu", "pcie": true }], "tags": ["a"], "resourcePool": "a", "onBoot": false,
+            },
+            "status": { "conditions": conditions, "zones": ["lab/pve1/9000"], "resources": { "zones": 1 } } }),
+        json!({ "apiVersion": "karpenter.sh/v1alpha1", "kind": "NodeOverlay", "metadata": { "name": "overlay" },
+            "spec": {
+                "requirements": [{ "key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"] }, { "key": "a", "operator": "Lt", "values": ["3"] }],
+                "priceAdjustment": "+10%", "capacity": { "example.com/gpu": 1 }, "weight": 10,
+            },
+            "status": { "conditions": conditions } }),
+        json!({ "apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityBuffer", "metadata": { "name": "buffer", "namespace": "default" },
+            "spec": { "podTemplateRef": { "name": "small" }, "replicas": 3, "percentage": 10, "limits": { "cpu": "4" } },
+            "status": { "replicas": 3, "podTemplateRef": { "name": "small" }, "conditions": conditions } }),
         keyword(
             "keywords",
             &json!({

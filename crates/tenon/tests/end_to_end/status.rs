@@ -10,10 +10,13 @@ use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Client, ResourceExt};
 use serde_json::json;
-use tenon_api::{Condition, NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate};
+use tenon_api::{
+    Condition, NodePool, ProxmoxNodeClass, ProxmoxNodeClassSpec, ProxmoxTemplate, ProxmoxUnmanagedTemplate,
+    ProxmoxUnmanagedTemplateSpec,
+};
 use tenon_controllers::status::{StatusContext, pass};
 use tenon_pve::{Endpoint, Token, Transport};
-use tenon_sim::{Estate, EstateConfig, TemplateSpec};
+use tenon_sim::{Cluster, ClusterConfig, Estate, EstateConfig, TemplateSpec};
 
 use crate::bench::{eventually, from_json, shared_testbed};
 
@@ -163,7 +166,52 @@ async fn objects_say_what_is_in_the_way_and_a_second_look_changes_nothing() -> a
     assert_eq!(site.pool().await?.0, "True");
 
     lost_and_found(&mut site).await?;
-    a_field_that_is_not_acted_on(&site).await
+    a_field_that_is_not_acted_on(&site).await?;
+    what_is_not_acted_on_as_a_whole(&site).await
+}
+
+#[tokio::test]
+async fn an_embedded_server_is_told_of_objects_that_nobody_acts_on() -> anyhow::Result<()> {
+    let cluster = Cluster::new(ClusterConfig::default())?;
+    what_is_not_acted_on_as_a_whole(&site(cluster.client()).await?).await
+}
+
+/// A ProxmoxTemplate, and objects without a spec: each is told of, and nothing else suffers.
+async fn what_is_not_acted_on_as_a_whole(site: &Site) -> anyhow::Result<()> {
+    let version = "karpenter.proxmox.sinextra.dev/v1alpha1";
+    let spec = json!({
+        "sourceImage": { "url": "https://images.example.com/a.qcow2" }, "storageIDs": ["local"],
+        "network": [{ "bridge": "vmbr0" }],
+    });
+    let post = PostParams::default();
+    let templates: Api<ProxmoxTemplate> = Api::all(site.admin.clone());
+    for (name, spec) in [("made", spec), ("bare", json!(null))] {
+        let template =
+            json!({ "apiVersion": version, "kind": "ProxmoxTemplate", "metadata": { "name": name }, "spec": spec });
+        templates.create(&post, &from_json(template)?).await?;
+    }
+    let (classes, found): (Api<ProxmoxNodeClass>, Api<ProxmoxUnmanagedTemplate>) =
+        (Api::all(site.admin.clone()), Api::all(site.admin.clone()));
+    classes.create(&post, &ProxmoxNodeClass::new("bare", ProxmoxNodeClassSpec::default())).await?;
+    found.create(&post, &ProxmoxUnmanagedTemplate::new("bare", ProxmoxUnmanagedTemplateSpec::default())).await?;
+    site.settle().await?;
+
+    for name in ["made", "bare"] {
+        let template = templates.get(name).await?;
+        // What a Go controller's number stands for is noted on first sight, or nobody could tell later whether it changed.
+        assert!(template.annotations().contains_key("tenon.dev/template-seen"), "{name}: {:?}", template.annotations());
+        let status = template.status.unwrap_or_default();
+        let (state, reason, message) = told(status.conditions.as_ref(), "ProxmoxVirtualMachineTemplateReady");
+        assert_eq!((state.as_str(), reason), ("False", "FieldNotSupportedYet"), "{name}");
+        assert!(message.starts_with("spec.sourceImage is not supported yet"), "{message}");
+        assert_eq!(told(status.conditions.as_ref(), "Ready").0, "False", "{name}");
+    }
+    let conditions = classes.get("bare").await?.status.and_then(|status| status.conditions);
+    let (_, reason, message) = told(conditions.as_ref(), "InstanceTemplateReady");
+    assert!(reason == "TemplatesNotFound" && message.contains("no spec"), "{reason}: {message}");
+    let conditions = found.get("bare").await?.status.and_then(|status| status.conditions);
+    assert_eq!(told(conditions.as_ref(), "ProxmoxVirtualMachineTemplateReady").1, "TemplateValidation");
+    Ok(())
 }
 
 /// A token that stops working leaves what was known in place, is named, and mends by itself.
