@@ -16,6 +16,7 @@ mod gobuild;
 mod keeper;
 mod kubeconfig;
 mod locate;
+pub mod mutation;
 mod pki;
 mod ports;
 mod programs;

@@ -32,7 +32,10 @@ mod nodeclass;
 mod nodeoverlay;
 mod nodepool;
 pub mod pod;
+mod pod_company;
+mod pod_nodes;
 mod pod_requests;
+mod pool_faults;
 mod quantity;
 mod requirement;
 mod template;
@@ -56,6 +59,7 @@ pub use nodeoverlay::{NodeOverlay, NodeOverlaySpec, NodeOverlayStatus, OverlayRe
 pub use nodepool::{
     ClaimTemplate, ClaimTemplateMetadata, ClaimTemplateSpec, NodeClassRef, NodePool, NodePoolSpec, NodePoolStatus,
 };
+pub use pool_faults::{demand, pool_faults};
 pub use quantity::ResourceMap;
 pub use requirement::{Operator, Requirement, Taint, TaintEffect};
 pub use template::{Bios, ChecksumType, Machine, ProxmoxTemplate, ProxmoxTemplateSpec, SourceImage};

@@ -1,5 +1,7 @@
 //! Table: labels, annotations, taints and finalizers, spelled once.
 
+pub use tenon_model::labels::canonical_label;
+
 /// Karpenter's API group.
 pub const KARPENTER: &str = "karpenter.sh";
 /// The Proxmox provider's API group.
@@ -90,17 +92,3 @@ pub const LABEL_DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
 
 /// The group a bootstrap token belongs to.
 pub const BOOTSTRAP_GROUP: &str = "system:bootstrappers:karpenter:proxmox";
-
-/// Old names of labels, and what they are called now. Nodes have only the new ones.
-const ALIASES: [(&str, &str); 5] = [
-    ("failure-domain.beta.kubernetes.io/zone", LABEL_ZONE),
-    ("failure-domain.beta.kubernetes.io/region", LABEL_REGION),
-    ("beta.kubernetes.io/arch", LABEL_ARCH),
-    ("beta.kubernetes.io/os", LABEL_OS),
-    ("beta.kubernetes.io/instance-type", LABEL_INSTANCE_TYPE),
-];
-
-/// What a label is called today.
-pub fn canonical_label(label: &str) -> &str {
-    ALIASES.iter().find(|(old, _)| *old == label).map_or(label, |(_, new)| *new)
-}

@@ -1,126 +1,156 @@
 //! A Kubernetes Pod as the engine sees it: what it needs, which nodes it wants, what it puts up with.
 //!
-//! A demand the engine cannot judge yet makes the pod unplaceable, by name. Preferences are left out: a pod that only
-//! prefers something runs without it.
+//! A demand the engine cannot judge yet makes the pod unplaceable, by name; the demand itself is converted all the same.
 
-use k8s_openapi::api::core::v1::{Affinity, NodeSelectorTerm, Pod as KubePod, PodSpec, Toleration as KubeToleration};
-use tenon_model::{Effect, Operator, Pod, PodKey, Requirement, Requirements, Tolerated, Toleration};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 
-use crate::names::canonical_label;
+use k8s_openapi::api::core::v1::{Container, Pod as KubePod, PodSpec, Toleration as KubeToleration};
+use tenon_model::{Effect, HostPort, Owner, Pod, PodKey, Protection, Seconds, Tolerated, Toleration, Volume};
+
+use crate::names::ANNOTATION_DO_NOT_DISRUPT;
+use crate::pod_company::Asker;
+use crate::pod_nodes;
 use crate::pod_requests::effective_requests;
 
 /// The pod for the engine.
 pub fn to_model(pod: &KubePod) -> Pod {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let meta = &pod.metadata;
-    let spec = pod.spec.clone().unwrap_or_default();
+    let nothing = PodSpec::default();
+    let spec = pod.spec.as_ref().unwrap_or(&nothing);
+    let labels: BTreeMap<String, String> = meta.labels.clone().unwrap_or_default();
     let key = PodKey { namespace: text(&meta.namespace), name: text(&meta.name), uid: text(&meta.uid) };
-    let (alternatives, unreadable) = alternatives(&spec);
-    Pod {
-        key,
+    let (alternatives, unreadable) = pod_nodes::alternatives(spec);
+    let asker = Asker { namespace: &key.namespace, labels: &labels };
+    let (companies, spreads) = (asker.companies(spec), asker.spreads(spec));
+    let mut model = Pod {
         requests: effective_requests(pod),
         alternatives,
         tolerations: spec.tolerations.iter().flatten().filter_map(toleration).collect(),
-        unsupported: unreadable.or_else(|| unsupported(&spec)),
-    }
+        created: meta.creation_timestamp.as_ref().map(|time| Seconds(time.0.as_second())),
+        priority: spec.priority.unwrap_or_default(),
+        preferred: pod_nodes::preferred(spec),
+        host_ports: host_ports(spec),
+        volumes: volumes(&key.name, spec),
+        spreads,
+        near: companies.near,
+        apart: companies.apart,
+        preferred_near: companies.preferred_near,
+        preferred_apart: companies.preferred_apart,
+        gates: spec.scheduling_gates.iter().flatten().map(|gate| gate.name.clone()).collect(),
+        resource_claims: resource_claims(spec),
+        owner: owner(pod),
+        protection: protection(pod),
+        key,
+        labels,
+        unsupported: None,
+    };
+    model.unsupported = unreadable.or_else(|| unsupported(&model, spec));
+    model
+}
+
+/// What is wrong with what a pod asks of its node, for whoever wrote it: all of it, each as a sentence.
+pub fn faults(pod: &KubePod) -> Vec<String> {
+    pod.spec.as_ref().map(pod_nodes::faults).unwrap_or_default()
 }
 
 /// The first demand that the engine does not know yet.
-fn unsupported(spec: &PodSpec) -> Option<String> {
-    let affinity = spec.affinity.clone().unwrap_or_default();
-    let spreads = spec.topology_spread_constraints.iter().flatten();
-    let claims = spec
-        .volumes
+fn unsupported(pod: &Pod, spec: &PodSpec) -> Option<String> {
+    let mut containers = spec.containers.iter().chain(spec.init_containers.iter().flatten());
+    let takes_port = |container: &Container| {
+        container.ports.iter().flatten().any(|port| port.host_port.is_some_and(|number| number > 0))
+    };
+    let must_be_spread = spec
+        .topology_spread_constraints
         .iter()
         .flatten()
-        .any(|volume| volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some());
-    let containers = spec.containers.iter().chain(spec.init_containers.iter().flatten());
-    let ports = containers.flat_map(|container| container.ports.iter().flatten());
+        .any(|constraint| constraint.when_unsatisfiable == "DoNotSchedule");
     let found = [
-        (spreads.into_iter().any(|spread| spread.when_unsatisfiable == "DoNotSchedule"), "topology spread constraints"),
-        (wants_company(&affinity), "required pod affinity or anti-affinity"),
-        (claims, "persistent volumes"),
+        (must_be_spread, "topology spread constraints"),
+        (!pod.near.is_empty() || !pod.apart.is_empty(), "required pod affinity or anti-affinity"),
+        (!pod.volumes.is_empty(), "persistent volumes"),
         (spec.resource_claims.iter().flatten().next().is_some(), "resource claims"),
-        (ports.into_iter().any(|port| port.host_port.is_some_and(|number| number > 0)), "host ports"),
+        (containers.any(takes_port), "host ports"),
     ];
     found.into_iter().find(|(is_used, _)| *is_used).map(|(_, what)| what.to_owned())
 }
 
-fn wants_company(affinity: &Affinity) -> bool {
-    let near = affinity
-        .pod_affinity
-        .iter()
-        .flat_map(|near| near.required_during_scheduling_ignored_during_execution.iter().flatten());
-    let apart = affinity
-        .pod_anti_affinity
-        .iter()
-        .flat_map(|far| far.required_during_scheduling_ignored_during_execution.iter().flatten());
-    near.chain(apart).next().is_some()
+/// Ports of the node that containers and sidecars take. With the node's network, every port is one of the node's; the API
+/// server writes that into pods, but not into the template a pod will be made from.
+fn host_ports(spec: &PodSpec) -> Vec<HostPort> {
+    let is_sidecar = |container: &&Container| container.restart_policy.as_deref() == Some("Always");
+    let sidecars = spec.init_containers.iter().flatten().filter(is_sidecar);
+    let ports = spec.containers.iter().chain(sidecars).flat_map(|container| container.ports.iter().flatten());
+    ports
+        .filter_map(|port| {
+            let on_the_node = spec.host_network.unwrap_or_default().then_some(port.container_port);
+            let number = port.host_port.filter(|number| *number != 0).or(on_the_node)?;
+            let address = port.host_ip.as_deref().and_then(|text| text.parse().ok());
+            Some(HostPort {
+                address: address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+                port: u16::try_from(number).ok().filter(|number| *number != 0)?,
+                protocol: port.protocol.clone().unwrap_or_else(|| "TCP".to_owned()),
+            })
+        })
+        .collect()
 }
 
-/// The pod's node selector, joined with each of its required node-affinity terms; any one of the results is enough.
-fn alternatives(spec: &PodSpec) -> (Vec<Requirements>, Option<String>) {
-    let selector: Requirements = spec
-        .node_selector
-        .iter()
-        .flatten()
-        .map(|(label, value)| (canonical_label(label).to_owned(), Requirement::is(value)))
-        .collect();
-    let required = spec
-        .affinity
-        .iter()
-        .flat_map(|affinity| &affinity.node_affinity)
-        .filter_map(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
-    let terms: Vec<&NodeSelectorTerm> = required.flat_map(|required| &required.node_selector_terms).collect();
-    if terms.is_empty() {
-        return (vec![selector], None);
-    }
-    let mut alternatives = Vec::new();
-    for term in terms {
-        match term_requirements(term) {
-            Ok(wanted) => {
-                let mut joined = selector.clone();
-                joined.add_all(&wanted);
-                alternatives.push(joined);
-            }
-            Err(what) => return (vec![selector], Some(what)),
+/// Claims of storage; one that is made with the pod is named after both.
+fn volumes(pod: &str, spec: &PodSpec) -> Vec<Volume> {
+    let claim = |volume: &k8s_openapi::api::core::v1::Volume| {
+        if let Some(claim) = &volume.persistent_volume_claim {
+            return Some(Volume { claim: claim.claim_name.clone(), is_ephemeral: false });
+        }
+        let is_ephemeral = volume.ephemeral.is_some();
+        is_ephemeral.then(|| Volume { claim: format!("{pod}-{}", volume.name), is_ephemeral })
+    };
+    spec.volumes.iter().flatten().filter_map(claim).collect()
+}
+
+/// Names of claimed devices: of the pod, and those only a container names.
+fn resource_claims(spec: &PodSpec) -> Vec<String> {
+    let containers = spec.containers.iter().chain(spec.init_containers.iter().flatten());
+    let resources = containers.filter_map(|container| container.resources.as_ref());
+    let by_containers = resources.flat_map(|resources| resources.claims.iter().flatten()).map(|claim| &claim.name);
+    let mut names: Vec<String> = spec.resource_claims.iter().flatten().map(|claim| claim.name.clone()).collect();
+    for name in by_containers {
+        if !names.contains(name) {
+            names.push(name.clone());
         }
     }
-    (alternatives, None)
+    names
 }
 
-fn term_requirements(term: &NodeSelectorTerm) -> Result<Requirements, String> {
-    if term.match_fields.iter().flatten().next().is_some() {
-        return Err("node affinity by fields".to_owned());
-    }
-    let mut requirements = Requirements::default();
-    for expression in term.match_expressions.iter().flatten() {
-        let unreadable = || format!("node affinity on {} with operator {}", expression.key, expression.operator);
-        let operator = operator(&expression.operator).ok_or_else(unreadable)?;
-        let values = expression.values.iter().flatten().cloned();
-        let requirement = Requirement::new(operator, values).ok_or_else(unreadable)?;
-        requirements.add(canonical_label(&expression.key), &requirement);
-    }
-    Ok(requirements)
+/// Whoever makes the pod anew, as far as it matters. The reference does not ask who controls it, only who owns it.
+fn owner(pod: &KubePod) -> Owner {
+    let owners = pod.metadata.owner_references.iter().flatten();
+    let mut kinds = owners.map(|owner| match (owner.api_version.as_str(), owner.kind.as_str()) {
+        ("apps/v1", "DaemonSet") => Owner::DaemonSet,
+        ("v1", "Node") => Owner::Node,
+        ("apps/v1", "StatefulSet") => Owner::StatefulSet,
+        _ => Owner::Other,
+    });
+    // What stays on its node whatever happens says more than what comes back elsewhere.
+    let first = kinds.next().unwrap_or(Owner::Nobody);
+    kinds.fold(first, Ord::min)
 }
 
-fn operator(name: &str) -> Option<Operator> {
-    Some(match name {
-        "In" => Operator::In,
-        "NotIn" => Operator::NotIn,
-        "Exists" => Operator::Exists,
-        "DoesNotExist" => Operator::DoesNotExist,
-        "Gt" => Operator::Gt,
-        "Lt" => Operator::Lt,
-        _ => return None,
-    })
+/// Whether the pod asks that its node be left alone.
+fn protection(pod: &KubePod) -> Protection {
+    let annotations = pod.metadata.annotations.iter().flatten();
+    let wish = annotations.into_iter().find(|(name, _)| *name == ANNOTATION_DO_NOT_DISRUPT);
+    wish.map_or(Protection::None, |(_, wish)| Protection::of(wish))
 }
 
 /// A toleration of a kind we do not know tolerates nothing: then a node is not made where one might have been.
 fn toleration(toleration: &KubeToleration) -> Option<Toleration> {
+    let text = || toleration.value.clone().unwrap_or_default();
     let value = match toleration.operator.as_deref() {
-        None | Some("" | "Equal") => Tolerated::Equal(toleration.value.clone().unwrap_or_default()),
+        None | Some("" | "Equal") => Tolerated::Equal(text()),
         Some("Exists") => Tolerated::Exists,
+        Some("Lt") => Tolerated::Below(text()),
+        Some("Gt") => Tolerated::Above(text()),
         Some(_) => return None,
     };
     let effect = match toleration.effect.as_deref() {

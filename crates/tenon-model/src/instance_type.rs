@@ -1,7 +1,7 @@
 //! Sizes of VMs: what each has, what of it pods can have, and what it counts as.
 
 use crate::quantity::Quantity;
-use crate::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources};
+use crate::resources::{CPU, EPHEMERAL_STORAGE, HUGE_PAGES, MEMORY, PODS, Resources};
 
 /// How a node is paid for. On one's own metal this is a way to group nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,20 +88,31 @@ impl InstanceType {
         }
     }
 
-    /// What pods can have.
+    /// What pods can have: what is there, less what is kept back. Huge pages are set aside from the memory, and only
+    /// pods that name them get them.
     pub fn allocatable(&self) -> Resources {
         let Overhead { kube_reserved, system_reserved, eviction_threshold } = &self.overhead;
-        let left = self.capacity.without(kube_reserved).without(system_reserved).without(eviction_threshold);
-        left.iter().map(|(resource, amount)| (resource, amount.at_least_zero())).collect()
+        let kept_back = |resource: &str| -> Quantity {
+            [kube_reserved, system_reserved, eviction_threshold].map(|kept| kept.get(resource)).into_iter().sum()
+        };
+        let left = |(resource, amount): (&str, Quantity)| (resource.to_owned(), amount - kept_back(resource));
+        let left: Resources = self.capacity.iter().map(left).collect();
+        let pages =
+            left.iter().filter(|(resource, _)| resource.starts_with(HUGE_PAGES)).map(|(_, amount)| amount).sum();
+        let free = |(resource, amount): (&str, Quantity)| {
+            let amount = if resource == MEMORY { amount - pages } else { amount };
+            (resource.to_owned(), amount.at_least_zero())
+        };
+        left.iter().map(free).collect()
     }
 
     /// What it counts as when sizes are compared, in millionths: a core 25,000, a gigabyte 1,000, half for spot.
     ///
     /// A whole number, so that equal sizes compare equal on every machine.
     pub fn price_micros(&self) -> i64 {
-        let cores = self.capacity.get(CPU).milli_value() * 25;
+        let cores = self.capacity.get(CPU).milli_value().saturating_mul(25);
         let memory = self.capacity.get(MEMORY).value() / 1_000_000;
-        let full = cores + memory;
+        let full = cores.saturating_add(memory);
         if self.capacity_type == CapacityType::Spot { full / 2 } else { full }
     }
 
@@ -157,6 +168,26 @@ mod tests {
         assert_eq!(large.allocatable().get(CPU), Quantity::milli(3890));
         assert_eq!(large.allocatable().get(PODS), Quantity::whole(110));
         assert_eq!(large.family(), "s1");
+    }
+
+    #[test]
+    fn huge_pages_are_taken_from_the_memory() {
+        let amounts = |texts: &[(&str, &str)]| -> Resources {
+            texts.iter().map(|(resource, amount)| (*resource, amount.parse().unwrap())).collect()
+        };
+        let sized = |pages: &str| InstanceType {
+            capacity: amounts(&[(CPU, "4"), (MEMORY, "4Gi"), ("hugepages-2Mi", pages)]),
+            overhead: Overhead {
+                kube_reserved: amounts(&[(CPU, "100m"), (MEMORY, "10Mi"), ("example.com/gpu", "1")]),
+                ..Overhead::default()
+            },
+            ..built_in("c1.1VCPU-2GB")
+        };
+        let left = sized("1Gi").allocatable();
+        assert_eq!(left, amounts(&[(CPU, "3900m"), (MEMORY, "3062Mi"), ("hugepages-2Mi", "1Gi")]));
+        assert_eq!(left.get(MEMORY).to_string(), "3062Mi");
+        assert!(!left.names("example.com/gpu"), "what is not there is not kept back");
+        assert_eq!(sized("4Gi").allocatable().get(MEMORY), Quantity::ZERO);
     }
 
     #[test]

@@ -3,28 +3,65 @@
 //! A value is checked once, where it enters, and is plain data from there on. This crate knows no wire format, no
 //! client and no time of day; the crates that decide build on it.
 
+mod calendar;
+mod demand;
+mod duration;
 mod host;
 mod instance_type;
+pub mod label_text;
+pub mod labels;
 mod launch;
+mod min_values;
+mod node_share;
 mod plan;
+mod pod;
+mod protection;
+mod provider_id;
+mod pve_name;
+mod pve_size;
 mod quantity;
+#[cfg(test)]
+mod quantity_tests;
+mod quantity_text;
 mod requirement;
 #[cfg(test)]
 mod requirement_tests;
 mod requirements;
+#[cfg(test)]
+mod requirements_tests;
 pub mod resources;
+mod schedule;
+#[cfg(test)]
+mod schedule_tests;
 mod snapshot;
 mod taint;
+pub mod validation;
+#[cfg(test)]
+mod validation_tests;
 mod vmid;
 
+pub use demand::{Demand, DemandError};
+pub use duration::{DurationError, GoDuration, Timespan, TimespanOrNever};
 pub use host::{HostName, HostNameError};
 pub use instance_type::{CapacityType, InstanceType, Overhead};
 pub use launch::{LaunchRecord, LaunchStep, Seconds};
+pub use min_values::TooFewValues;
+pub use node_share::{NodeShare, NodeShareError};
 pub use plan::{NewNode, Placement, Plan, PoolRefusal, Reason, Unplaced};
-pub use quantity::{Quantity, QuantityError};
-pub use requirement::{Operator, Requirement};
+pub use pod::{
+    Company, HostPort, NamespaceChoice, Pod, PodKey, Preferred, PreferredCompany, Selector, Spread, UseNodes, Volume,
+    WhenUnsatisfiable,
+};
+pub use protection::{Owner, Protection};
+pub use provider_id::{ProviderId, ProviderIdError};
+pub use pve_name::{PoolId, PveNameError, StorageId, Tag, VmName};
+pub use pve_size::{PveSize, PveSizeError};
+pub use quantity::{Quantity, QuantityFormat};
+pub use quantity_text::QuantityError;
+pub use requirement::{Operator, OperatorError, Requirement};
 pub use requirements::{Incompatible, Requirements};
 pub use resources::{Resources, Shortage};
-pub use snapshot::{Host, Node, Place, Pod, PodKey, Pool, Snapshot};
+pub use schedule::{Schedule, ScheduleError};
+pub use snapshot::{Host, Node, Place, Pool, Snapshot};
 pub use taint::{Effect, Taint, Tolerated, Toleration};
 pub use vmid::{VmId, VmIdError, VmIdRange};

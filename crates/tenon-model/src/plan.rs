@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use crate::pod::PodKey;
 use crate::quantity::Quantity;
 use crate::requirements::{Incompatible, Requirements};
 use crate::resources::{CPU, Resources, Shortage};
-use crate::snapshot::{Place, PodKey};
+use crate::snapshot::Place;
 use crate::taint::Taint;
 
 /// The outcome of planning.

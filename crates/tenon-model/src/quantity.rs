@@ -1,37 +1,85 @@
-//! Amounts of resources, with the grammar and the rounding of Kubernetes.
+//! Amounts of resources: adding, comparing and printing them as Kubernetes does.
 //!
-//! A quantity is kept as a whole number of billionths, so that adding and comparing are exact. What is finer than that is
-//! rounded up, away from zero, as Kubernetes does.
+//! A quantity is kept as a whole number of billionths, so that adding and comparing are exact; that is enough for ten to
+//! the power of 29, and what is larger stays there. How it was written (`1Gi`, `1e9`, `1G`) is kept for printing and
+//! matters to nothing else. The grammar is in `quantity_text.rs`.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::iter::Sum;
-use std::ops::{Add, Sub};
+use std::ops::{Add, Neg, Sub};
 use std::str::FromStr;
 
+use crate::quantity_text::{self, QuantityError};
+
 /// Billionths in one.
-const NANO: i128 = 1_000_000_000;
+pub(crate) const NANO: i128 = 1_000_000_000;
 
-/// Kubernetes keeps quantities within 64 bits; larger ones are cut to this.
-const LIMIT: i128 = i64::MAX as i128 * NANO;
+/// Suffixes of powers of a thousand, from a billionth on.
+const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+/// Suffixes of powers of 1,024, from one on.
+const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
-/// An amount of something: cores, bytes, pods.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// How an amount was written, which is how it is printed again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum QuantityFormat {
+    /// With powers of a thousand: `500m`, `2`, `3G`.
+    #[default]
+    DecimalSi,
+    /// With powers of 1,024: `2Gi`.
+    BinarySi,
+    /// With an exponent: `5e3`.
+    DecimalExponent,
+}
+
+/// An amount of something: cores, bytes, pods. Equal amounts are equal however they are written.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Quantity {
     nanos: i128,
+    format: QuantityFormat,
 }
 
 impl Quantity {
     /// Nothing.
-    pub const ZERO: Quantity = Quantity { nanos: 0 };
+    pub const ZERO: Quantity = Quantity { nanos: 0, format: QuantityFormat::DecimalSi };
 
     /// A whole amount.
     pub fn whole(amount: i64) -> Quantity {
-        Quantity { nanos: i128::from(amount) * NANO }
+        Quantity { nanos: i128::from(amount) * NANO, ..Quantity::ZERO }
     }
 
     /// An amount in thousandths, such as millicores.
     pub fn milli(thousandths: i64) -> Quantity {
-        Quantity { nanos: i128::from(thousandths) * (NANO / 1_000) }
+        Quantity { nanos: i128::from(thousandths) * (NANO / 1_000), ..Quantity::ZERO }
+    }
+
+    /// A whole number of bytes, printed with powers of 1,024 where that leaves no fraction.
+    pub fn bytes(amount: i64) -> Quantity {
+        Quantity::whole(amount).with_format(QuantityFormat::BinarySi)
+    }
+
+    pub(crate) fn of_nanos(nanos: i128, format: QuantityFormat) -> Quantity {
+        Quantity { nanos, format }
+    }
+
+    /// The same amount, printed in another way.
+    #[must_use]
+    pub fn with_format(self, format: QuantityFormat) -> Quantity {
+        Quantity { format, ..self }
+    }
+
+    /// How it was written.
+    pub fn format(self) -> QuantityFormat {
+        self.format
+    }
+
+    /// How the API server writes a quantity back that was sent to it as this text.
+    ///
+    /// Mostly that is the printed [`Quantity`], for any number of digits; but what the server takes for canonical keeps
+    /// its spelling (`+1`, `007`, `1.500`), and a plain decimal above what `E` reaches loses its zeros there.
+    pub fn as_stored(text: &str) -> Result<String, QuantityError> {
+        quantity_text::as_stored(text)
     }
 
     /// The amount as a whole number, rounded up.
@@ -49,9 +97,15 @@ impl Quantity {
         self.nanos == 0
     }
 
+    /// Whether it is less than nothing.
+    pub fn is_negative(self) -> bool {
+        self.nanos < 0
+    }
+
     /// This amount, but nothing where it would be less.
+    #[must_use]
     pub fn at_least_zero(self) -> Quantity {
-        self.max(Quantity::ZERO)
+        if self.is_negative() { Quantity::ZERO } else { self }
     }
 
     fn rounded_up(self, unit: i128) -> i64 {
@@ -59,8 +113,40 @@ impl Quantity {
         i64::try_from(self.nanos / unit + away).unwrap_or(if self.nanos < 0 { i64::MIN } else { i64::MAX })
     }
 
-    fn capped(nanos: i128) -> Quantity {
-        Quantity { nanos: nanos.clamp(-LIMIT, LIMIT) }
+    /// What a sum is printed as: nothing plus something is written like the something.
+    fn joined_format(self, other: Quantity) -> QuantityFormat {
+        if self.is_zero() { other.format } else { self.format }
+    }
+
+    /// Whether it is printed with powers of 1,024: only what is large enough and leaves no fraction.
+    fn prints_binary(self) -> bool {
+        self.format == QuantityFormat::BinarySi && self.nanos % NANO == 0 && self.nanos.abs() >= 1024 * NANO
+    }
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Quantity) -> bool {
+        self.nanos == other.nanos
+    }
+}
+
+impl Eq for Quantity {}
+
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Quantity) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Quantity {
+    fn cmp(&self, other: &Quantity) -> Ordering {
+        self.nanos.cmp(&other.nanos)
+    }
+}
+
+impl Hash for Quantity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.nanos.hash(state);
     }
 }
 
@@ -68,7 +154,7 @@ impl Add for Quantity {
     type Output = Quantity;
 
     fn add(self, other: Quantity) -> Quantity {
-        Quantity::capped(self.nanos.saturating_add(other.nanos))
+        Quantity { nanos: self.nanos.saturating_add(other.nanos), format: self.joined_format(other) }
     }
 }
 
@@ -76,7 +162,15 @@ impl Sub for Quantity {
     type Output = Quantity;
 
     fn sub(self, other: Quantity) -> Quantity {
-        Quantity::capped(self.nanos.saturating_sub(other.nanos))
+        Quantity { nanos: self.nanos.saturating_sub(other.nanos), format: self.joined_format(other) }
+    }
+}
+
+impl Neg for Quantity {
+    type Output = Quantity;
+
+    fn neg(self) -> Quantity {
+        Quantity { nanos: self.nanos.saturating_neg(), ..self }
     }
 }
 
@@ -87,216 +181,40 @@ impl Sum for Quantity {
 }
 
 impl fmt::Display for Quantity {
-    /// The decimal form Kubernetes writes: the largest unit that leaves no fraction.
+    /// The canonical form: the largest unit that leaves no fraction, in the way the amount was written.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
-        let (mut amount, mut unit) = (self.nanos, 0);
-        while amount != 0 && amount % 1_000 == 0 && unit + 1 < units.len() {
-            amount /= 1_000;
-            unit += 1;
+        if self.is_zero() {
+            return f.write_str("0");
         }
-        let suffix = if amount == 0 { "" } else { units.get(unit).copied().unwrap_or_default() };
-        write!(f, "{amount}{suffix}")
+        if self.prints_binary() {
+            let (amount, times) = reduced(self.nanos / NANO, 1_024, BINARY.len() - 1);
+            return write!(f, "{amount}{}", BINARY.get(times).copied().unwrap_or_default());
+        }
+        let is_exponent = self.format == QuantityFormat::DecimalExponent;
+        let most = if is_exponent { usize::MAX } else { DECIMAL.len() - 1 };
+        let (amount, times) = reduced(self.nanos, 1_000, most);
+        match DECIMAL.get(times) {
+            Some(suffix) if !is_exponent => write!(f, "{amount}{suffix}"),
+            _ if times == 3 => write!(f, "{amount}"),
+            _ => write!(f, "{amount}e{}", i64::try_from(times * 3).unwrap_or(i64::MAX) - 9),
+        }
     }
+}
+
+/// The amount without its factors of `base`, and how many there were; at most so many are taken out.
+fn reduced(mut amount: i128, base: i128, most: usize) -> (i128, usize) {
+    let mut times = 0;
+    while amount != 0 && amount % base == 0 && times < most {
+        amount /= base;
+        times += 1;
+    }
+    (amount, times)
 }
 
 impl FromStr for Quantity {
     type Err = QuantityError;
 
     fn from_str(text: &str) -> Result<Quantity, QuantityError> {
-        read(text).ok_or_else(|| QuantityError { text: text.to_owned() })
-    }
-}
-
-/// What a suffix multiplies with: a power of ten or of two.
-enum Scale {
-    Ten(i32),
-    Two(u32),
-}
-
-fn read(text: &str) -> Option<Quantity> {
-    let (sign, rest) = match text.as_bytes().first()? {
-        b'-' => (-1, text.get(1..)?),
-        b'+' => (1, text.get(1..)?),
-        _ => (1, text),
-    };
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-    let (number, suffix) = rest.split_at(end);
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    // Digits that are not there are zero, to Kubernetes too: `Gi` and `-` are ways to write nothing.
-    if fraction.contains('.') {
-        return None;
-    }
-    let magnitude = match scale(suffix)? {
-        Scale::Ten(power) => decimal(whole, fraction, power),
-        Scale::Two(power) => binary(whole, fraction, power),
-    };
-    Some(Quantity::capped(magnitude.saturating_mul(sign)))
-}
-
-fn scale(suffix: &str) -> Option<Scale> {
-    Some(match suffix {
-        "n" => Scale::Ten(-9),
-        "u" => Scale::Ten(-6),
-        "m" => Scale::Ten(-3),
-        "" => Scale::Ten(0),
-        "k" => Scale::Ten(3),
-        "M" => Scale::Ten(6),
-        "G" => Scale::Ten(9),
-        "T" => Scale::Ten(12),
-        "P" => Scale::Ten(15),
-        "E" => Scale::Ten(18),
-        "Ki" => Scale::Two(10),
-        "Mi" => Scale::Two(20),
-        "Gi" => Scale::Two(30),
-        "Ti" => Scale::Two(40),
-        "Pi" => Scale::Two(50),
-        "Ei" => Scale::Two(60),
-        exponent => Scale::Ten(exponent.strip_prefix(['e', 'E']).filter(|digits| is_exponent(digits))?.parse().ok()?),
-    })
-}
-
-fn is_exponent(digits: &str) -> bool {
-    let digits = digits.strip_prefix(['+', '-']).unwrap_or(digits);
-    (1..=9).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// `whole.fraction` times ten to the power, in billionths, rounded up; larger than any limit stays there.
-fn decimal(whole: &str, fraction: &str, power: i32) -> i128 {
-    let digits = format!("{whole}{fraction}");
-    let digits = digits.trim_start_matches('0');
-    // Where the last digit stands, counted in billionths.
-    let shift = i64::from(power) + 9 - i64::try_from(fraction.len()).unwrap_or(i64::MAX);
-    if digits.is_empty() {
-        return 0;
-    }
-    if i64::try_from(digits.len()).unwrap_or(i64::MAX).saturating_add(shift) > 30 {
-        return LIMIT;
-    }
-    if shift >= 0 {
-        return digits.parse::<i128>().unwrap_or(LIMIT) * 10_i128.pow(u32::try_from(shift).unwrap_or(0));
-    }
-    let cut = digits.len().saturating_sub(usize::try_from(-shift).unwrap_or(usize::MAX));
-    let (kept, lost) = digits.split_at(cut);
-    let round_up = i128::from(lost.bytes().any(|digit| digit != b'0'));
-    kept.parse::<i128>().unwrap_or(0) + round_up
-}
-
-/// `whole.fraction` times two to the power, in billionths, rounded up.
-fn binary(whole: &str, fraction: &str, power: u32) -> i128 {
-    let factor = 1_i128 << power;
-    let whole = decimal(whole, "", 0).saturating_mul(factor);
-    // From the last digit on, each step a tenth of what came before: exact, however many digits there are.
-    let (mut part, mut inexact) = (0, false);
-    for digit in fraction.bytes().rev() {
-        let sum = i128::from(digit - b'0') * factor * NANO + part;
-        inexact |= sum % 10 != 0;
-        part = sum / 10;
-    }
-    whole.saturating_add(part + i128::from(inexact))
-}
-
-/// Why a text is no [`Quantity`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a quantity: a number, with an optional suffix such as m, k, Gi or e3")]
-pub struct QuantityError {
-    text: String,
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn read(text: &str) -> Quantity {
-        text.parse().unwrap_or_else(|error| panic!("{error}"))
-    }
-
-    #[test]
-    fn suffixes_mean_what_kubernetes_means() {
-        for (text, milli) in [
-            ("0", 0),
-            ("500m", 500),
-            ("0.5", 500),
-            (".5", 500),
-            ("5.", 5_000),
-            ("+1", 1_000),
-            ("-1", -1_000),
-            ("2k", 2_000_000),
-            ("1e3", 1_000_000),
-            ("1E3", 1_000_000),
-            ("1e-3", 1),
-            ("1Ki", 1_024_000),
-            ("1.5Ki", 1_536_000),
-            ("0.5Mi", 524_288_000),
-            ("Gi", 0),
-            ("-", 0),
-            (".", 0),
-        ] {
-            assert_eq!(read(text).milli_value(), milli, "{text}");
-        }
-        assert_eq!(read("1E").value(), 1_000_000_000_000_000_000);
-        assert_eq!(read("2Gi").value(), 2_147_483_648);
-    }
-
-    #[test]
-    fn what_is_finer_than_a_billionth_is_rounded_up() {
-        assert_eq!(read("0.0000000001"), read("1n"));
-        assert_eq!(read("1.1n"), read("2n"));
-        assert_eq!(read("-1.1n"), read("-2n"));
-        assert_eq!(read("1n").milli_value(), 1);
-        assert_eq!(read("1.0000000001").value(), 2);
-        assert_eq!(read("0.00000000001Ki"), read("11n"));
-    }
-
-    #[test]
-    fn what_is_too_large_is_cut_to_64_bits() {
-        for text in ["9223372036854775808", "1e100", "10E", "8Ei", "99999999999999999999999999999999999999999"] {
-            assert_eq!(read(text).value(), i64::MAX, "{text}");
-        }
-        assert_eq!(read("9223372036854775807").value(), i64::MAX);
-        assert_eq!(read("-1e100").value(), -i64::MAX);
-    }
-
-    #[test]
-    fn what_is_no_quantity_is_refused() {
-        for text in ["", "1.2.3", "1 Gi", "1gi", "1K", "1e", "1e+", "1e1.5", "0x10", "1Gi ", "NaN", "1ee3", "--1"] {
-            assert!(text.parse::<Quantity>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn it_prints_the_largest_unit_without_a_fraction() {
-        for (text, printed) in [
-            ("1500m", "1500m"),
-            ("2000m", "2"),
-            ("1000", "1k"),
-            ("1Ki", "1024"),
-            ("0.1m", "100u"),
-            ("-0.5", "-500m"),
-            ("0m", "0"),
-        ] {
-            assert_eq!(read(text).to_string(), printed, "{text}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn printing_and_reading_agree(nanos in -1_000_000_000_000_000_000_000_i128..1_000_000_000_000_000_000_000) {
-            let quantity = Quantity { nanos };
-            prop_assert_eq!(quantity.to_string().parse::<Quantity>(), Ok(quantity));
-        }
-
-        #[test]
-        fn reading_never_panics(text in "[-+0-9.eEinukKMGTPm]{0,24}") {
-            let _ = text.parse::<Quantity>();
-        }
-
-        #[test]
-        fn adding_is_the_undoing_of_subtracting(a in any::<i32>(), b in any::<i32>()) {
-            let (a, b) = (Quantity::milli(a.into()), Quantity::milli(b.into()));
-            prop_assert_eq!(a + b - b, a);
-        }
+        quantity_text::read(text)
     }
 }

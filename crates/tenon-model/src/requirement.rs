@@ -1,10 +1,13 @@
 //! A demand on one label: a set of allowed values, or all but a set, within bounds.
+//!
+//! How demands are written and read is in `demand.rs`, several labels at once in `requirements.rs`.
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::str::FromStr;
 
 /// How a demand is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operator {
     /// One of the values.
     In,
@@ -24,6 +27,61 @@ pub enum Operator {
     Lte,
 }
 
+impl Operator {
+    /// All of them.
+    pub const ALL: [Operator; 8] = [
+        Operator::In,
+        Operator::NotIn,
+        Operator::Exists,
+        Operator::DoesNotExist,
+        Operator::Gt,
+        Operator::Lt,
+        Operator::Gte,
+        Operator::Lte,
+    ];
+
+    /// How it is spelled.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Operator::In => "In",
+            Operator::NotIn => "NotIn",
+            Operator::Exists => "Exists",
+            Operator::DoesNotExist => "DoesNotExist",
+            Operator::Gt => "Gt",
+            Operator::Lt => "Lt",
+            Operator::Gte => "Gte",
+            Operator::Lte => "Lte",
+        }
+    }
+
+    /// Whether it compares numbers.
+    pub fn is_bound(self) -> bool {
+        matches!(self, Operator::Gt | Operator::Lt | Operator::Gte | Operator::Lte)
+    }
+}
+
+impl fmt::Display for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A word that is no [`Operator`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not an operator: use In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte or Lte")]
+pub struct OperatorError(pub String);
+
+impl FromStr for Operator {
+    type Err = OperatorError;
+
+    fn from_str(text: &str) -> Result<Operator, OperatorError> {
+        Operator::ALL
+            .into_iter()
+            .find(|operator| operator.as_str() == text)
+            .ok_or_else(|| OperatorError(text.to_owned()))
+    }
+}
+
 /// The values of a label that are allowed.
 ///
 /// Invariant: bounds are set only together with `complement`; a concrete set holds just the values within them.
@@ -37,7 +95,8 @@ pub struct Requirement {
 }
 
 impl Requirement {
-    /// A demand from how it is written. `None` if a bound is not exactly one whole number that is not negative.
+    /// A demand from how it is written. `None` if a bound is not exactly one whole number that is not negative; then it
+    /// is no demand, and whoever wrote it is told by `validation.rs`.
     pub fn new(operator: Operator, values: impl IntoIterator<Item = String>) -> Option<Requirement> {
         let values: BTreeSet<String> = values.into_iter().collect();
         let bound = || {
@@ -113,7 +172,7 @@ impl Requirement {
 
     /// Whether a label with this value is allowed.
     pub fn has(&self, value: &str) -> bool {
-        self.values.contains(value) != self.complement && self.is_within(value)
+        self.values.contains(value) != self.complement && Bounds::of(self).hold(value)
     }
 
     /// Whether a node without the label is allowed.
@@ -121,42 +180,95 @@ impl Requirement {
         matches!(self.operator(), Operator::NotIn | Operator::DoesNotExist)
     }
 
-    fn is_within(&self, value: &str) -> bool {
-        if self.gte.is_none() && self.lte.is_none() {
-            return true;
+    /// How many values are allowed; an open set counts from the largest number down.
+    pub fn size(&self) -> u64 {
+        let named = u64::try_from(self.values.len()).unwrap_or(u64::MAX);
+        if self.complement { (i64::MAX as u64).saturating_sub(named) } else { named }
+    }
+
+    /// One value that is allowed, always the same: what a node gets as its label where nobody says more. Nothing if no
+    /// value is, or only numbers below zero, which no label can have.
+    pub fn any(&self) -> Option<String> {
+        if !self.complement {
+            return self.values.first().cloned();
         }
-        let Ok(number) = value.parse::<i64>() else { return false };
-        self.gte.is_none_or(|least| least <= number) && self.lte.is_none_or(|most| number <= most)
+        let (from, to) = (self.gte.unwrap_or(0), self.lte.unwrap_or(i64::MAX));
+        (from..=to).map(|number| number.to_string()).find(|number| !self.values.contains(number))
     }
 
     /// What both allow.
     #[must_use]
     pub fn and(&self, other: &Requirement) -> Requirement {
-        let gte = self.gte.max(other.gte);
-        let lte = [self.lte, other.lte].into_iter().flatten().min();
+        let bounds = Bounds::of(self).and(Bounds::of(other));
         let min_values = self.min_values.max(other.min_values);
-        if let (Some(least), Some(most)) = (gte, lte)
-            && least > most
-        {
-            return Requirement::absent().with_min_values(min_values);
+        if bounds.are_empty() {
+            return Requirement { min_values, ..Requirement::absent() };
         }
-        let complement = self.complement && other.complement;
-        let values: BTreeSet<String> = match (self.complement, other.complement) {
-            (true, true) => self.values.union(&other.values).cloned().collect(),
-            (true, false) => other.values.difference(&self.values).cloned().collect(),
-            (false, true) => self.values.difference(&other.values).cloned().collect(),
-            (false, false) => self.values.intersection(&other.values).cloned().collect(),
+        let kept = |values: &mut dyn Iterator<Item = &String>| -> BTreeSet<String> {
+            values.filter(|value| bounds.hold(value)).cloned().collect()
         };
-        let bounded = Requirement { complement, values, gte, lte, min_values };
-        let values = bounded.values.iter().filter(|value| bounded.is_within(value)).cloned().collect();
-        let (gte, lte) = if complement { (gte, lte) } else { (None, None) };
-        Requirement { complement, values, gte, lte, min_values }
+        let values = match (self.complement, other.complement) {
+            (true, true) => kept(&mut self.values.union(&other.values)),
+            (true, false) => kept(&mut other.values.difference(&self.values)),
+            (false, true) => kept(&mut self.values.difference(&other.values)),
+            (false, false) => kept(&mut self.values.intersection(&other.values)),
+        };
+        if self.complement && other.complement {
+            let Bounds { gte, lte } = bounds;
+            return Requirement { complement: true, values, gte, lte, min_values };
+        }
+        Requirement { min_values, ..Requirement::concrete(values) }
     }
 
     /// Whether some value is allowed by both. Two open sets always share one, unless their bounds exclude each other.
+    ///
+    /// The same as asking whether [`Requirement::and`] leaves something, without making it.
     pub fn intersects(&self, other: &Requirement) -> bool {
-        let both = self.and(other);
-        both.complement || !both.values.is_empty()
+        let bounds = Bounds::of(self).and(Bounds::of(other));
+        if bounds.are_empty() {
+            return false;
+        }
+        let shares = |few: &Requirement, many: &Requirement| {
+            few.values.iter().any(|value| many.values.contains(value) != many.complement && bounds.hold(value))
+        };
+        match (self.complement, other.complement) {
+            (true, true) => true,
+            (true, false) => shares(other, self),
+            (false, true) => shares(self, other),
+            (false, false) if self.values.len() <= other.values.len() => shares(self, other),
+            (false, false) => shares(other, self),
+        }
+    }
+}
+
+/// The least and the largest number allowed.
+#[derive(Clone, Copy)]
+struct Bounds {
+    gte: Option<i64>,
+    lte: Option<i64>,
+}
+
+impl Bounds {
+    fn of(requirement: &Requirement) -> Bounds {
+        Bounds { gte: requirement.gte, lte: requirement.lte }
+    }
+
+    fn and(self, other: Bounds) -> Bounds {
+        let lte = [self.lte, other.lte].into_iter().flatten().min();
+        Bounds { gte: self.gte.max(other.gte), lte }
+    }
+
+    fn are_empty(self) -> bool {
+        matches!((self.gte, self.lte), (Some(least), Some(most)) if least > most)
+    }
+
+    /// Whether a value is within; with any bound at all, only numbers are.
+    fn hold(self, value: &str) -> bool {
+        if self.gte.is_none() && self.lte.is_none() {
+            return true;
+        }
+        let Ok(number) = value.parse::<i64>() else { return false };
+        self.gte.is_none_or(|least| least <= number) && self.lte.is_none_or(|most| number <= most)
     }
 }
 

@@ -1,17 +1,30 @@
-//! Laws of the requirement algebra.
+//! The algebra of one demand: what it allows, what two of them leave, how it is written.
 
 use proptest::prelude::*;
 
+use crate::demand::Demand;
 use crate::requirement::{Operator, Requirement};
+use crate::requirements::Requirements;
 
-fn requirement(operator: Operator, values: &[&str]) -> Requirement {
+pub(crate) fn requirement(operator: Operator, values: &[&str]) -> Requirement {
     Requirement::new(operator, values.iter().map(ToString::to_string)).unwrap()
+}
+
+fn within(gte: Option<&str>, lte: Option<&str>, excluded: &[&str]) -> Requirement {
+    let mut both = requirement(Operator::NotIn, excluded);
+    for (operator, bound) in [(Operator::Gte, gte), (Operator::Lte, lte)] {
+        if let Some(bound) = bound {
+            both = both.and(&requirement(operator, &[bound]));
+        }
+    }
+    both
 }
 
 #[test]
 fn bounds_admit_numbers_only() {
     let above = requirement(Operator::Gt, &["4"]);
-    assert!(above.has("5") && !above.has("4") && !above.has("five"));
+    assert!(above.has("5") && !above.has("4") && !above.has("five") && !above.has(""));
+    assert!(above.has("+5") && above.has("007"), "numbers are read as Go reads them");
     let below = requirement(Operator::Lt, &["4"]);
     assert!(below.has("3") && !below.has("4"));
     let both = above.and(&requirement(Operator::Lte, &["6"]));
@@ -22,13 +35,12 @@ fn bounds_admit_numbers_only() {
 
 #[test]
 fn a_bound_that_is_no_number_is_no_requirement() {
-    for values in [vec![], vec!["1", "2"], vec!["-1"], vec!["x"], vec![""]] {
+    for values in [vec![], vec!["1", "2"], vec!["-1"], vec!["x"], vec![""], vec!["9223372036854775808"]] {
         for operator in [Operator::Gt, Operator::Lt, Operator::Gte, Operator::Lte] {
             let values = values.iter().map(ToString::to_string);
             assert_eq!(Requirement::new(operator, values), None);
         }
     }
-    assert_eq!(requirement(Operator::Gt, &["9223372036854775807"]), Requirement::absent());
 }
 
 #[test]
@@ -41,21 +53,113 @@ fn absence_is_allowed_by_not_in_and_does_not_exist_alone() {
 }
 
 #[test]
-fn a_concrete_set_forgets_the_bounds_it_was_cut_by() {
-    let cut = requirement(Operator::In, &["1", "5", "x"]).and(&requirement(Operator::Gte, &["2"]));
-    assert_eq!(cut, Requirement::is("5"));
+fn every_operator_reads_as_what_it_means() {
+    for (operator, values, reads_as, size) in [
+        (Operator::In, vec!["a", "b"], Operator::In, 2),
+        (Operator::In, vec![], Operator::DoesNotExist, 0),
+        (Operator::NotIn, vec!["a"], Operator::NotIn, i64::MAX as u64 - 1),
+        (Operator::NotIn, vec![], Operator::Exists, i64::MAX as u64),
+        (Operator::Exists, vec![], Operator::Exists, i64::MAX as u64),
+        (Operator::DoesNotExist, vec![], Operator::DoesNotExist, 0),
+        (Operator::Gt, vec!["1"], Operator::Exists, i64::MAX as u64),
+        (Operator::Lt, vec!["1"], Operator::Exists, i64::MAX as u64),
+        (Operator::Gte, vec!["1"], Operator::Exists, i64::MAX as u64),
+        (Operator::Lte, vec!["1"], Operator::Exists, i64::MAX as u64),
+    ] {
+        let read = requirement(operator, &values);
+        assert_eq!((read.operator(), read.size()), (reads_as, size), "{operator} {values:?}");
+        assert_eq!(operator.to_string().parse(), Ok(operator));
+    }
+    assert!("in".parse::<Operator>().is_err() && "Equals".parse::<Operator>().is_err());
 }
 
-fn any_requirement() -> impl Strategy<Value = Requirement> {
+#[test]
+fn two_demands_leave_what_the_reference_leaves() {
+    let number = |operator, value: &str| requirement(operator, &[value]);
+    let set = |values: &[&str]| requirement(Operator::In, values);
+    let not = |values: &[&str]| requirement(Operator::NotIn, values);
+    for (a, b, left) in [
+        (set(&["a", "b"]), not(&["b"]), set(&["a"])),
+        (Requirement::anything(), set(&["a"]), set(&["a"])),
+        (set(&["a"]), set(&["b"]), Requirement::absent()),
+        (not(&["a"]), not(&["b"]), not(&["a", "b"])),
+        (not(&["a"]), Requirement::absent(), Requirement::absent()),
+        // Non-numbers fail the bound, and a concrete set forgets it.
+        (number(Operator::Gt, "1"), set(&["1", "2", "x"]), set(&["2"])),
+        (number(Operator::Gt, "5"), number(Operator::Lt, "6"), Requirement::absent()),
+        (number(Operator::Gte, "3"), number(Operator::Lte, "3"), within(Some("3"), Some("3"), &[])),
+        (not(&["1", "9"]), number(Operator::Gt, "5"), within(Some("6"), None, &["9"])),
+        (
+            set(&["a"]).with_min_values(Some(2)),
+            Requirement::anything().with_min_values(Some(5)),
+            set(&["a"]).with_min_values(Some(5)),
+        ),
+        (
+            number(Operator::Gt, "5").with_min_values(Some(2)),
+            number(Operator::Lt, "3"),
+            Requirement::absent().with_min_values(Some(2)),
+        ),
+    ] {
+        assert_eq!(a.and(&b), left, "{a} and {b}");
+        assert_eq!(b.and(&a), left, "{b} and {a}");
+    }
+    assert_eq!(number(Operator::Gt, "9223372036854775807"), Requirement::absent());
+}
+
+#[test]
+fn a_demand_is_written_with_its_bounds_and_with_what_they_leave_out() {
+    let written = |requirement: &Requirement| -> Vec<String> {
+        requirement.demands("k").iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(written(&within(Some("3"), Some("3"), &[])), ["k Gte [3]", "k Lte [3]"]);
+    assert_eq!(written(&within(Some("6"), None, &["9"])), ["k Gte [6]", "k NotIn [9]"]);
+    assert_eq!(written(&requirement(Operator::Lt, &["0"])), ["k Lt [0]"]);
+    assert_eq!(written(&requirement(Operator::In, &["b", "a"])), ["k In [a, b]"]);
+    assert_eq!(written(&Requirement::anything()), ["k Exists"]);
+    assert_eq!(written(&Requirement::absent()), ["k DoesNotExist"]);
+    let counted = within(Some("1"), Some("9"), &["5"]).with_min_values(Some(3));
+    assert!(counted.demands("k").iter().all(|demand| demand.min_values == Some(3)));
+}
+
+#[test]
+fn nothing_is_counted_above_the_largest_number() {
+    let beyond = Demand {
+        label: "k".to_owned(),
+        operator: Operator::Gt,
+        values: vec![i64::MAX.to_string()],
+        min_values: Some(3),
+    };
+    assert_eq!(beyond.requirement(), Ok(Requirement::absent()));
+}
+
+#[test]
+fn any_value_is_always_the_same_allowed_one() {
+    assert_eq!(requirement(Operator::In, &["b", "a"]).any().as_deref(), Some("a"));
+    assert_eq!(Requirement::anything().any().as_deref(), Some("0"));
+    assert_eq!(requirement(Operator::NotIn, &["0", "1"]).any().as_deref(), Some("2"));
+    assert_eq!(within(Some("3"), Some("4"), &["3"]).any().as_deref(), Some("4"));
+    assert_eq!(within(Some("3"), Some("3"), &["3"]).any(), None);
+    assert_eq!(requirement(Operator::Lt, &["0"]).any(), None);
+    assert_eq!(Requirement::absent().any(), None);
+}
+
+pub(crate) fn any_requirement() -> impl Strategy<Value = Requirement> {
     let values = || proptest::collection::btree_set("[0-5ab]", 0..4);
-    let number = || 0_i64..6;
-    prop_oneof![
+    let bound = (0_i64..7, 0..4_usize).prop_map(|(number, operator)| {
+        let operators = [Operator::Gt, Operator::Lt, Operator::Gte, Operator::Lte];
+        requirement(operators[operator], &[&number.to_string()])
+    });
+    let plain = prop_oneof![
         values().prop_map(|values| Requirement::new(Operator::In, values).unwrap()),
         values().prop_map(|values| Requirement::new(Operator::NotIn, values).unwrap()),
         Just(Requirement::anything()),
-        number().prop_map(|n| Requirement::new(Operator::Gt, [n.to_string()]).unwrap()),
-        number().prop_map(|n| Requirement::new(Operator::Lte, [n.to_string()]).unwrap()),
-    ]
+        Just(Requirement::absent()),
+        bound.clone(),
+    ];
+    let bounded = (values(), bound.clone(), bound)
+        .prop_map(|(values, low, high)| Requirement::new(Operator::NotIn, values).unwrap().and(&low).and(&high));
+    (prop_oneof![4 => plain, 1 => bounded], proptest::option::of(1_u32..5))
+        .prop_map(|(requirement, min_values)| requirement.with_min_values(min_values))
 }
 
 proptest! {
@@ -65,17 +169,36 @@ proptest! {
     }
 
     #[test]
-    fn order_and_repetition_do_not_matter(a in any_requirement(), b in any_requirement()) {
+    fn order_and_repetition_do_not_matter(a in any_requirement(), b in any_requirement(), c in any_requirement()) {
         prop_assert_eq!(a.and(&b), b.and(&a));
+        prop_assert_eq!(a.and(&a), a.clone());
         let both = a.and(&b);
         prop_assert_eq!(both.and(&b), both.clone());
-        prop_assert_eq!(a.and(&Requirement::anything()), a);
+        prop_assert_eq!(both.and(&c), a.and(&b.and(&c)));
+        prop_assert_eq!(a.and(&Requirement::anything()), a.clone());
+        prop_assert_eq!(a.and(&Requirement::absent()).operator(), Operator::DoesNotExist);
+    }
+
+    /// Two open sets count as sharing a value even where the bounds leave only excluded ones, as in the reference.
+    #[test]
+    fn to_intersect_is_to_leave_something(a in any_requirement(), b in any_requirement()) {
+        let left = a.and(&b);
+        prop_assert_eq!(a.intersects(&b), left.size() > 0);
+        prop_assert_eq!(a.intersects(&b), b.intersects(&a));
     }
 
     #[test]
-    fn what_shares_a_value_intersects(a in any_requirement(), b in any_requirement(), value in "[0-7abc]") {
-        if a.has(&value) && b.has(&value) {
-            prop_assert!(a.intersects(&b));
+    fn any_is_allowed(a in any_requirement()) {
+        if let Some(value) = a.any() {
+            prop_assert!(a.has(&value), "{} does not have {}", a, value);
         }
+    }
+
+    #[test]
+    fn writing_and_reading_agree(a in any_requirement()) {
+        let demands = a.demands("k");
+        let read = Requirements::read(&demands).unwrap();
+        prop_assert_eq!(read.get("k"), Some(&a));
+        prop_assert_eq!(read.demands(), demands);
     }
 }

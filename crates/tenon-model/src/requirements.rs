@@ -1,7 +1,9 @@
 //! Demands on many labels, and whether one set of demands can be met by another.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
+use crate::labels::{HOSTNAME, WELL_KNOWN, canonical_label};
 use crate::requirement::Requirement;
 
 /// Demands by label. A label without a demand may have any value.
@@ -14,10 +16,12 @@ pub struct Requirements {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Incompatible {
     /// The label is asked for, and nothing is known about it.
-    #[error("label {label} does not have known values")]
+    #[error("label {label} does not have known values{}", typo_of(.hint.as_deref()))]
     Unknown {
         /// Which label.
         label: String,
+        /// A label that may have been meant.
+        hint: Option<String>,
     },
     /// The label has other values.
     #[error("label {label} wants {wanted}, but there is {offered}")]
@@ -31,17 +35,25 @@ pub enum Incompatible {
     },
 }
 
+fn typo_of(hint: Option<&str>) -> String {
+    hint.map(|hint| format!(" (did you mean {hint}?)")).unwrap_or_default()
+}
+
 impl Requirements {
     /// Labels as facts: each has just its value.
     pub fn from_labels<'a>(labels: impl IntoIterator<Item = (&'a String, &'a String)>) -> Requirements {
         labels.into_iter().map(|(label, value)| (label.clone(), Requirement::is(value))).collect()
     }
 
-    /// Adds a demand to what is already asked of the label.
+    /// Adds a demand to what is already asked of the label. An old name of a label is its new one.
     pub fn add(&mut self, label: impl Into<String>, requirement: &Requirement) {
-        let label = label.into();
-        let both = self.by_label.get(&label).map_or_else(|| requirement.clone(), |present| present.and(requirement));
-        self.by_label.insert(label, both);
+        let label = canonical_owned(label.into());
+        match self.by_label.get_mut(&label) {
+            Some(present) => *present = present.and(requirement),
+            None => {
+                self.by_label.insert(label, requirement.clone());
+            }
+        }
     }
 
     /// Adds every demand of another set.
@@ -56,34 +68,112 @@ impl Requirements {
         self.by_label.get(label)
     }
 
+    /// Whether a label may have this value; where nothing is asked, it may have any.
+    pub fn admit(&self, label: &str, value: &str) -> bool {
+        self.get(label).is_none_or(|requirement| requirement.has(value))
+    }
+
+    /// Takes the demand on a label away.
+    pub fn remove(&mut self, label: &str) -> Option<Requirement> {
+        self.by_label.remove(label)
+    }
+
+    /// Puts a demand in place of what was asked of the label.
+    pub fn replace(&mut self, label: impl Into<String>, requirement: Requirement) {
+        self.by_label.insert(canonical_owned(label.into()), requirement);
+    }
+
     /// All labels with their demands, sorted.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Requirement)> {
         self.by_label.iter().map(|(label, requirement)| (label.as_str(), requirement))
     }
 
+    /// Whether nothing is asked.
+    pub fn is_empty(&self) -> bool {
+        self.by_label.is_empty()
+    }
+
+    /// Whether some label must keep a number of values.
+    pub fn have_min_values(&self) -> bool {
+        self.by_label.values().any(|requirement| requirement.min_values().is_some())
+    }
+
     /// Whether the demands of `wanted` can be met here. A label of which nothing is known here is fine if `may_be_unknown`
     /// says so (labels that somebody will still decide), or if its absence is.
     pub fn meet(&self, wanted: &Requirements, may_be_unknown: impl Fn(&str) -> bool) -> Result<(), Incompatible> {
-        let unknown = wanted.iter().find(|(label, requirement)| {
-            !may_be_unknown(label) && self.get(label).is_none() && !requirement.permits_absence()
-        });
-        match unknown {
-            Some((label, _)) => Err(Incompatible::Unknown { label: label.to_owned() }),
+        match self.first_unknown(wanted, &may_be_unknown) {
+            Some(label) => {
+                let hint = self.hint(label, may_be_unknown).map(str::to_owned);
+                Err(Incompatible::Unknown { label: label.to_owned(), hint })
+            }
             None => self.intersect(wanted),
         }
     }
 
+    /// The same question, answered without saying why.
+    pub fn can_meet(&self, wanted: &Requirements, may_be_unknown: impl Fn(&str) -> bool) -> bool {
+        self.first_unknown(wanted, &may_be_unknown).is_none() && self.intersects(wanted)
+    }
+
     /// Whether labels that both speak of can have a common value, or both may be absent.
     pub fn intersect(&self, wanted: &Requirements) -> Result<(), Incompatible> {
-        for (label, requirement) in wanted.iter() {
-            let Some(offered) = self.get(label) else { continue };
-            let both_absent = offered.permits_absence() && requirement.permits_absence();
-            if !both_absent && !offered.intersects(requirement) {
-                let (wanted, offered) = (Box::new(requirement.clone()), Box::new(offered.clone()));
-                return Err(Incompatible::Excluded { label: label.to_owned(), wanted, offered });
+        match self.first_excluded(wanted) {
+            Some((label, wanted, offered)) => {
+                let (wanted, offered) = (Box::new(wanted.clone()), Box::new(offered.clone()));
+                Err(Incompatible::Excluded { label: label.to_owned(), wanted, offered })
             }
+            None => Ok(()),
+        }
+    }
+
+    /// The same question, answered without saying why.
+    pub fn intersects(&self, wanted: &Requirements) -> bool {
+        self.first_excluded(wanted).is_none()
+    }
+
+    fn first_unknown<'a>(&self, wanted: &'a Requirements, known: &impl Fn(&str) -> bool) -> Option<&'a str> {
+        let unknown = |(label, requirement): &(&str, &Requirement)| {
+            self.get(label).is_none() && !requirement.permits_absence() && !known(label)
+        };
+        wanted.iter().find(unknown).map(|(label, _)| label)
+    }
+
+    fn first_excluded<'a>(&'a self, wanted: &'a Requirements) -> Option<(&'a str, &'a Requirement, &'a Requirement)> {
+        let (few, many) = if self.by_label.len() < wanted.by_label.len() { (self, wanted) } else { (wanted, self) };
+        let labels = few.by_label.keys().filter(|label| many.by_label.contains_key(*label));
+        let pairs = labels.filter_map(|label| Some((label.as_str(), wanted.get(label)?, self.get(label)?)));
+        pairs.into_iter().find(|(_, wanted, offered)| {
+            let both_absent = offered.permits_absence() && wanted.permits_absence();
+            !both_absent && !offered.intersects(wanted)
+        })
+    }
+
+    /// A label that may have been meant: one that contains the other's name, or ends like it.
+    fn hint(&self, label: &str, may_be_unknown: impl Fn(&str) -> bool) -> Option<&str> {
+        let name = label.split_once('/').map_or(label, |(_, name)| name);
+        let is_alike = |known: &&str| !name.is_empty() && (known.contains(label) || known.ends_with(name));
+        let decided_later = WELL_KNOWN.into_iter().filter(|known| may_be_unknown(known)).find(is_alike);
+        decided_later.or_else(|| self.by_label.keys().map(String::as_str).find(is_alike))
+    }
+}
+
+impl fmt::Display for Requirements {
+    /// Sorted; without the host name, which says nothing about why a node does not fit.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = self.iter().filter(|(label, _)| *label != HOSTNAME);
+        for (index, (label, requirement)) in shown.enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}{label} {requirement}")?;
         }
         Ok(())
+    }
+}
+
+/// Spares the copy of a label that has its name already.
+fn canonical_owned(label: String) -> String {
+    match canonical_label(&label) {
+        same if same.len() == label.len() => label,
+        new => new.to_owned(),
     }
 }
 
@@ -94,44 +184,5 @@ impl FromIterator<(String, Requirement)> for Requirements {
             requirements.add(label, &requirement);
         }
         requirements
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::requirement::Operator;
-
-    fn set(demands: &[(&str, Operator, &[&str])]) -> Requirements {
-        let demand = |(label, operator, values): &(&str, Operator, &[&str])| {
-            let values = values.iter().map(ToString::to_string);
-            ((*label).to_owned(), Requirement::new(*operator, values).unwrap())
-        };
-        demands.iter().map(demand).collect()
-    }
-
-    #[test]
-    fn what_is_unknown_is_fine_only_where_somebody_decides_it_later() {
-        let offered = set(&[("zone", Operator::In, &["a", "b"])]);
-        let wanted = set(&[("team", Operator::In, &["red"])]);
-        assert_eq!(offered.meet(&wanted, |_| false), Err(Incompatible::Unknown { label: "team".to_owned() }));
-        assert_eq!(offered.meet(&wanted, |label| label == "team"), Ok(()));
-        assert_eq!(offered.meet(&set(&[("team", Operator::NotIn, &["red"])]), |_| false), Ok(()));
-        assert_eq!(offered.meet(&set(&[("team", Operator::DoesNotExist, &[])]), |_| false), Ok(()));
-    }
-
-    #[test]
-    fn demands_on_one_label_are_joined() {
-        let both = set(&[("zone", Operator::In, &["a", "b"]), ("zone", Operator::NotIn, &["a"])]);
-        assert_eq!(both.get("zone"), Some(&Requirement::is("b")));
-        let error = both.meet(&set(&[("zone", Operator::In, &["a"])]), |_| false).unwrap_err();
-        assert_eq!(error.to_string(), "label zone wants In [a], but there is In [b]");
-    }
-
-    #[test]
-    fn two_that_may_be_absent_agree_on_absence() {
-        let offered = set(&[("gpu", Operator::DoesNotExist, &[])]);
-        assert_eq!(offered.meet(&set(&[("gpu", Operator::NotIn, &["x"])]), |_| false), Ok(()));
-        assert!(offered.meet(&set(&[("gpu", Operator::Exists, &[])]), |_| false).is_err());
     }
 }

@@ -13,6 +13,9 @@ pub const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
 /// How many pods.
 pub const PODS: &str = "pods";
 
+/// How names of huge pages begin, such as `hugepages-2Mi`.
+pub const HUGE_PAGES: &str = "hugepages-";
+
 /// Resource names with their amounts. What is not named is nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resources {
@@ -34,6 +37,11 @@ impl Resources {
     /// The amount of one resource.
     pub fn get(&self, resource: &str) -> Quantity {
         self.amounts.get(resource).copied().unwrap_or_default()
+    }
+
+    /// Whether the resource is named, if only with nothing.
+    pub fn names(&self, resource: &str) -> bool {
+        self.amounts.contains_key(resource)
     }
 
     /// The same with one amount set.

@@ -1,12 +1,11 @@
 //! Everything a plan is made from, at one moment. If a decision needs something, it is a field here.
 
-use std::fmt;
-
 use crate::host::HostName;
 use crate::instance_type::InstanceType;
+use crate::pod::Pod;
 use crate::requirements::Requirements;
 use crate::resources::Resources;
-use crate::taint::{Taint, Toleration};
+use crate::taint::Taint;
 
 /// The world at one moment.
 #[derive(Debug, Clone, Default)]
@@ -23,38 +22,6 @@ pub struct Snapshot {
     pub pods: Vec<Pod>,
     /// One pod of each DaemonSet, as it would be on a new node.
     pub daemons: Vec<Pod>,
-}
-
-/// What a pod is found by.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PodKey {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// Its uid: a pod made again under the same name is another one.
-    pub uid: String,
-}
-
-impl fmt::Display for PodKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
-
-/// A pod that needs a node.
-#[derive(Debug, Clone)]
-pub struct Pod {
-    /// Which.
-    pub key: PodKey,
-    /// What it needs, itself counted under `pods`.
-    pub requests: Resources,
-    /// Demands on the node: any one of these sets is enough, and there is at least one.
-    pub alternatives: Vec<Requirements>,
-    /// Taints it puts up with.
-    pub tolerations: Vec<Toleration>,
-    /// A demand we cannot judge yet; a pod with one is never placed.
-    pub unsupported: Option<String>,
 }
 
 /// A pool of nodes.

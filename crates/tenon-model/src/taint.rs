@@ -42,12 +42,26 @@ pub enum Tolerated {
     Exists,
     /// Just this one.
     Equal(String),
+    /// Numbers below this one. A text that is no number tolerates nothing.
+    Below(String),
+    /// Numbers above this one.
+    Above(String),
 }
 
 impl Taint {
     /// Whether pods without a toleration stay off. `PreferNoSchedule` is a wish, not a bar.
     pub fn is_a_bar(&self) -> bool {
         self.effect != Effect::PreferNoSchedule
+    }
+
+    /// Whether two are the same mark. The value is no part of that.
+    pub fn is_same_as(&self, other: &Taint) -> bool {
+        self.key == other.key && self.effect == other.effect
+    }
+
+    /// Whether it goes away by itself while a node starts.
+    pub fn is_ephemeral(&self) -> bool {
+        self.key.starts_with(EPHEMERAL_PREFIX) || EPHEMERAL.contains(&(self.key.as_str(), self.effect))
     }
 
     /// Whether one of these tolerations lets a pod on.
@@ -63,13 +77,32 @@ impl Toleration {
             // Kubernetes allows no name only together with `Exists`.
             None => self.value == Tolerated::Exists,
         };
+        let compared = |value: &str| Some((number(&taint.value)?, number(value)?));
         let value = match &self.value {
             Tolerated::Exists => true,
             Tolerated::Equal(value) => *value == taint.value,
+            Tolerated::Below(value) => compared(value).is_some_and(|(taint, most)| taint < most),
+            Tolerated::Above(value) => compared(value).is_some_and(|(taint, least)| taint > least),
         };
         key && value && self.effect.is_none_or(|effect| effect == taint.effect)
     }
 }
+
+/// A number as Kubernetes compares it: without a plus and without leading zeros.
+fn number(text: &str) -> Option<i64> {
+    text.parse().ok().filter(|number: &i64| number.to_string() == text)
+}
+
+/// Taints that come and go while a node starts: it counts as free of them until it is initialised.
+const EPHEMERAL: [(&str, Effect); 5] = [
+    ("node.kubernetes.io/not-ready", Effect::NoSchedule),
+    ("node.kubernetes.io/not-ready", Effect::NoExecute),
+    ("node.kubernetes.io/unreachable", Effect::NoSchedule),
+    ("node.cloudprovider.kubernetes.io/uninitialized", Effect::NoSchedule),
+    ("karpenter.sh/unregistered", Effect::NoExecute),
+];
+/// Whoever checks that a node is ready marks it with one of these until then.
+const EPHEMERAL_PREFIX: &str = "readiness.k8s.io/";
 
 impl fmt::Display for Taint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,5 +137,36 @@ mod tests {
             assert!(!taint.is_tolerated_by(std::slice::from_ref(&bad)), "{bad:?}");
         }
         assert_eq!(taint.to_string(), "gpu=yes:NoSchedule");
+    }
+    #[test]
+    fn numbers_are_compared_as_numbers() {
+        let tolerates = |tolerated: Tolerated, value: &str| {
+            let taint = Taint { key: "load".to_owned(), value: value.to_owned(), effect: Effect::NoSchedule };
+            taint.is_tolerated_by(&[Toleration { key: Some("load".to_owned()), value: tolerated, effect: None }])
+        };
+        let below = |text: &str| Tolerated::Below(text.to_owned());
+        let above = |text: &str| Tolerated::Above(text.to_owned());
+        assert!(tolerates(below("10"), "9") && tolerates(below("10"), "-5") && !tolerates(below("10"), "10"));
+        assert!(tolerates(above("10"), "11") && !tolerates(above("10"), "10") && !tolerates(above("10"), "9"));
+        for (tolerated, taint) in
+            [("10", "x"), ("10", ""), ("x", "9"), ("", ""), ("010", "9"), ("10", "+9"), ("10", "09")]
+        {
+            assert!(!tolerates(below(tolerated), taint), "{taint} below {tolerated}");
+        }
+    }
+
+    #[test]
+    fn marks_of_a_starting_node_are_known_by_key_and_effect() {
+        let taint = |key: &str, effect| Taint { key: key.to_owned(), value: "any".to_owned(), effect };
+        for (key, effect) in EPHEMERAL {
+            assert!(taint(key, effect).is_ephemeral());
+        }
+        assert!(taint("readiness.k8s.io/network", Effect::PreferNoSchedule).is_ephemeral());
+        assert!(!taint("node.kubernetes.io/unreachable", Effect::NoExecute).is_ephemeral());
+        assert!(!taint("x.readiness.k8s.io/network", Effect::NoSchedule).is_ephemeral());
+        assert!(
+            taint("a", Effect::NoSchedule)
+                .is_same_as(&Taint { value: String::new(), ..taint("a", Effect::NoSchedule) })
+        );
     }
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use testbed::shared_testbed;
 
 /// Installs every definition and waits until it is served.
-async fn install(client: &Client) -> anyhow::Result<()> {
+pub(crate) async fn install(client: &Client) -> anyhow::Result<()> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     for definition in tenon_api::definitions() {
         let name = definition.name_any();

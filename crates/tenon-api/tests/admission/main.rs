@@ -1,4 +1,7 @@
-//! The definitions on a real API server: what is accepted, defaulted and refused.
+//! The definitions and values on a real control plane: what is accepted, defaulted and refused, and what a pod counts for.
 
 mod definitions;
+mod durations;
+mod pod_shapes;
 mod quantities;
+mod scheduler;

@@ -1,6 +1,7 @@
 //! Quantities as the real API server reads them.
 
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::storage::v1::CSIStorageCapacity;
 use kube::api::{Api, PostParams};
 use serde_json::json;
 use tenon_model::Quantity;
@@ -71,7 +72,46 @@ const TEXTS: &[&str] = &[
     "1,5",
     "1mi",
     "1Mib",
+    // What is kept as it is written, and what is not.
+    "00.00e9",
+    "2000m",
+    "1000",
+    "1024",
+    "1023Ki",
+    "1024Ki",
+    "1000Ki",
+    "0.5Ki",
+    "0.0001Ki",
+    "1e-100",
+    "1500e-3",
+    "1.500",
+    "1e03",
+    "1e+3",
+    "1.Gi",
+    "+1Ki",
+    "0Gi",
+    "123456789012345678901234567890123456789012",
+    "1e4294967296",
+    "100000000000000000",
+    "1000000000000000000",
+    "12345678901Ki",
+    "123456789012Ki",
+    "7Ei",
+    "7.99999999999999999999Ei",
+    "1e9223372036854775808",
+    "1E1E1",
+    "1µ",
+    "inf",
+    "Ei",
+    "Pi",
+    "Ti",
+    "0Ei",
+    "e-10",
+    "e-9",
 ];
+
+/// Amounts the server has no suffix for: it writes them back without their zeros, and so as others than it was sent.
+const BEYOND: &[&str] = &["1000E", "10000000000000000000000", "999999999999999999999999.9999999999"];
 
 fn pod(memory: &str) -> serde_json::Result<Pod> {
     serde_json::from_value(json!({
@@ -110,6 +150,35 @@ async fn every_quantity_means_what_the_api_server_takes_it_for() -> anyhow::Resu
             // A pod's requests are rounded up to thousandths on the way in.
             (Some(ours), Some(Ok(theirs))) if ours.milli_value() == theirs.milli_value() => {}
             (ours, _) => differences.push(format!("`{text}`: {ours:?} here, {theirs:?} there")),
+        }
+    }
+    assert!(differences.is_empty(), "{differences:#?}");
+    Ok(())
+}
+
+/// How the server writes an amount back that it does not round; `None` if it cannot read it.
+async fn stored_by_server(capacities: &Api<CSIStorageCapacity>, text: &str) -> anyhow::Result<Option<String>> {
+    let dry_run = PostParams { dry_run: true, ..PostParams::default() };
+    let capacity = serde_json::from_value(
+        json!({ "metadata": { "name": "quantity" }, "storageClassName": "none", "capacity": text }),
+    )?;
+    match capacities.create(&dry_run, &capacity).await {
+        Ok(made) => Ok(made.capacity.map(|amount| amount.0)),
+        Err(kube::Error::Api(status)) if status.code == 400 => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[tokio::test]
+async fn every_quantity_is_written_back_as_the_api_server_writes_it() -> anyhow::Result<()> {
+    let Some(testbed) = shared_testbed()? else { return Ok(()) };
+    let capacities: Api<CSIStorageCapacity> = Api::namespaced(testbed.admin().await?, "default");
+    let mut differences = Vec::new();
+    for text in TEXTS.iter().chain(BEYOND) {
+        let ours = Quantity::as_stored(text).ok();
+        let theirs = stored_by_server(&capacities, text).await?;
+        if ours != theirs {
+            differences.push(format!("`{text}`: {ours:?} here, {theirs:?} there"));
         }
     }
     assert!(differences.is_empty(), "{differences:#?}");

@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a pod of the test's own that does not read is a failed test")]
 
+mod company;
 mod custom_resources;
+mod fuzz;
 
 use k8s_openapi::api::core::v1::Pod as KubePod;
 use serde_json::{Value, json};
@@ -60,17 +62,21 @@ fn overhead_comes_on_top_and_a_request_of_the_pod_stands_for_its_containers() {
 }
 
 #[test]
-fn a_container_that_is_resized_counts_as_the_larger_of_both() {
-    let pod: KubePod = serde_json::from_value(json!({
-        "spec": { "containers": [container("a", "100m", "64Mi")] },
-        "status": { "containerStatuses": [{
-            "name": "a", "image": "i", "imageID": "", "ready": true, "restartCount": 0,
-            "allocatedResources": { "cpu": "300m", "memory": "32Mi" },
-        }] },
-    }))
-    .unwrap();
-    let requests = to_model(&pod).requests;
-    assert_eq!((requests.get(CPU).milli_value(), requests.get(MEMORY).value() >> 20), (300, 64));
+fn a_container_that_is_resized_counts_as_the_larger_of_both_once_it_runs() {
+    let counted = |node: Value| {
+        let pod: KubePod = serde_json::from_value(json!({
+            "spec": { "containers": [container("a", "100m", "64Mi")], "nodeName": node },
+            "status": { "containerStatuses": [{
+                "name": "a", "image": "i", "imageID": "", "ready": true, "restartCount": 0,
+                "allocatedResources": { "cpu": "300m", "memory": "32Mi" }, "resources": {},
+            }] },
+        }))
+        .unwrap();
+        let requests = to_model(&pod).requests;
+        (requests.get(CPU).milli_value(), requests.get(MEMORY).value() >> 20)
+    };
+    assert_eq!(counted(json!("n")), (300, 64));
+    assert_eq!(counted(Value::Null), (100, 64));
 }
 
 #[test]

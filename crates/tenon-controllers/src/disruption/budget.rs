@@ -4,12 +4,10 @@
 
 use jiff::Timestamp;
 use tenon_api::{Budget, DisruptionReason};
-
-use super::duration::{BadDuration, parse_duration};
-use super::schedule::{BadSchedule, last_hit};
+use tenon_model::{DurationError, NodeShare, NodeShareError, Schedule, ScheduleError, Seconds, Timespan};
 
 /// As many as there are; the reference's number, which its metrics show.
-pub const UNBOUNDED: u32 = 2_147_483_647;
+pub const UNBOUNDED: u32 = NodeShare::UNBOUNDED;
 
 /// What the budgets of a pool allow.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,14 +20,14 @@ pub struct Allowed {
 
 #[derive(Debug, thiserror::Error)]
 enum Fault {
-    #[error("nodes is {0:?}; write a number such as 5 or a share such as 10%")]
-    Nodes(String),
+    #[error("nodes cannot be read: {0}")]
+    Nodes(NodeShareError),
     #[error("schedule and duration go together; give both or neither")]
     Half,
     #[error("schedule {line:?} cannot be read: {source}")]
-    Schedule { line: String, source: BadSchedule },
+    Schedule { line: String, source: ScheduleError },
     #[error("duration cannot be read: {0}")]
-    Duration(BadDuration),
+    Duration(DurationError),
 }
 
 /// How many of a pool's nodes may be gone at once for a reason.
@@ -56,8 +54,8 @@ fn applies(budget: &Budget, reason: DisruptionReason) -> bool {
 /// What one budget allows, whatever its reasons are. Its number is read even while it does not count, so that a fault
 /// shows at once and not in the night its window opens.
 fn limit(budget: &Budget, nodes: usize, now: Timestamp) -> Result<u32, Fault> {
-    let limit = scaled(&budget.nodes, nodes).ok_or_else(|| Fault::Nodes(budget.nodes.clone()))?;
-    Ok(if is_active(budget, now)? { limit } else { UNBOUNDED })
+    let share: NodeShare = budget.nodes.parse().map_err(Fault::Nodes)?;
+    Ok(if is_active(budget, now)? { share.of(nodes) } else { UNBOUNDED })
 }
 
 /// Whether a budget counts: it came up less than its duration ago.
@@ -67,19 +65,9 @@ fn is_active(budget: &Budget, now: Timestamp) -> Result<bool, Fault> {
         (Some(line), Some(duration)) => (line, duration),
         _ => return Err(Fault::Half),
     };
-    let duration = parse_duration(duration).map_err(Fault::Duration)?;
-    let hit = last_hit(line, now).map_err(|source| Fault::Schedule { line: line.clone(), source })?;
-    Ok(now.duration_since(hit) < duration)
-}
-
-/// `5`, or `10%` of the nodes, rounded up.
-fn scaled(text: &str, nodes: usize) -> Option<u32> {
-    let digits = text.strip_suffix('%').unwrap_or(text);
-    let number: u32 = digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
-    if digits.len() == text.len() {
-        return Some(number).filter(|number| *number <= UNBOUNDED);
-    }
-    let nodes = u64::try_from(nodes).unwrap_or(u64::MAX);
-    let share = u64::from(number).saturating_mul(nodes).div_ceil(100);
-    (number <= 100).then(|| u32::try_from(share).unwrap_or(UNBOUNDED).min(UNBOUNDED))
+    let duration: Timespan = duration.parse().map_err(Fault::Duration)?;
+    let schedule: Schedule = line.parse().map_err(|source| Fault::Schedule { line: line.clone(), source })?;
+    // Lines come up at whole minutes and durations are whole seconds, so what is left of a second changes nothing.
+    let now = now.as_nanosecond().div_euclid(1_000_000_000);
+    Ok(schedule.is_active(Seconds(i64::try_from(now).unwrap_or(i64::MAX)), duration.as_seconds()))
 }

@@ -1,8 +1,8 @@
 //! Which nodes may be taken away, and why the others stay.
 //!
 //! Decisions first: `emptiness` (the verdict), `node` and `pods` (what is asked of each), `budget` (how many at once) with
-//! `schedule` and `duration` (how its texts are read), `keep` (the reasons in words). Objects and the time are handed in, a
-//! verdict comes out. Then `quiet` notes when pods come and go, and `pass` takes away what the verdict says.
+//! `duration` (texts in units of the clock), `keep` (the reasons in words). Objects and the time are handed in, a verdict
+//! comes out. Then `quiet` notes when pods come and go, and `pass` takes away what the verdict says.
 
 mod budget;
 mod duration;
@@ -12,10 +12,9 @@ mod node;
 mod pass;
 pub(crate) mod pods;
 pub(crate) mod quiet;
-mod schedule;
 
 pub use budget::{Allowed, UNBOUNDED, allowed};
-pub use duration::{BadDuration, parse_duration, parse_duration_or_never, parse_go_duration};
+pub use duration::{parse_duration, parse_duration_or_never, parse_go_duration};
 pub use emptiness::{Consolidatable, EmptinessInput, EmptinessVerdict, PoolBudget, judge};
 pub use keep::{Keep, Protected};
 pub use node::NodeFacts;

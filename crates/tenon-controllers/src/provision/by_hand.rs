@@ -94,9 +94,7 @@ pub fn decide(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) ->
     let pod = Pod {
         key: PodKey { namespace: String::new(), name: claim.name_any(), uid: claim.uid().unwrap_or_default() },
         requests: wanted.filter_map(|(name, amount)| Some((name.clone(), amount_of(amount)?))).collect(),
-        alternatives: vec![tenon_model::Requirements::default()],
-        tolerations: Vec::new(),
-        unsupported: None,
+        ..Pod::default()
     };
     let world = to_snapshot(gathered, types);
     let alone = Snapshot { pools: vec![pool], pods: vec![pod], nodes: Vec::new(), daemons: Vec::new(), ..world };

@@ -8,10 +8,7 @@ use k8s_openapi::api::core::v1::{Node as KubeNode, Pod as KubePod};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 use tenon_api::{Condition, ConditionStatus, NodeClaim, NodePool, ProxmoxNodeClass, names, pod};
-use tenon_model::{
-    Effect, InstanceType, Node, Operator, Place, Pod, Pool, Quantity, Requirement, Requirements, Resources, Snapshot,
-    Taint,
-};
+use tenon_model::{Effect, InstanceType, Node, Place, Pod, Pool, Quantity, Requirements, Resources, Snapshot, Taint};
 
 use super::claims::class_of;
 use super::gather::Gathered;
@@ -200,21 +197,13 @@ pub(crate) fn amount_of(amount: &IntOrString) -> Option<Quantity> {
 
 /// Demands as the engine knows them.
 pub(crate) fn requirements(demands: &[tenon_api::Requirement]) -> Requirements {
-    let demand = |demand: &tenon_api::Requirement| {
-        let operator = match demand.operator {
-            tenon_api::Operator::In => Operator::In,
-            tenon_api::Operator::NotIn => Operator::NotIn,
-            tenon_api::Operator::Exists => Operator::Exists,
-            tenon_api::Operator::DoesNotExist => Operator::DoesNotExist,
-            tenon_api::Operator::Gt => Operator::Gt,
-            tenon_api::Operator::Lt => Operator::Lt,
-            tenon_api::Operator::Gte => Operator::Gte,
-            tenon_api::Operator::Lte => Operator::Lte,
-        };
-        let requirement = Requirement::new(operator, demand.values.iter().flatten().cloned())?;
-        Some((names::canonical_label(&demand.key).to_owned(), requirement))
+    // What says nothing is told of by the pool's condition, and such a pool makes no nodes.
+    let read = |requirement: &tenon_api::Requirement| {
+        let demand = tenon_api::demand(requirement);
+        let requirement = demand.requirement().ok()?;
+        Some((demand.label, requirement))
     };
-    demands.iter().filter_map(demand).collect()
+    demands.iter().filter_map(read).collect()
 }
 
 fn api_taint(taint: &tenon_api::Taint) -> Option<Taint> {

@@ -1,8 +1,6 @@
 //! Whether a NodePool can make nodes.
 
-use std::collections::BTreeSet;
-
-use tenon_api::{ConditionStatus, ConsolidationPolicy, NodePoolSpec};
+use tenon_api::{ConditionStatus, ConsolidationPolicy, NodePoolSpec, pool_faults};
 
 use super::Verdict;
 
@@ -34,7 +32,7 @@ pub struct PoolVerdict {
 
 /// Judges a pool by its own words and by its class.
 pub fn judge_pool(spec: &NodePoolSpec, class: &ClassSeen) -> PoolVerdict {
-    let faults = faults(spec);
+    let faults = pool_faults(spec);
     let validation = if let Some(field) = unsupported(spec) {
         Verdict::fails(
             "FieldNotSupportedYet",
@@ -67,28 +65,6 @@ fn judge_class_of(spec: &NodePoolSpec, class: &ClassSeen) -> Verdict {
             ),
         },
     }
-}
-
-/// What the schema lets pass and a node could not have.
-fn faults(spec: &NodePoolSpec) -> Vec<String> {
-    let template = &spec.template.spec;
-    let mut seen = BTreeSet::new();
-    let taints = template.taints.iter().flatten().chain(template.startup_taints.iter().flatten());
-    let mut faults: Vec<String> = taints
-        .filter(|taint| !seen.insert((taint.key.clone(), format!("{:?}", taint.effect))))
-        .map(|taint| format!("taint {} with effect {:?} is there twice", taint.key, taint.effect))
-        .collect();
-    let labels = spec.template.metadata.iter().flat_map(|metadata| metadata.labels.iter().flatten());
-    let keys = labels.map(|(key, _)| key).chain(template.requirements.iter().map(|requirement| &requirement.key));
-    faults.extend(
-        keys.filter(|key| name_of(key).len() > 63)
-            .map(|key| format!("the name of label {key} has more than 63 characters")),
-    );
-    faults
-}
-
-fn name_of(label: &str) -> &str {
-    label.rsplit('/').next().unwrap_or(label)
 }
 
 /// The first field that is set and not acted on.

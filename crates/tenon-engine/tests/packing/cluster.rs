@@ -20,9 +20,7 @@ pub(crate) fn pod(name: &str, cpu: &str, memory: &str) -> Pod {
     Pod {
         key: PodKey { namespace: "default".to_owned(), name: name.to_owned(), uid: format!("uid-{name}") },
         requests: amounts(cpu, memory).with(PODS, Quantity::whole(1)),
-        alternatives: vec![Requirements::default()],
-        tolerations: Vec::new(),
-        unsupported: None,
+        ..Pod::default()
     }
 }
 

@@ -1,0 +1,107 @@
+//! Which nodes a pod asks for, and which it would rather have: its node selector and its node affinity.
+
+use k8s_openapi::api::core::v1::{NodeAffinity, NodeSelectorRequirement, NodeSelectorTerm, PodSpec};
+use tenon_model::labels::NODEPOOL;
+use tenon_model::validation::requirement_faults;
+use tenon_model::{Demand, Operator, Preferred, Requirement, Requirements};
+
+/// The pod's node selector, joined with each of its required node-affinity terms; any one of the results is enough. And
+/// what of it cannot be judged, if something cannot.
+pub(crate) fn alternatives(spec: &PodSpec) -> (Vec<Requirements>, Option<String>) {
+    let selector: Requirements =
+        spec.node_selector.iter().flatten().map(|(label, value)| (label.clone(), Requirement::is(value))).collect();
+    let Some(terms) = required_terms(spec) else { return (vec![selector], None) };
+    let mut alternatives = Vec::new();
+    for term in terms.iter().filter(|term| !is_empty(term)) {
+        match term_requirements(term) {
+            Ok(wanted) => {
+                let mut joined = selector.clone();
+                joined.add_all(&wanted);
+                alternatives.push(joined);
+            }
+            Err(what) => return (vec![selector], Some(what)),
+        }
+    }
+    if alternatives.is_empty() {
+        return (vec![selector], Some("node affinity that no node can meet".to_owned()));
+    }
+    (alternatives, None)
+}
+
+/// Nodes the pod would rather have, as they were written. A wish we cannot read is none.
+pub(crate) fn preferred(spec: &PodSpec) -> Vec<Preferred> {
+    let wishes = node_affinity(spec)
+        .into_iter()
+        .flat_map(|affinity| affinity.preferred_during_scheduling_ignored_during_execution.iter().flatten());
+    wishes
+        .filter(|wish| !is_empty(&wish.preference))
+        .filter_map(|wish| {
+            let requirements = term_requirements(&wish.preference).ok()?;
+            Some(Preferred { weight: wish.weight, requirements })
+        })
+        .collect()
+}
+
+/// What is wrong with the node selector and the node affinity, for whoever wrote the pod: no node of ours can ever have
+/// a label of which this tells.
+pub(crate) fn faults(spec: &PodSpec) -> Vec<String> {
+    let selector = spec.node_selector.iter().flatten().map(|(label, value)| Demand {
+        label: label.clone(),
+        operator: Operator::In,
+        values: vec![value.clone()],
+        min_values: None,
+    });
+    let required = required_terms(spec).into_iter().flatten();
+    let wished = node_affinity(spec)
+        .into_iter()
+        .flat_map(|affinity| affinity.preferred_during_scheduling_ignored_during_execution.iter().flatten());
+    let terms = required.chain(wished.map(|wish| &wish.preference));
+    let expressions = terms.flat_map(|term| term.match_expressions.iter().flatten());
+    let read: Vec<Result<Demand, String>> = selector.map(Ok).chain(expressions.map(demand)).collect();
+    let mut faults: Vec<String> = read
+        .iter()
+        .flat_map(|demand| match demand {
+            Ok(demand) => requirement_faults(demand),
+            Err(fault) => vec![fault.clone()],
+        })
+        .collect();
+    let forbids_us = |demand: &Demand| demand.label == NODEPOOL && demand.operator == Operator::DoesNotExist;
+    if read.iter().flatten().any(forbids_us) {
+        faults.push(format!("label {NODEPOOL} must be absent, which no node of a pool can be: the pod is not for us"));
+    }
+    faults
+}
+
+fn node_affinity(spec: &PodSpec) -> Option<&NodeAffinity> {
+    spec.affinity.as_ref()?.node_affinity.as_ref()
+}
+
+fn required_terms(spec: &PodSpec) -> Option<&Vec<NodeSelectorTerm>> {
+    let required = node_affinity(spec)?.required_during_scheduling_ignored_during_execution.as_ref()?;
+    Some(&required.node_selector_terms)
+}
+
+/// A term that asks for nothing matches no node, to Kubernetes.
+fn is_empty(term: &NodeSelectorTerm) -> bool {
+    term.match_expressions.iter().flatten().next().is_none() && term.match_fields.iter().flatten().next().is_none()
+}
+
+fn term_requirements(term: &NodeSelectorTerm) -> Result<Requirements, String> {
+    if term.match_fields.iter().flatten().next().is_some() {
+        return Err("node affinity by fields".to_owned());
+    }
+    let mut requirements = Requirements::default();
+    for expression in term.match_expressions.iter().flatten() {
+        let unreadable = || format!("node affinity on {} with operator {}", expression.key, expression.operator);
+        let requirement =
+            demand(expression).ok().and_then(|demand| demand.requirement().ok()).ok_or_else(unreadable)?;
+        requirements.add(expression.key.as_str(), &requirement);
+    }
+    Ok(requirements)
+}
+
+fn demand(expression: &NodeSelectorRequirement) -> Result<Demand, String> {
+    let operator = expression.operator.parse().map_err(|error| format!("label {}: {error}", expression.key))?;
+    let values = expression.values.clone().unwrap_or_default();
+    Ok(Demand { label: expression.key.clone(), operator, values, min_values: None })
+}

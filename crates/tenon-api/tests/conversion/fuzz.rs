@@ -1,0 +1,50 @@
+//! Objects and files as they may come: over a small corpus and ten thousand mutations of it, nothing panics, and what is
+//! read makes sense.
+
+use k8s_openapi::api::core::v1::Pod as KubePod;
+use tenon_api::{instance_types_file, launch_record, pod};
+use tenon_model::Quantity;
+use tenon_model::resources::PODS;
+use testbed::mutation::{COUNT, mutations};
+
+/// How many texts the body could read; a corpus that no mutation leaves readable shows nothing.
+fn smoke(corpus: &str, seed: u64, body: fn(&str) -> bool) {
+    let readable = mutations(corpus, seed, COUNT).filter(|text| body(text)).count();
+    assert!(readable > COUNT / 100, "only {readable} could be read");
+}
+
+fn is_pod(text: &str) -> bool {
+    let Ok(pod) = serde_json::from_str::<KubePod>(text) else { return false };
+    let model = pod::to_model(&pod);
+    assert!(!model.alternatives.is_empty(), "{text}");
+    assert_eq!(model.requests.get(PODS), Quantity::whole(1), "{text}");
+    let _ = (pod::faults(&pod), model.all_requirements(), model.strict_requirements());
+    true
+}
+
+fn is_record(text: &str) -> bool {
+    let Ok(record) = launch_record::read(text) else { return false };
+    assert_eq!(launch_record::read(&launch_record::write(&record)), Ok(record), "{text}");
+    true
+}
+
+fn is_instance_types(text: &str) -> bool {
+    let Ok(types) = instance_types_file::read(text) else { return false };
+    let _: Vec<_> = types.iter().map(|size| (size.allocatable(), size.price_micros())).collect();
+    true
+}
+
+#[test]
+fn pods_survive_anything() {
+    smoke(include_str!("corpus/pod.txt"), 11, is_pod);
+}
+
+#[test]
+fn launch_records_survive_anything() {
+    smoke(include_str!("corpus/record.txt"), 12, is_record);
+}
+
+#[test]
+fn files_of_instance_types_survive_anything() {
+    smoke(include_str!("corpus/instance_types.txt"), 13, is_instance_types);
+}

@@ -1,0 +1,84 @@
+//! Demands on labels as people write them, and back: key, operator, values.
+
+use std::fmt;
+
+use crate::requirement::{Operator, Requirement};
+use crate::requirements::Requirements;
+
+/// One entry of a list of requirements.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Demand {
+    /// The label.
+    pub label: String,
+    /// How its value is compared.
+    pub operator: Operator,
+    /// What it is compared with.
+    pub values: Vec<String>,
+    /// How many values must stay possible.
+    pub min_values: Option<u32>,
+}
+
+/// A demand that says nothing: a bound without exactly one number.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("label {label} with operator {operator} needs exactly one value, a whole number that is not negative")]
+pub struct DemandError {
+    /// The label.
+    pub label: String,
+    /// The operator.
+    pub operator: Operator,
+}
+
+impl Demand {
+    /// What it asks for.
+    pub fn requirement(&self) -> Result<Requirement, DemandError> {
+        let refused = || DemandError { label: self.label.clone(), operator: self.operator };
+        let asked = Requirement::new(self.operator, self.values.iter().cloned()).ok_or_else(refused)?;
+        // Above the largest number there is nothing, so there is nothing to count either.
+        let is_beyond = self.operator == Operator::Gt && asked.operator() == Operator::DoesNotExist;
+        Ok(asked.with_min_values(self.min_values.filter(|_| !is_beyond)))
+    }
+}
+
+impl Requirement {
+    /// The demand as it is written in a list: bounds first, each as its own entry, and what they exclude besides.
+    ///
+    /// Karpenter loses excluded values where there are bounds; one more entry keeps them.
+    pub fn demands(&self, label: &str) -> Vec<Demand> {
+        let (min_values, (gte, lte)) = (self.min_values(), self.bounds());
+        let demand = |operator, values| Demand { label: label.to_owned(), operator, values, min_values };
+        let least = gte.map(|least| demand(Operator::Gte, vec![least.to_string()]));
+        let most = lte.map(|most| match most {
+            // No schema takes a number below zero, so the bound is moved by one.
+            -1 => demand(Operator::Lt, vec!["0".to_owned()]),
+            most => demand(Operator::Lte, vec![most.to_string()]),
+        });
+        let mut demands: Vec<Demand> = least.into_iter().chain(most).collect();
+        if demands.is_empty() || !self.values().is_empty() {
+            demands.push(demand(self.operator(), self.values().iter().cloned().collect()));
+        }
+        demands
+    }
+}
+
+impl Requirements {
+    /// What a list of demands asks for together.
+    pub fn read<'a>(demands: impl IntoIterator<Item = &'a Demand>) -> Result<Requirements, DemandError> {
+        let mut requirements = Requirements::default();
+        for demand in demands {
+            requirements.add(demand.label.as_str(), &demand.requirement()?);
+        }
+        Ok(requirements)
+    }
+
+    /// The list of demands, sorted by label.
+    pub fn demands(&self) -> Vec<Demand> {
+        self.iter().flat_map(|(label, requirement)| requirement.demands(label)).collect()
+    }
+}
+
+impl fmt::Display for Demand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.label, self.operator)?;
+        if self.values.is_empty() { Ok(()) } else { write!(f, " [{}]", self.values.join(", ")) }
+    }
+}

@@ -1,0 +1,309 @@
+//! A pod that needs a node: what it needs, where it may go, whose company it wants.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::IpAddr;
+
+use crate::demand::Demand;
+use crate::launch::Seconds;
+use crate::protection::{Owner, Protection};
+use crate::requirements::Requirements;
+use crate::resources::Resources;
+use crate::taint::Toleration;
+
+/// What a pod is found by.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PodKey {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid: a pod made again under the same name is another one.
+    pub uid: String,
+}
+
+impl fmt::Display for PodKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// A pod that needs a node.
+#[derive(Debug, Clone)]
+pub struct Pod {
+    /// Which.
+    pub key: PodKey,
+    /// What it needs, itself counted under `pods`.
+    pub requests: Resources,
+    /// Demands on the node: any one of these sets is enough, and there is at least one.
+    pub alternatives: Vec<Requirements>,
+    /// Taints it puts up with.
+    pub tolerations: Vec<Toleration>,
+    /// A demand we cannot judge yet; a pod with one is never placed.
+    pub unsupported: Option<String>,
+    /// Its labels, by which other pods choose it.
+    pub labels: BTreeMap<String, String>,
+    /// When it was made.
+    pub created: Option<Seconds>,
+    /// Higher goes first.
+    pub priority: i32,
+    /// Nodes it would rather have, as they were written.
+    pub preferred: Vec<Preferred>,
+    /// Ports of the node that it takes for itself.
+    pub host_ports: Vec<HostPort>,
+    /// Claims of storage, by name in its own namespace.
+    pub volumes: Vec<Volume>,
+    /// How evenly it and its like are spread.
+    pub spreads: Vec<Spread>,
+    /// Pods it must be with.
+    pub near: Vec<Company>,
+    /// Pods it must not be with.
+    pub apart: Vec<Company>,
+    /// Pods it would rather be with, as they were written.
+    pub preferred_near: Vec<PreferredCompany>,
+    /// Pods it would rather not be with, as they were written.
+    pub preferred_apart: Vec<PreferredCompany>,
+    /// Why nobody may place it yet.
+    pub gates: Vec<String>,
+    /// Names of devices that are claimed for it or one of its containers.
+    pub resource_claims: Vec<String>,
+    /// Whoever makes it anew.
+    pub owner: Owner,
+    /// Whether it asks that its node be left alone.
+    pub protection: Protection,
+}
+
+impl Default for Pod {
+    /// A pod that asks for nothing and may go anywhere.
+    fn default() -> Pod {
+        Pod {
+            key: PodKey::default(),
+            requests: Resources::default(),
+            alternatives: vec![Requirements::default()],
+            tolerations: Vec::new(),
+            unsupported: None,
+            labels: BTreeMap::new(),
+            created: None,
+            priority: 0,
+            preferred: Vec::new(),
+            host_ports: Vec::new(),
+            volumes: Vec::new(),
+            spreads: Vec::new(),
+            near: Vec::new(),
+            apart: Vec::new(),
+            preferred_near: Vec::new(),
+            preferred_apart: Vec::new(),
+            gates: Vec::new(),
+            resource_claims: Vec::new(),
+            owner: Owner::default(),
+            protection: Protection::default(),
+        }
+    }
+}
+
+/// Nodes a pod would rather have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preferred {
+    /// Heavier wishes are kept longer.
+    pub weight: i32,
+    /// What the node should be like.
+    pub requirements: Requirements,
+}
+
+/// A port of the node.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HostPort {
+    /// The address it is taken on; unspecified is every one.
+    pub address: IpAddr,
+    /// The number.
+    pub port: u16,
+    /// `TCP`, `UDP` or `SCTP`.
+    pub protocol: String,
+}
+
+impl HostPort {
+    /// Whether two pods cannot have both.
+    pub fn conflicts_with(&self, other: &HostPort) -> bool {
+        let same_address =
+            self.address == other.address || self.address.is_unspecified() || other.address.is_unspecified();
+        same_address && self.port == other.port && self.protocol == other.protocol
+    }
+}
+
+/// A claim of storage.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Volume {
+    /// The name of the PersistentVolumeClaim.
+    pub claim: String,
+    /// Whether it is made with the pod and goes with it.
+    pub is_ephemeral: bool,
+}
+
+/// What is done where a spread cannot be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WhenUnsatisfiable {
+    /// The pod waits.
+    DoNotSchedule,
+    /// The pod runs all the same.
+    ScheduleAnyway,
+}
+
+/// Which nodes count where pods are spread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UseNodes {
+    /// Only those the pod's node selector and node affinity allow.
+    pub that_are_wanted: bool,
+    /// Only those whose taints the pod puts up with.
+    pub that_are_tolerated: bool,
+}
+
+/// How evenly pods are spread over the values of a label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spread {
+    /// The label whose values are the domains.
+    pub label: String,
+    /// How many pods more one domain may have than the emptiest.
+    pub max_skew: u32,
+    /// With fewer domains than this, the emptiest counts as having none.
+    pub min_domains: Option<u32>,
+    /// What happens where it cannot be kept.
+    pub when_unsatisfiable: WhenUnsatisfiable,
+    /// Pods that are counted, in the pod's own namespace; labels of the pod that must be equal are in it already. Nobody
+    /// if there is none.
+    pub selector: Option<Selector>,
+    /// Nodes that count.
+    pub nodes: UseNodes,
+}
+
+/// Pods to be with, or not to be with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Company {
+    /// The label whose equal values mean "together".
+    pub label: String,
+    /// Which pods; labels of the pod that must be equal or different are in it already. Nobody if there is none.
+    pub selector: Option<Selector>,
+    /// In which namespaces.
+    pub namespaces: NamespaceChoice,
+}
+
+/// Namespaces to look for pods in: those that are named, and those with labels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamespaceChoice {
+    /// By name.
+    pub names: BTreeSet<String>,
+    /// By labels; an empty selector is every namespace.
+    pub selector: Option<Selector>,
+}
+
+/// Pods a pod would rather be with, or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreferredCompany {
+    /// Heavier wishes are kept longer.
+    pub weight: i32,
+    /// Which pods, and where.
+    pub company: Company,
+}
+
+/// A choice of things by their labels; all demands must hold. An empty one chooses everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selector {
+    /// Each a demand on one label, in the order they were written. Several on one label are possible.
+    pub demands: Vec<Demand>,
+}
+
+impl Selector {
+    /// Whether labels are chosen. A demand that says nothing chooses nothing.
+    pub fn chooses(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.demands.iter().all(|demand| {
+            demand.requirement().is_ok_and(|asked| match labels.get(&demand.label) {
+                Some(value) => asked.has(value),
+                None => {
+                    asked.permits_absence() || (demand.values.is_empty() && demand.operator == crate::Operator::NotIn)
+                }
+            })
+        })
+    }
+}
+
+impl Pod {
+    /// What it must have, of its first alternative.
+    pub fn strict_requirements(&self) -> Requirements {
+        self.alternatives.first().cloned().unwrap_or_default()
+    }
+
+    /// What it must have, of its first alternative, and the heaviest of its wishes; of equal ones the first.
+    pub fn all_requirements(&self) -> Requirements {
+        let mut all = self.strict_requirements();
+        if let Some(wish) = self.heaviest_wish() {
+            all.add_all(&wish.requirements);
+        }
+        all
+    }
+
+    /// The heaviest of its wishes for a node; of equal ones the first.
+    pub fn heaviest_wish(&self) -> Option<&Preferred> {
+        self.preferred.iter().rev().max_by_key(|wish| wish.weight)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::requirement::{Operator, Requirement};
+
+    fn wish(weight: i32, zone: &str) -> Preferred {
+        let requirements = [("zone".to_owned(), Requirement::is(zone))].into_iter().collect();
+        Preferred { weight, requirements }
+    }
+
+    #[test]
+    fn all_requirements_have_the_heaviest_wish_and_strict_ones_none() {
+        let team: Requirements = [("team".to_owned(), Requirement::is("red"))].into_iter().collect();
+        let preferred = vec![wish(1, "a"), wish(5, "b"), wish(5, "c")];
+        let pod = Pod { alternatives: vec![team.clone(), Requirements::default()], preferred, ..Pod::default() };
+        assert_eq!(pod.strict_requirements(), team);
+        let all = pod.all_requirements();
+        assert_eq!(all.get("zone"), Some(&Requirement::is("b")));
+        assert_eq!(all.get("team"), Some(&Requirement::is("red")));
+    }
+
+    #[test]
+    fn ports_conflict_on_one_address_or_on_all_of_them() {
+        let port = |address: &str, port, protocol: &str| HostPort {
+            address: address.parse().unwrap(),
+            port,
+            protocol: protocol.to_owned(),
+        };
+        let web = port("10.0.0.1", 80, "TCP");
+        for other in [port("10.0.0.1", 80, "TCP"), port("0.0.0.0", 80, "TCP"), port("::", 80, "TCP")] {
+            assert!(web.conflicts_with(&other) && other.conflicts_with(&web), "{other:?}");
+        }
+        for other in [port("10.0.0.2", 80, "TCP"), port("10.0.0.1", 81, "TCP"), port("10.0.0.1", 80, "UDP")] {
+            assert!(!web.conflicts_with(&other), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_selector_chooses_by_all_of_its_demands() {
+        let demand = |label: &str, operator, values: &[&str]| Demand {
+            label: label.to_owned(),
+            operator,
+            values: values.iter().map(ToString::to_string).collect(),
+            min_values: None,
+        };
+        let labels: BTreeMap<String, String> = [("app".to_owned(), "web".to_owned())].into_iter().collect();
+        for (demands, chooses) in [
+            (vec![], true),
+            (vec![demand("app", Operator::In, &["web", "db"])], true),
+            (vec![demand("app", Operator::NotIn, &["web"])], false),
+            (vec![demand("tier", Operator::NotIn, &["front"])], true),
+            (vec![demand("tier", Operator::NotIn, &[])], true),
+            (vec![demand("tier", Operator::DoesNotExist, &[])], true),
+            (vec![demand("app", Operator::DoesNotExist, &[])], false),
+            (vec![demand("app", Operator::Exists, &[]), demand("tier", Operator::Exists, &[])], false),
+            (vec![demand("app", Operator::Gt, &["x"])], false),
+        ] {
+            assert_eq!(Selector { demands: demands.clone() }.chooses(&labels), chooses, "{demands:?}");
+        }
+    }
+}
