@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use tenon_controllers::election::Fence;
-use tenon_pve::{Client, Endpoint, Fingerprint, Token, Transport, Trust};
+use tenon_pve::{Client, Credentials, Endpoint, Fingerprint, Password, Token, Transport, Trust};
 
 /// The file, checked.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct Region {
     /// Whom to believe there.
     pub trust: Trust,
     /// Who we are there.
-    pub token: Token,
+    pub credentials: Credentials,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -109,7 +109,7 @@ impl ClusterWire {
             name: self.region.clone(),
             endpoints,
             trust: self.trust(read_file)?,
-            token: self.token(read_file)?,
+            credentials: self.credentials(read_file)?,
         })
     }
 
@@ -125,15 +125,18 @@ impl ClusterWire {
         }
     }
 
-    fn token(&self, read_file: ReadFile<'_>) -> Result<Token, String> {
+    fn credentials(&self, read_file: ReadFile<'_>) -> Result<Credentials, String> {
         let id = given_or_file(&self.token_id, self.token_id_file.as_deref(), read_file)?;
         let secret = given_or_file(&self.token_secret, self.token_secret_file.as_deref(), read_file)?;
         let has_password = !self.username.is_empty() || !self.password.is_empty();
         match (id.is_empty() && secret.is_empty(), has_password) {
-            (true, true) => Err("`username` and `password` are not supported yet: make an API token".to_owned()),
+            (true, true) => {
+                let password = Password::new(&self.username, &self.password);
+                password.map(Credentials::from).map_err(|error| format!("`username` and `password`: {error}"))
+            }
             (true, false) => Err("`token_id` and `token_secret` are missing".to_owned()),
             (false, true) => Err("a token and a password exclude each other: keep the token".to_owned()),
-            (false, false) => Token::new(&id, &secret).map_err(|error| error.to_string()),
+            (false, false) => Token::new(&id, &secret).map(Credentials::from).map_err(|error| error.to_string()),
         }
     }
 }
@@ -142,7 +145,7 @@ impl Region {
     /// A client of this cluster that changes nothing while the fence is closed.
     pub fn client(&self, fence: &Fence) -> Result<Client, tenon_pve::TlsError> {
         let transport = Transport::https(&self.trust)?.wrapped(fence);
-        Ok(Client::new(self.endpoints.clone(), transport, self.token.clone()))
+        Ok(Client::new(self.endpoints.clone(), transport, self.credentials.clone()))
     }
 }
 
@@ -209,7 +212,7 @@ mod tests {
         let config = parse(&format!("features: {{provider: default}}\n{text}"), &files).unwrap();
         assert_eq!((config.regions.len(), config.notes.len()), (1, 0));
         assert!(matches!(config.regions[0].trust, Trust::Anybody));
-        assert_eq!(config.regions[0].token.id(), "karp@pve!node");
+        assert_eq!(config.regions[0].credentials, Token::new("karp@pve!node", "s3cret").unwrap().into());
         assert!(!format!("{config:?}").contains("s3cret"));
     }
 
@@ -220,7 +223,15 @@ mod tests {
         );
         let config = parse(&text, &files).unwrap();
         assert_eq!(config.regions[0].endpoints.len(), 2);
-        assert_eq!(config.regions[0].token, Token::new("karp@pve!node", "s3cret").unwrap());
+        assert_eq!(config.regions[0].credentials, Token::new("karp@pve!node", "s3cret").unwrap().into());
+        config.regions[0].client(&Fence::open()).unwrap();
+    }
+
+    #[test]
+    fn a_password_does_instead_of_a_token() {
+        let config = parse(&cluster("url: https://pve1:8006\nusername: root@pam\npassword: s3cret"), &files).unwrap();
+        assert_eq!(config.regions[0].credentials, Password::new("root@pam", "s3cret").unwrap().into());
+        assert!(!format!("{config:?}").contains("s3cret"));
         config.regions[0].client(&Fence::open()).unwrap();
     }
 
@@ -236,7 +247,8 @@ mod tests {
             (cluster(token), "cluster lab: `url` is missing"),
             (cluster(&format!("url: pve1\n{token}")), "`pve1` is not an address"),
             (cluster(at), "`token_id` and `token_secret` are missing"),
-            (cluster(&format!("{at}\nusername: root@pam\npassword: x")), "make an API token"),
+            (cluster(&format!("{at}\nusername: root\npassword: s3cret")), "not of the form name@realm"),
+            (cluster(&format!("{at}\nusername: root@pam")), "`username` and `password`: the secret is empty"),
             (cluster(&format!("{at}\n{token}\nusername: root@pam")), "exclude each other"),
             (cluster(&format!("{at}\n{token}\nfingerprint: AB")), "not a SHA-256 fingerprint"),
             (cluster(&format!("{at}\n{token}\nca_file: /nowhere")), "cannot read /nowhere"),

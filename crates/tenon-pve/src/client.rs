@@ -1,42 +1,34 @@
 //! How one request is made: address, parameters, credentials, patience, and another endpoint if the first is not there.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use form_urlencoded::Serializer;
 use http::{Method, Request, header};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::credentials::Token;
+pub(crate) use crate::address::{Form, segment};
+
+use crate::address::{Endpoint, encode};
+use crate::credentials::Credentials;
 use crate::error::{Cause, Doubtful, Error, Result};
+use crate::limits::{Gates, Limits, Place};
+use crate::redact::{Redactor, SECRET_PARAMS};
+use crate::refusal::RefusalKind;
 use crate::reply;
-use crate::transport::{Transport, TransportError};
+use crate::retry::Retry;
+use crate::session::{Authority, Session};
+use crate::transport::{ChangesNothing, Transport, TransportError};
+use crate::upid::Upid;
 
 /// Every call answers in well under a second, but a refused token takes three, a lock ten, an unreachable host
 /// fourteen.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
-/// What stands in a path as it is; everything else is encoded. Proxmox takes volume and task names either way.
-const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-
-/// The address of a Proxmox API: `https://host:8006/api2/json`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Endpoint {
-    base: String,
-}
-
-impl Endpoint {
-    /// An endpoint from the address a user wrote, with or without `/api2/json`.
-    pub fn new(url: &str) -> Option<Endpoint> {
-        let url = url.trim().trim_end_matches('/');
-        let base = url.strip_suffix("/api2/json").unwrap_or(url).trim_end_matches('/');
-        let uri: http::Uri = base.parse().ok()?;
-        let is_usable = uri.scheme_str() == Some("https") && uri.host().is_some_and(|host| !host.is_empty());
-        is_usable.then(|| Endpoint { base: format!("{base}/api2/json") })
-    }
-}
+/// The slowest link an upload is given time for, in bytes a second.
+const SLOWEST_UPLOAD: usize = 1024 * 1024;
 
 /// Speaks to one Proxmox cluster. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -47,8 +39,22 @@ pub struct Client {
 #[derive(Debug)]
 struct Inner {
     endpoints: Vec<Endpoint>,
+    /// The endpoint that answered last, so that a dead one is not asked first each time.
+    preferred: AtomicUsize,
     transport: Transport,
-    token: Token,
+    session: Session,
+    redactor: Redactor,
+    gates: Gates,
+    retry: Retry,
+}
+
+/// How hard a client tries, and how hard it leans on Proxmox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tuning {
+    /// How many requests may be under way at once.
+    pub limits: Limits,
+    /// How often a request goes out.
+    pub retry: Retry,
 }
 
 /// Parameters of a call, in order.
@@ -63,43 +69,125 @@ pub(crate) struct Call<'a> {
     pub(crate) params: Params<'a>,
 }
 
+/// A body, with its type if it has one.
+type Body<'a> = (Option<&'a str>, Bytes);
+
 impl Client {
     /// A client of the cluster whose hosts answer at these endpoints; the first that can be reached is used.
-    pub fn new(endpoints: Vec<Endpoint>, transport: Transport, token: Token) -> Client {
-        Client { inner: Arc::new(Inner { endpoints, transport, token }) }
+    pub fn new(endpoints: Vec<Endpoint>, transport: Transport, credentials: impl Into<Credentials>) -> Client {
+        Client::tuned(endpoints, transport, credentials, Tuning::default())
     }
 
-    /// Reads; a read whose answer was lost is asked once more, which harms nobody.
+    /// The same with other limits.
+    pub fn tuned(
+        endpoints: Vec<Endpoint>,
+        transport: Transport,
+        credentials: impl Into<Credentials>,
+        tuning: Tuning,
+    ) -> Client {
+        let (credentials, redactor) = (credentials.into(), Redactor::default());
+        redactor.learn(credentials.secret());
+        let (session, gates) = (Session::new(credentials), Gates::new(tuning.limits));
+        let (preferred, retry) = (AtomicUsize::new(0), tuning.retry);
+        Client { inner: Arc::new(Inner { endpoints, preferred, transport, session, redactor, gates, retry }) }
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.inner.session
+    }
+
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.inner.redactor
+    }
+
+    /// Reads without parameters.
     pub(crate) async fn get(&self, action: String, path: String) -> Result<Value> {
-        let call = Call { action, method: Method::GET, path, params: &[] };
-        match self.call(&call).await {
-            Err(error) if matches!(error.cause(), Cause::MaybeDone(Doubtful::Lost(TransportError::Broken(_)))) => {
-                self.call(&call).await
+        self.call(&Call { action, method: Method::GET, path, params: &[] }).await
+    }
+
+    /// Reads into a type of ours.
+    pub(crate) async fn read<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T> {
+        let data = self.call(&call).await?;
+        reply::parse(data).map_err(|cause| self.told_safely(Error::new(call.action, cause), call.params))
+    }
+
+    /// A call that answers with the name of the task that does the work.
+    pub(crate) async fn task_call(&self, call: Call<'_>) -> Result<Upid> {
+        let data = self.call(&call).await?;
+        self.task_of(&call, &data)
+    }
+
+    /// The task a reply names.
+    pub(crate) fn task_of(&self, call: &Call<'_>, data: &Value) -> Result<Upid> {
+        let upid = data.as_str().and_then(|text| text.parse().ok());
+        let error = || Error::new(&call.action, reply::unreadable(&format!("`{data}` is not a task")));
+        upid.ok_or_else(|| self.told_safely(error(), call.params))
+    }
+
+    /// Makes one call.
+    pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Value> {
+        let (path, body) = addressed(call);
+        self.send(call, &path, body).await
+    }
+
+    /// Makes one call with the rights of `authority`, outside all limits: it is part of another call that is inside.
+    pub(crate) async fn call_as(&self, call: &Call<'_>, authority: &Authority) -> Result<Value> {
+        let (path, body) = addressed(call);
+        self.over_endpoints(call, (&path, &body), authority).await
+    }
+
+    /// Sends a body of any type, as [`Client::call`] does with parameters.
+    pub(crate) async fn send(&self, call: &Call<'_>, path: &str, body: Body<'_>) -> Result<Value> {
+        let crowded = |error| Error::new(&call.action, Cause::NotSent(TransportError::Withheld(Box::new(error))));
+        let place = Place::of(path, call.params);
+        let _admission = self.inner.gates.enter(&place).await.map_err(crowded)?;
+        let mut made = 0;
+        loop {
+            made += 1;
+            let error = match self.attempt(call, (path, &body)).await {
+                Ok(data) => return Ok(data),
+                Err(error) => error,
+            };
+            match self.inner.retry.pause_after(made, &call.method, error.cause()) {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => return Err(self.told_safely(error, call.params)),
+            }
+        }
+    }
+
+    /// One attempt, with a new ticket if the one it carried was refused. A refused ticket means that nothing was done.
+    async fn attempt(&self, call: &Call<'_>, content: (&str, &Body<'_>)) -> Result<Value> {
+        let authority = self.authority().await?;
+        let outcome = self.over_endpoints(call, content, &authority).await;
+        let is_unauthorized =
+            |error: &Error| error.refusal().is_some_and(|refusal| refusal.kind == RefusalKind::Unauthorized);
+        match outcome {
+            Err(error) if is_unauthorized(&error) && self.inner.session.forget(&authority).await => {
+                let authority = self.authority().await?;
+                self.over_endpoints(call, content, &authority).await
             }
             outcome => outcome,
         }
     }
 
-    /// Makes one call. Only what was certainly not sent goes to the next endpoint.
-    pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Value> {
-        let query = encode(call.params);
-        let in_body = call.method == Method::POST || call.method == Method::PUT;
-        let (path, body) = match (query.is_empty(), in_body) {
-            (false, false) => (format!("{}?{query}", call.path), Bytes::new()),
-            (_, true) => (call.path.clone(), Bytes::from(query)),
-            (true, false) => (call.path.clone(), Bytes::new()),
-        };
-        let form = in_body.then_some("application/x-www-form-urlencoded");
-        self.send(call, &path, (form, body)).await
-    }
-
-    /// Sends a body of any type, as [`Client::call`] does with parameters.
-    pub(crate) async fn send(&self, call: &Call<'_>, path: &str, body: (Option<&str>, Bytes)) -> Result<Value> {
-        let mut last = None;
-        for endpoint in &self.inner.endpoints {
-            let request = self.request(endpoint, call, path, &body)?;
-            match self.inner.transport.send(request, ANSWER_WITHIN).await {
-                Ok(reply) => return reply::read(&reply).map_err(|cause| Error::new(&call.action, cause)),
+    /// Asks the endpoints one after the other. Only what was certainly not sent goes to the next.
+    async fn over_endpoints(
+        &self,
+        call: &Call<'_>,
+        content: (&str, &Body<'_>),
+        authority: &Authority,
+    ) -> Result<Value> {
+        let (endpoints, mut last) = (&self.inner.endpoints, None);
+        let first = self.inner.preferred.load(Ordering::Relaxed);
+        for offset in 0..endpoints.len() {
+            let index = (first + offset) % endpoints.len();
+            let request = request(&endpoints[index], call, content, authority)?;
+            let patience = ANSWER_WITHIN + Duration::from_secs((content.1.1.len() / SLOWEST_UPLOAD) as u64);
+            match self.inner.transport.send(request, patience).await {
+                Ok(reply) => {
+                    self.inner.preferred.store(index, Ordering::Relaxed);
+                    return reply::read(&reply).map_err(|cause| Error::new(&call.action, cause));
+                }
                 // What was kept back here is kept back from every endpoint.
                 Err(error @ TransportError::Withheld(_)) => {
                     return Err(Error::new(&call.action, Cause::NotSent(error)));
@@ -112,69 +200,43 @@ impl Client {
         Err(Error::new(&call.action, Cause::NotSent(last.unwrap_or_else(none))))
     }
 
-    fn request(
-        &self,
-        endpoint: &Endpoint,
-        call: &Call<'_>,
-        path: &str,
-        body: &(Option<&str>, Bytes),
-    ) -> Result<Request<Bytes>> {
-        let unsendable = |error: &dyn std::fmt::Display| {
-            Error::new(&call.action, Cause::NotSent(TransportError::Connect(error.to_string().into())))
-        };
-        let token = self.inner.token.header().map_err(|error| unsendable(&error))?;
-        let mut request = Request::builder()
-            .method(call.method.clone())
-            .uri(format!("{}{path}", endpoint.base))
-            .header(header::AUTHORIZATION, token)
-            .header(header::USER_AGENT, concat!("tenon/", env!("CARGO_PKG_VERSION")));
-        let (content_type, content) = body;
-        if let Some(content_type) = content_type {
-            request = request.header(header::CONTENT_TYPE, *content_type);
-        }
+    /// The error without any secret in it.
+    fn told_safely(&self, error: Error, params: Params<'_>) -> Error {
+        let is_secret = |name: &str| SECRET_PARAMS.contains(&name);
+        let more: Vec<&str> =
+            params.iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| value.as_str()).collect();
+        error.redacted(&|text| self.inner.redactor.hide(text, &more))
+    }
+}
+
+/// Puts the parameters where Proxmox wants them: behind the path of a GET or DELETE, else into the body.
+fn addressed(call: &Call<'_>) -> (String, Body<'static>) {
+    let parameters = encode(call.params);
+    if call.method == Method::POST || call.method == Method::PUT {
+        return (call.path.clone(), (Some("application/x-www-form-urlencoded"), Bytes::from(parameters)));
+    }
+    let mark = if parameters.is_empty() { "" } else { "?" };
+    (format!("{}{mark}{parameters}", call.path), (None, Bytes::new()))
+}
+
+fn request(
+    endpoint: &Endpoint,
+    call: &Call<'_>,
+    (path, (content_type, content)): (&str, &Body<'_>),
+    authority: &Authority,
+) -> Result<Request<Bytes>> {
+    let mut request = Request::builder()
+        .method(call.method.clone())
+        .uri(format!("{endpoint}{path}"))
+        .header(header::USER_AGENT, concat!("tenon/", env!("CARGO_PKG_VERSION")));
+    request = authority.sign(request, &call.method);
+    if matches!(authority, Authority::Nobody) {
+        request = request.extension(ChangesNothing);
+    }
+    if let Some(content_type) = content_type {
         // Proxmox refuses chunked bodies, so the length is always said; a GET or DELETE must have none.
-        if content_type.is_some() {
-            request = request.header(header::CONTENT_LENGTH, content.len());
-        }
-        request.body(content.clone()).map_err(|error| unsendable(&error))
+        request = request.header(header::CONTENT_TYPE, *content_type).header(header::CONTENT_LENGTH, content.len());
     }
-}
-
-/// One segment of a path.
-pub(crate) fn segment(text: impl std::fmt::Display) -> String {
-    utf8_percent_encode(&text.to_string(), &PLAIN).to_string()
-}
-
-fn encode(params: Params<'_>) -> String {
-    let mut form = Serializer::new(String::new());
-    for (name, value) in params {
-        form.append_pair(name, value);
-    }
-    form.finish()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_may_leave_out_the_path_of_the_api() {
-        for url in
-            ["https://pve1:8006", "https://pve1:8006/", "https://pve1:8006/api2/json", " https://pve1:8006/api2/json/ "]
-        {
-            assert_eq!(Endpoint::new(url).unwrap().base, "https://pve1:8006/api2/json", "{url}");
-        }
-        for url in ["", "pve1:8006", "http://pve1:8006", "https://", "ftp://pve1"] {
-            assert_eq!(Endpoint::new(url), None, "{url}");
-        }
-    }
-
-    #[test]
-    fn a_plus_sign_and_a_blank_survive_the_form() {
-        assert_eq!(
-            encode(&[("size", "+1G".to_owned()), ("name", "a b&c=é".to_owned())]),
-            "size=%2B1G&name=a+b%26c%3D%C3%A9"
-        );
-        assert_eq!(segment("local:iso/user data.iso"), "local%3Aiso%2Fuser%20data.iso");
-    }
+    let unsendable = |error: http::Error| Cause::NotSent(TransportError::Withheld(error.into()));
+    request.body(content.clone()).map_err(|error| Error::new(&call.action, unsendable(error)))
 }

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use tenon_model::{HostName, VmId};
 
-use crate::client::{Call, Client};
-use crate::error::{Error, RefusalKind, Result};
-use crate::reply::{flag, parse, unreadable, whole, whole_or_none};
+use crate::client::{Call, Client, Form};
+use crate::error::{Error, Result};
+use crate::reply::{amount_or_none, flag, host_name, parse, text_or_none, unreadable, vm_id};
 
 /// One listing.
 #[derive(Debug, Clone, Default)]
@@ -48,21 +48,25 @@ pub struct GuestRow {
     /// `running`, `stopped`, or `unknown` while the host has not told.
     pub status: Option<String>,
     /// Its name.
+    #[serde(default, deserialize_with = "text_or_none")]
     pub name: Option<String>,
     /// Whether it is a template.
     #[serde(default, deserialize_with = "flag")]
     pub template: bool,
     /// Its tags, divided by semicolons.
+    #[serde(default, deserialize_with = "text_or_none")]
     pub tags: Option<String>,
     /// The operation that holds it.
+    #[serde(default, deserialize_with = "text_or_none")]
     pub lock: Option<String>,
     /// The pool it is in, if the token may see that.
+    #[serde(default, deserialize_with = "text_or_none")]
     pub pool: Option<String>,
     /// Its cores, as configured.
-    #[serde(default, deserialize_with = "whole_or_none")]
+    #[serde(default, deserialize_with = "amount_or_none")]
     pub maxcpu: Option<u64>,
     /// Its memory in bytes, as configured.
-    #[serde(default, deserialize_with = "whole_or_none")]
+    #[serde(default, deserialize_with = "amount_or_none")]
     pub maxmem: Option<u64>,
 }
 
@@ -75,10 +79,10 @@ pub struct HostRow {
     /// `online` or `offline`.
     pub status: Option<String>,
     /// Its threads. `None` if the token may not see it, or the host is away.
-    #[serde(default, deserialize_with = "whole_or_none")]
+    #[serde(default, deserialize_with = "amount_or_none")]
     pub maxcpu: Option<u64>,
     /// Its memory in bytes.
-    #[serde(default, deserialize_with = "whole_or_none")]
+    #[serde(default, deserialize_with = "amount_or_none")]
     pub maxmem: Option<u64>,
 }
 
@@ -99,10 +103,10 @@ pub struct StorageRow {
     #[serde(default)]
     pub content: String,
     /// Its used bytes, if known.
-    #[serde(default, deserialize_with = "whole_or_none")]
+    #[serde(default, deserialize_with = "amount_or_none")]
     pub disk: Option<u64>,
     /// Its bytes, if known.
-    #[serde(default, deserialize_with = "whole_or_none")]
+    #[serde(default, deserialize_with = "amount_or_none")]
     pub maxdisk: Option<u64>,
 }
 
@@ -118,12 +122,49 @@ impl StorageRow {
     }
 }
 
+/// What a listing may be narrowed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResourceKind {
+    /// VMs and containers.
+    Guests,
+    /// Machines.
+    Hosts,
+    /// Storages.
+    Storages,
+    /// Networks that Proxmox manages, of which this client reads nothing.
+    Networks,
+}
+
+impl ResourceKind {
+    fn word(self) -> &'static str {
+        match self {
+            ResourceKind::Guests => "vm",
+            ResourceKind::Hosts => "node",
+            ResourceKind::Storages => "storage",
+            ResourceKind::Networks => "sdn",
+        }
+    }
+}
+
 impl Client {
     /// Everything the token may see.
     pub async fn resources(&self) -> Result<Resources> {
+        self.listing(None).await
+    }
+
+    /// One kind of what the token may see.
+    pub async fn resources_of(&self, kind: ResourceKind) -> Result<Resources> {
+        self.listing(Some(kind)).await
+    }
+
+    async fn listing(&self, kind: Option<ResourceKind>) -> Result<Resources> {
         let action = "list the cluster's resources";
-        let data = self.get(action.to_owned(), "/cluster/resources".to_owned()).await?;
-        let Value::Array(rows) = data else { return Err(Error::new(action, unreadable("not a list"))) };
+        let form = Form::default().with_some("type", kind.map(ResourceKind::word));
+        let path = "/cluster/resources".to_owned();
+        let call = Call { action: action.to_owned(), method: Method::GET, path, params: form.params() };
+        let Value::Array(rows) = self.call(&call).await? else {
+            return Err(Error::new(action, unreadable("not a list")));
+        };
         let mut resources = Resources::default();
         for row in rows {
             // Pools, networks and whatever a later release lists are no concern of ours.
@@ -141,53 +182,4 @@ impl Client {
         resources.storages.sort_by(|a, b| (&a.storage, &a.host).cmp(&(&b.storage, &b.host)));
         Ok(resources)
     }
-
-    /// The release of Proxmox, such as `9.2.11`.
-    pub async fn version(&self) -> Result<String> {
-        let action = "read the version of Proxmox";
-        let data = self.get(action.to_owned(), "/version".to_owned()).await?;
-        let version = data.get("version").and_then(Value::as_str);
-        version.map(str::to_owned).ok_or_else(|| Error::new(action, unreadable("no version in it")))
-    }
-
-    /// Whether an id is free in the whole cluster. Needs no rights, so it also knows of VMs the token may not see; it
-    /// reserves nothing.
-    pub async fn is_id_free(&self, vmid: VmId) -> Result<bool> {
-        let action = format!("ask whether id {vmid} is free");
-        let params = [("vmid", vmid.to_string())];
-        let call = Call { action, method: Method::GET, path: "/cluster/nextid".to_owned(), params: &params };
-        match self.call(&call).await {
-            Ok(_) => Ok(true),
-            Err(error) if error.refusal().is_some_and(|refusal| refusal.kind == RefusalKind::AlreadyExists) => {
-                Ok(false)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Whether the cluster has quorum. A single machine always has.
-    pub async fn is_quorate(&self) -> Result<bool> {
-        #[derive(Deserialize)]
-        struct Row {
-            #[serde(rename = "type")]
-            kind: String,
-            #[serde(default, deserialize_with = "whole_or_none")]
-            quorate: Option<u64>,
-        }
-        let action = "read the state of the cluster";
-        let data = self.get(action.to_owned(), "/cluster/status".to_owned()).await?;
-        let rows: Vec<Row> = parse(data).map_err(|cause| Error::new(action, cause))?;
-        Ok(rows.iter().find(|row| row.kind == "cluster").is_none_or(|row| row.quorate == Some(1)))
-    }
-}
-
-/// A VM id on the wire: a number, or its text.
-pub(crate) fn vm_id<'de, D: serde::Deserializer<'de>>(input: D) -> Result<VmId, D::Error> {
-    let number = u32::try_from(whole(input)?).unwrap_or(u32::MAX);
-    VmId::try_from(number).map_err(serde::de::Error::custom)
-}
-
-/// A host name on the wire.
-pub(crate) fn host_name<'de, D: serde::Deserializer<'de>>(input: D) -> Result<HostName, D::Error> {
-    String::deserialize(input)?.parse().map_err(serde::de::Error::custom)
 }

@@ -1,9 +1,13 @@
 //! The configuration of a VM as Proxmox keeps it: a flat map of texts, with a few questions asked of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
 
 use serde_json::Value;
 
+use crate::grammar::drive::Drive;
+use crate::grammar::notes::Tags;
+use crate::grammar::{option_holds, same_option, shape};
 use crate::properties::Properties;
 use crate::reply::plain;
 
@@ -19,8 +23,9 @@ pub struct VmConfig {
 impl VmConfig {
     /// From the object Proxmox answers with.
     pub(crate) fn from_data(data: &Value) -> Option<VmConfig> {
-        let values = data.as_object()?.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
-        Some(VmConfig { values })
+        // What is null is not set; Proxmox leaves it out, but whoever stands between us may not.
+        let set = data.as_object()?.iter().filter(|(_, value)| !value.is_null());
+        Some(VmConfig { values: set.map(|(key, value)| (key.clone(), plain(value))).collect() })
     }
 
     /// The text of a key.
@@ -78,6 +83,44 @@ impl VmConfig {
         cards.into_iter().map(|(_, key, card)| (key, card)).collect()
     }
 
+    /// Every drive, by key: disks, CD-ROMs, firmware and TPM state, and what is left over of removed ones.
+    pub fn drives(&self) -> Vec<(&str, Drive)> {
+        let is_drive = |key: &str| shape::of(key).is_some_and(|shape| std::ptr::eq(shape, &shape::DRIVE));
+        let drives = self.iter().filter(|(key, _)| is_drive(key));
+        drives.filter_map(|(key, text)| Some((key, text.parse().ok()?))).collect()
+    }
+
+    /// The tags.
+    pub fn tags(&self) -> Tags {
+        Tags::read(self.get("tags").unwrap_or_default())
+    }
+
+    /// The same for every clone of a moment in a VM's life, new for each clone, and out of a token's reach.
+    pub fn generation(&self) -> Option<&str> {
+        self.get("vmgenid")
+    }
+
+    /// A key read as one of the types of options.
+    pub fn option<T: FromStr>(&self, key: &str) -> Option<T> {
+        self.get(key)?.parse().ok()
+    }
+
+    /// Which of these keys a write would change: those that are not there, or do not hold what is wanted.
+    pub fn lacking<'a>(&self, wanted: &'a [(&'a str, String)]) -> Vec<&'a str> {
+        let holds = |key: &str, text: &str| self.get(key).is_some_and(|present| option_holds(key, text, present));
+        wanted.iter().filter(|(key, text)| !holds(key, text)).map(|(key, _)| *key).collect()
+    }
+
+    /// Keys in which two configurations differ in meaning, sorted; the digest is not one of them.
+    pub fn differences<'a>(&'a self, other: &'a VmConfig) -> Vec<&'a str> {
+        let keys: BTreeSet<&str> = self.values.keys().chain(other.values.keys()).map(String::as_str).collect();
+        let same = |key: &str| match (self.get(key), other.get(key)) {
+            (Some(one), Some(other)) => same_option(key, one, other),
+            (one, other) => one == other,
+        };
+        keys.into_iter().filter(|key| *key != "digest" && !same(key)).collect()
+    }
+
     /// All keys with their texts, sorted.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.values.iter().map(|(key, value)| (key.as_str(), value.as_str()))
@@ -116,6 +159,27 @@ mod tests {
         assert_eq!(config.boot_disk().map(|(key, _)| key), Some("scsi0"));
         let keys: Vec<String> = config.network_cards().into_iter().map(|(key, _)| key).collect();
         assert_eq!(keys, ["net2", "net10"]);
+    }
+
+    #[test]
+    fn configurations_differ_in_meaning_not_in_spelling() {
+        let mut other = json!({
+            "name": "node-a", "memory": 1024, "cores": "2", "template": "1", "digest": "def",
+            "ide0": "media=cdrom,none", "scsi0": "size=512M,local:1/base-1-disk-0.qcow2",
+            "net10": "macaddr=bc:24:11:00:00:10,model=virtio", "net2": "virtio=BC:24:11:00:00:03", "netmask": "x",
+            "smbios1": "base64=1,uuid=9E01F0B4-0000-4000-8000-000000000001", "tags": null,
+        });
+        let differences = |other: &Value| {
+            let other = VmConfig::from_data(other).unwrap();
+            config().differences(&other).iter().map(|key| (*key).to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(differences(&other), ["lock", "net2"]);
+        other["net2"] = json!("virtio=BC:24:11:00:00:02");
+        other["lock"] = json!("clone");
+        assert!(differences(&other).is_empty());
+        let wanted = [("cores", "2".to_owned()), ("net2", "virtio".to_owned()), ("onboot", "1".to_owned())];
+        assert_eq!(config().lacking(&wanted), ["onboot"]);
+        assert_eq!(config().drives().into_iter().map(|(key, _)| key).collect::<Vec<_>>(), ["ide0", "scsi0"]);
     }
 
     #[test]

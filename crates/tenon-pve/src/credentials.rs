@@ -1,4 +1,4 @@
-//! Who we are to Proxmox: an API token.
+//! Who we are to Proxmox: an API token, or a user with a password.
 
 use std::fmt;
 
@@ -46,14 +46,85 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Why something is no [`Token`]. Never shows the secret.
+/// A user with a password, for which Proxmox gives a ticket that lives two hours. Its secret is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Password {
+    user: String,
+    secret: String,
+}
+
+impl Password {
+    /// A user (`name@realm`) with a password, which is taken as it is.
+    pub fn new(user: &str, secret: &str) -> Result<Password, TokenError> {
+        let user = user.trim();
+        let is_whole = user.rsplit_once('@').is_some_and(|(name, realm)| !name.is_empty() && !realm.is_empty());
+        if !is_whole || user.contains('!') {
+            return Err(TokenError::NotAUser);
+        }
+        if secret.is_empty() {
+            return Err(TokenError::NoSecret);
+        }
+        Ok(Password { user: user.to_owned(), secret: secret.to_owned() })
+    }
+
+    /// The user, who may be printed.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    pub(crate) fn secret(&self) -> &str {
+        &self.secret
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Password({}, secret hidden)", self.user)
+    }
+}
+
+/// Either way to be somebody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credentials {
+    /// An API token, good until it is revoked.
+    Token(Token),
+    /// A password, from which tickets are made.
+    Password(Password),
+}
+
+impl Credentials {
+    /// What must never be told.
+    pub(crate) fn secret(&self) -> &str {
+        match self {
+            Credentials::Token(token) => &token.secret,
+            Credentials::Password(password) => &password.secret,
+        }
+    }
+}
+
+impl From<Token> for Credentials {
+    fn from(token: Token) -> Credentials {
+        Credentials::Token(token)
+    }
+}
+
+impl From<Password> for Credentials {
+    fn from(password: Password) -> Credentials {
+        Credentials::Password(password)
+    }
+}
+
+/// Why something is no [`Token`] or [`Password`]. Never shows the secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// The id has another form.
     #[error("the token id is not of the form user@realm!name")]
     NotATokenId,
+    /// The user has another form.
+    #[error("the user is not of the form name@realm")]
+    NotAUser,
     /// The secret is empty.
-    #[error("the token secret is empty")]
+    #[error("the secret is empty")]
     NoSecret,
     /// The id or secret has characters that no header can carry.
     #[error("the token has characters that cannot be sent")]
@@ -79,5 +150,16 @@ mod tests {
         }
         assert_eq!(Token::new("a@b!c", " "), Err(TokenError::NoSecret));
         assert_eq!(Token::new("a@b!c", "x\ny"), Err(TokenError::Unprintable));
+    }
+
+    #[test]
+    fn a_password_never_shows_itself_and_needs_a_realm() {
+        let password = Password::new(" root@pam ", " s3cret ").unwrap();
+        assert_eq!((password.user(), password.secret()), ("root@pam", " s3cret "));
+        assert!(!format!("{:?}", Credentials::from(password)).contains("s3cret"));
+        for user in ["", "root", "@pam", "root@", "root@pam!token"] {
+            assert_eq!(Password::new(user, "s"), Err(TokenError::NotAUser), "{user}");
+        }
+        assert_eq!(Password::new("a@b", ""), Err(TokenError::NoSecret));
     }
 }

@@ -4,9 +4,7 @@
 //! Callers decide by [`Cause`]: what was not sent may be sent again, what may be done must be looked for first, what was
 //! refused has a kind. Proxmox's own words are kept, never parsed a second time.
 
-use std::collections::BTreeMap;
-use std::fmt;
-
+use crate::refusal::{Refusal, RefusalKind};
 use crate::transport::TransportError;
 
 /// A result of this crate.
@@ -60,65 +58,19 @@ pub enum Doubtful {
     StillRunning(String),
 }
 
-/// Proxmox's no.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct Refusal {
-    /// The HTTP status, or 200 for a task that was accepted and then failed.
-    pub status: u16,
-    /// What callers decide by.
-    pub kind: RefusalKind,
-    /// Proxmox's words.
-    pub words: String,
-    /// Refused parameters with Proxmox's words for each.
-    pub fields: BTreeMap<String, String>,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words)?;
-        for (name, words) in &self.fields {
-            write!(f, " {name}: {}", words.trim())?;
-        }
-        Ok(())
-    }
-}
-
-/// What a refusal means to a caller.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RefusalKind {
-    /// The VM, volume, storage, host or task is not there, or not there any more, or on another host.
-    NotFound,
-    /// The id or file is taken.
-    AlreadyExists,
-    /// Another operation holds the VM: a config lock (named), or the file lock (`None`).
-    Locked(Option<String>),
-    /// A digest did not match: somebody changed the configuration.
-    Changed,
-    /// A storage is full.
-    NoSpace,
-    /// The token may not do this.
-    Denied {
-        /// The path rights are needed on, if Proxmox names it.
-        path: Option<String>,
-        /// Any one of these privileges would do.
-        privileges: Vec<String>,
-    },
-    /// The token is wrong, expired or revoked; Proxmox does not say which.
-    Unauthorized,
-    /// Only root may set this option.
-    RootOnly(String),
-    /// Parameters were refused; nothing was changed.
-    BadParameter,
-    /// The cluster has no quorum.
-    NoQuorum,
-    /// Somebody set `protection` on the VM: it is not to be removed.
-    Protected,
-    /// The VM is running (or not running) and must not be for this.
-    WrongState,
-    /// A task was accepted and failed for a reason none of the above describes.
-    TaskFailed,
-    /// Anything else.
-    Other,
+/// What to do after a failed call. `docs/dev/pve-errors.md` has a line for each situation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advice {
+    /// Nothing happened: the same call may go out again.
+    SendAgain,
+    /// The world is not, or may not be, what the call assumed: read it, then decide.
+    LookFirst,
+    /// Nothing happened, and the same call will work later.
+    Wait,
+    /// Nothing of ours is there: take another id or storage, and leave the one that was refused alone.
+    ChooseAnother,
+    /// No repetition helps: say what must be changed, and by whom.
+    AskPeople,
 }
 
 fn not_sent(why: &TransportError) -> &'static str {
@@ -166,84 +118,54 @@ impl Error {
     pub fn is_not_sent(&self) -> bool {
         matches!(*self.cause, Cause::NotSent(_))
     }
-}
 
-impl Refusal {
-    /// Reads the meaning out of a status and Proxmox's words.
-    pub(crate) fn new(status: u16, words: &str, fields: BTreeMap<String, String>) -> Refusal {
-        let words = words.trim().to_owned();
-        let kind = classify(status, &words, &fields);
-        Refusal { status, kind, words, fields }
+    /// Whether the VM the call was for is not on that host: gone, or moved.
+    pub fn is_vm_absent(&self) -> bool {
+        self.refusal().is_some_and(Refusal::is_vm_absent)
     }
 
-    /// A task that was accepted and ended with these words.
-    pub(crate) fn of_task(words: &str) -> Refusal {
-        let refusal = Refusal::new(200, words, BTreeMap::new());
-        let kind = if refusal.kind == RefusalKind::Other { RefusalKind::TaskFailed } else { refusal.kind };
-        Refusal { kind, ..refusal }
-    }
-}
-
-/// Reads a kind out of the words that told it.
-type Reading = fn(&str) -> RefusalKind;
-
-/// Words that tell a kind, tried in order: a text may contain several (`no quorum` comes with a lock's name).
-const SIGNS: &[(&str, Reading)] = &[
-    ("no quorum", |_| RefusalKind::NoQuorum),
-    // Without quorum the cluster's file system is read-only, and a write fails on its temporary file.
-    (".conf.tmp.", |_| RefusalKind::NoQuorum),
-    ("protection mode enabled", |_| RefusalKind::Protected),
-    ("only root can set '", |words| RefusalKind::RootOnly(quoted(words).unwrap_or_default())),
-    ("VM is locked (", |words| RefusalKind::Locked(bracketed(words))),
-    ("can't lock file", |_| RefusalKind::Locked(None)),
-    ("checksum mismatch (file change by other user?)", |_| RefusalKind::Changed),
-    ("detected modified configuration", |_| RefusalKind::Changed),
-    ("No space left on device", |_| RefusalKind::NoSpace),
-    ("not enough free space", |_| RefusalKind::NoSpace),
-    ("config file already exists", |_| RefusalKind::AlreadyExists),
-    ("already exists", |_| RefusalKind::AlreadyExists),
-    ("failed: File exists", |_| RefusalKind::AlreadyExists),
-    ("refusing to override existing file", |_| RefusalKind::AlreadyExists),
-    ("is running - destroy failed", |_| RefusalKind::WrongState),
-    ("not running", |_| RefusalKind::WrongState),
-    ("already running", |_| RefusalKind::WrongState),
-    ("does not exist", |_| RefusalKind::NotFound),
-    ("unable to find configuration file", |_| RefusalKind::NotFound),
-    ("no such cluster node", |_| RefusalKind::NotFound),
-    ("hostname lookup '", |_| RefusalKind::NotFound),
-    ("failed - no format", |_| RefusalKind::NotFound),
-];
-
-fn classify(status: u16, words: &str, fields: &BTreeMap<String, String>) -> RefusalKind {
-    match status {
-        401 => return RefusalKind::Unauthorized,
-        403 => return denied(words),
-        400 if fields.values().any(|text| text.contains("Only root may use")) => {
-            return RefusalKind::RootOnly(fields.keys().next().cloned().unwrap_or_default());
+    /// What a caller that knows no more than this does next.
+    pub fn advice(&self) -> Advice {
+        match &*self.cause {
+            Cause::NotSent(_) => Advice::SendAgain,
+            Cause::MaybeDone(_) => Advice::LookFirst,
+            Cause::Refused(refusal) => match refusal.kind {
+                // A task that lost quorum on its way has done its part outside the cluster: grown an image, deleted disks.
+                RefusalKind::NoQuorum if refusal.status == 200 => Advice::LookFirst,
+                RefusalKind::Locked(_) | RefusalKind::NoQuorum => Advice::Wait,
+                RefusalKind::AlreadyExists | RefusalKind::NoSpace => Advice::ChooseAnother,
+                RefusalKind::NotFound
+                | RefusalKind::Changed
+                | RefusalKind::WrongState
+                | RefusalKind::TaskFailed
+                | RefusalKind::Other => Advice::LookFirst,
+                RefusalKind::Denied { .. }
+                | RefusalKind::Unauthorized
+                | RefusalKind::RootOnly(_)
+                | RefusalKind::BadParameter(_)
+                | RefusalKind::Protected => Advice::AskPeople,
+            },
         }
-        400 if fields.values().any(|text| text.contains("no such task")) => return RefusalKind::NotFound,
-        400 if fields.values().any(|text| text.contains("already exists")) => return RefusalKind::AlreadyExists,
-        400 => return RefusalKind::BadParameter,
-        _ => {}
     }
-    let sign = SIGNS.iter().find(|(sign, _)| words.contains(sign));
-    sign.map_or(RefusalKind::Other, |(_, kind)| kind(words))
-}
 
-/// `Permission check failed (/vms/9000, VM.Clone|VM.Audit)`.
-fn denied(words: &str) -> RefusalKind {
-    let inside = bracketed(words).unwrap_or_default();
-    let (path, privileges) = inside.split_once(", ").unwrap_or_default();
-    let privileges = privileges.split('|').filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    RefusalKind::Denied { path: (!path.is_empty()).then(|| path.to_owned()), privileges }
-}
+    /// The same for a call that had to come before another one: whatever is open about it, the other was not sent.
+    pub(crate) fn before_another(self) -> Error {
+        let cause = match *self.cause {
+            cause @ Cause::MaybeDone(_) => Cause::NotSent(TransportError::Withheld(Box::new(cause))),
+            cause => cause,
+        };
+        Error::new(self.action, cause)
+    }
 
-fn bracketed(words: &str) -> Option<String> {
-    let (_, rest) = words.split_once('(')?;
-    Some(rest.rsplit_once(')')?.0.to_owned())
-}
-
-fn quoted(words: &str) -> Option<String> {
-    let (_, rest) = words.split_once('\'')?;
-    Some(rest.split_once('\'')?.0.to_owned())
+    /// The same error with every text passed through `hide`, which takes secrets out.
+    pub(crate) fn redacted(mut self, hide: &dyn Fn(&str) -> String) -> Error {
+        self.action = hide(&self.action);
+        match &mut *self.cause {
+            Cause::NotSent(error) | Cause::MaybeDone(Doubtful::Lost(error)) => error.redact(hide),
+            Cause::MaybeDone(Doubtful::HostDown { words, .. } | Doubtful::Unreadable(words)) => *words = hide(words),
+            Cause::MaybeDone(Doubtful::WorkerDied(_) | Doubtful::StillRunning(_)) => {}
+            Cause::Refused(refusal) => refusal.redact(hide),
+        }
+        self
+    }
 }

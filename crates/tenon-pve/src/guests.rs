@@ -1,16 +1,17 @@
-//! One VM: look at it, copy a template into it, change it, grow its disk, start and stop it.
+//! VMs as they are now: which a host has, whether one runs, what its configuration says.
 //!
-//! Destroying one is in `proof`, because it takes more than an id.
+//! Making one is in `creation`, changing one in `configure`, switching it on and off in `power`. Destroying one is in
+//! `proof`, because it takes more than an id.
 
 use http::Method;
+use serde::Deserialize;
 use serde_json::Value;
 use tenon_model::{HostName, VmId};
 
-use crate::client::{Call, Client, Params, segment};
+use crate::client::{Call, Client, Form, segment};
 use crate::config::VmConfig;
 use crate::error::{Error, Result};
-use crate::reply::unreadable;
-use crate::upid::Upid;
+use crate::reply::{amount_or_none, flag, text_or_none, unreadable, vm_id};
 
 /// Whether a VM runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,125 +29,131 @@ pub struct VmStatus {
     pub power: PowerState,
     /// The operation that holds it.
     pub lock: Option<String>,
+    /// What QEMU says: `running`, `paused`, `prelaunch`, …
+    pub qemu: Option<String>,
+    /// Whether its configuration says that it has a guest agent.
+    pub agent: bool,
+    /// Whether the high-availability manager looks after it, and may start it again.
+    pub ha_managed: bool,
+    /// Seconds since it was started.
+    pub uptime_s: u64,
 }
 
-/// What to copy, and into what.
-#[derive(Debug, Clone)]
-pub struct CloneRequest {
-    /// The template.
-    pub template: VmId,
-    /// The id of the new VM.
-    pub vmid: VmId,
-    /// Its name.
-    pub name: String,
-    /// Its description; it inherits the template's if this is empty, so it must never be.
-    pub description: String,
-    /// The pool it joins when the copy is done.
-    pub pool: Option<String>,
-    /// `None` makes a linked clone; a storage makes a full copy there.
-    pub full_to: Option<String>,
+/// A VM in the list of its host. What is `None` was not asked for, or is not set.
+#[derive(Debug, Clone, Deserialize)]
+pub struct VmRow {
+    /// Its id.
+    #[serde(rename = "vmid", deserialize_with = "vm_id")]
+    pub id: VmId,
+    /// Its name; `VM <id>` if it has none.
+    #[serde(default, deserialize_with = "text_or_none")]
+    pub name: Option<String>,
+    /// `running` or `stopped`.
+    pub status: Option<String>,
+    /// What QEMU says, in the full list only.
+    pub qmpstatus: Option<String>,
+    /// Whether it is a template.
+    #[serde(default, deserialize_with = "flag")]
+    pub template: bool,
+    /// Its tags, divided by semicolons.
+    #[serde(default, deserialize_with = "text_or_none")]
+    pub tags: Option<String>,
+    /// The operation that holds it.
+    #[serde(default, deserialize_with = "text_or_none")]
+    pub lock: Option<String>,
+    /// Its memory in bytes, as configured.
+    #[serde(default, deserialize_with = "amount_or_none")]
+    pub maxmem: Option<u64>,
+}
+
+/// How much the list of a host's VMs tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// What the host knows anyway.
+    Brief,
+    /// Also what each QEMU has to be asked for.
+    Full,
+}
+
+/// Which configuration of a VM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConfigView<'a> {
+    /// With pending changes as if they were applied.
+    Desired,
+    /// The one it runs with.
+    Running,
+    /// The one a snapshot kept.
+    Snapshot(&'a str),
+}
+
+#[derive(Deserialize)]
+struct Wire {
+    status: String,
+    qmpstatus: Option<String>,
+    lock: Option<String>,
+    #[serde(default, deserialize_with = "flag")]
+    agent: bool,
+    #[serde(default)]
+    ha: Ha,
+    #[serde(default, deserialize_with = "amount_or_none")]
+    uptime: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+struct Ha {
+    #[serde(default, deserialize_with = "flag")]
+    managed: bool,
 }
 
 impl Client {
+    /// VMs of a host the token may see, by id.
+    pub async fn vms(&self, host: &HostName, detail: Detail) -> Result<Vec<VmRow>> {
+        let form = Form::default().with_flag("full", (detail == Detail::Full).then_some(true));
+        let (action, path) = (format!("list the vms of host {host}"), format!("/nodes/{}/qemu", segment(host)));
+        let call = Call { action, method: Method::GET, path, params: form.params() };
+        let mut rows: Vec<VmRow> = self.read(call).await?;
+        rows.sort_by_key(|row| row.id);
+        Ok(rows)
+    }
+
     /// The configuration of a VM, with pending changes as if they were applied.
     pub async fn vm_config(&self, host: &HostName, vmid: VmId) -> Result<VmConfig> {
+        self.vm_config_as(host, vmid, ConfigView::Desired).await
+    }
+
+    /// One of the configurations of a VM.
+    pub async fn vm_config_as(&self, host: &HostName, vmid: VmId, view: ConfigView<'_>) -> Result<VmConfig> {
+        let form = match view {
+            ConfigView::Desired => Form::default(),
+            ConfigView::Running => Form::default().with("current", 1),
+            ConfigView::Snapshot(name) => Form::default().with("snapshot", name),
+        };
         let action = format!("read the configuration of vm {vmid} on host {host}");
-        let data = self.get(action.clone(), format!("{}/config", vm_path(host, vmid))).await?;
-        VmConfig::from_data(&data).ok_or_else(|| Error::new(action, unreadable("not an object")))
+        let path = format!("{}/config", vm_path(host, vmid));
+        let call = Call { action, method: Method::GET, path, params: form.params() };
+        let data: Value = self.call(&call).await?;
+        VmConfig::from_data(&data).ok_or_else(|| Error::new(call.action, unreadable("not an object")))
     }
 
     /// The state of a VM.
     pub async fn vm_status(&self, host: &HostName, vmid: VmId) -> Result<VmStatus> {
         let action = format!("read the state of vm {vmid} on host {host}");
-        let data = self.get(action.clone(), format!("{}/status/current", vm_path(host, vmid))).await?;
-        let text = |key: &str| data.get(key).and_then(Value::as_str);
-        let power = match text("status") {
-            Some("running") => PowerState::Running,
-            Some("stopped") => PowerState::Stopped,
-            other => return Err(Error::new(action, unreadable(&format!("status is {other:?}")))),
+        let path = format!("{}/status/current", vm_path(host, vmid));
+        let call = Call { action: action.clone(), method: Method::GET, path, params: &[] };
+        let wire: Wire = self.read(call).await?;
+        let power = match wire.status.as_str() {
+            "running" => PowerState::Running,
+            "stopped" => PowerState::Stopped,
+            other => return Err(Error::new(action, unreadable(&format!("status is `{other}`")))),
         };
-        Ok(VmStatus { power, lock: text("lock").map(str::to_owned) })
-    }
-
-    /// Keys with changes that wait for the next start, which is also where a refused write leaves its half.
-    pub async fn pending_keys(&self, host: &HostName, vmid: VmId) -> Result<Vec<String>> {
-        let action = format!("read the pending changes of vm {vmid} on host {host}");
-        let data = self.get(action.clone(), format!("{}/pending", vm_path(host, vmid))).await?;
-        let rows = data.as_array().ok_or_else(|| Error::new(action, unreadable("not a list")))?;
-        let is_pending = |row: &&Value| row.get("pending").is_some() || row.get("delete").is_some();
-        let key = |row: &Value| row.get("key").and_then(Value::as_str).map(str::to_owned);
-        let mut keys: Vec<String> = rows.iter().filter(is_pending).filter_map(key).collect();
-        keys.sort();
-        Ok(keys)
-    }
-
-    /// Begins to copy a template. The answer comes before the copy is done; only the task's end says how it went.
-    pub async fn clone_vm(&self, host: &HostName, request: &CloneRequest) -> Result<Upid> {
-        let CloneRequest { template, vmid, .. } = request;
-        let mut params = vec![
-            ("newid", vmid.to_string()),
-            ("name", request.name.clone()),
-            ("description", request.description.clone()),
-            ("full", u8::from(request.full_to.is_some()).to_string()),
-        ];
-        params.extend(request.pool.clone().map(|pool| ("pool", pool)));
-        params.extend(request.full_to.clone().map(|storage| ("storage", storage)));
-        self.task_call(Call {
-            action: format!("clone template {template} on host {host} to vm {vmid}"),
-            method: Method::POST,
-            path: format!("{}/clone", vm_path(host, *template)),
-            params: &params,
+        Ok(VmStatus {
+            power,
+            lock: wire.lock,
+            qemu: wire.qmpstatus,
+            agent: wire.agent,
+            ha_managed: wire.ha.managed,
+            uptime_s: wire.uptime.unwrap_or_default(),
         })
-        .await
-    }
-
-    /// Writes configuration keys. Done when it returns; refused if the configuration is not the one with this digest.
-    pub async fn configure_vm(&self, host: &HostName, vmid: VmId, params: &[(&str, String)]) -> Result<()> {
-        let call = Call {
-            action: format!("configure vm {vmid} on host {host}"),
-            method: Method::PUT,
-            path: format!("{}/config", vm_path(host, vmid)),
-            params,
-        };
-        self.call(&call).await.map(drop)
-    }
-
-    /// Begins to grow a disk to a size such as `30G`. Proxmox refuses to shrink; an equal size changes nothing.
-    pub async fn resize_disk(&self, host: &HostName, vmid: VmId, disk: &str, size: &str) -> Result<Upid> {
-        self.task_call(Call {
-            action: format!("resize disk {disk} of vm {vmid} on host {host} to {size}"),
-            method: Method::PUT,
-            path: format!("{}/resize", vm_path(host, vmid)),
-            params: &[("disk", disk.to_owned()), ("size", size.to_owned())],
-        })
-        .await
-    }
-
-    /// Begins to start a VM.
-    pub async fn start_vm(&self, host: &HostName, vmid: VmId) -> Result<Upid> {
-        self.power_call("start", host, vmid, &[]).await
-    }
-
-    /// Begins to stop a VM as a pulled plug does. Stopping what is stopped succeeds.
-    pub(crate) async fn stop_vm(&self, host: &HostName, vmid: VmId) -> Result<Upid> {
-        self.power_call("stop", host, vmid, &[]).await
-    }
-
-    async fn power_call(&self, verb: &str, host: &HostName, vmid: VmId, params: Params<'_>) -> Result<Upid> {
-        self.task_call(Call {
-            action: format!("{verb} vm {vmid} on host {host}"),
-            method: Method::POST,
-            path: format!("{}/status/{verb}", vm_path(host, vmid)),
-            params,
-        })
-        .await
-    }
-
-    /// A call that answers with the name of the task that does the work.
-    pub(crate) async fn task_call(&self, call: Call<'_>) -> Result<Upid> {
-        let data = self.call(&call).await?;
-        let upid = data.as_str().and_then(|text| text.parse().ok());
-        upid.ok_or_else(|| Error::new(call.action, unreadable(&format!("`{data}` is not a task"))))
     }
 }
 

@@ -135,16 +135,14 @@ impl Client {
         Ok(proof.examine(&config).map(|()| ProvenVm { host: host.clone(), vmid, config }))
     }
 
-    /// Begins to stop a VM of ours, at once.
-    pub async fn stop_proven(&self, vm: &ProvenVm) -> Result<Upid> {
-        self.stop_vm(&vm.host, vm.vmid).await
-    }
-
     /// Begins to destroy a VM of ours, with every disk named after it.
     ///
     /// DELETE takes no condition, so the last look is a write that does: a tombstone that is refused if anything changed
     /// since the proof. What remains is that somebody destroys our VM and makes another under the same id between this
     /// write and the DELETE that follows at once; setting `protection` on a foreign VM closes even that.
+    ///
+    /// The same write is refused without quorum. A DELETE then would take the disks of a local storage away and fail on
+    /// the configuration, so it must not be sent, and it is not.
     pub async fn destroy_proven(&self, vm: ProvenVm) -> Result<Upid> {
         let ProvenVm { host, vmid, config } = vm;
         let action = format!("destroy vm {vmid} on host {host}");

@@ -6,6 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::grammar::network::is_mac;
+
 /// One `key=value`, or a bare value, which Proxmox allows for the default key (the file of a drive, say).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Property {
@@ -27,7 +29,7 @@ impl Properties {
 
     /// The value without a key.
     pub fn bare(&self) -> Option<&str> {
-        self.parts.iter().find(|part| part.key.is_none()).map(|part| part.value.as_str())
+        self.parts.iter().find(|part| part.key.is_none() && !part.value.is_empty()).map(|part| part.value.as_str())
     }
 
     /// Sets a key where it stands, or at the end.
@@ -56,12 +58,6 @@ impl Properties {
     }
 }
 
-fn is_mac(text: &str) -> bool {
-    let octets: Vec<&str> = text.split(':').collect();
-    octets.len() == 6
-        && octets.iter().all(|octet| octet.len() == 2 && octet.bytes().all(|byte| byte.is_ascii_hexdigit()))
-}
-
 impl FromStr for Properties {
     type Err = PropertiesError;
 
@@ -69,10 +65,10 @@ impl FromStr for Properties {
         let part = |word: &str| match word.split_once('=') {
             Some(("", _)) => None,
             Some((key, value)) => Some(Property { key: Some(key.to_owned()), value: value.to_owned() }),
-            None if word.is_empty() => None,
+            // Proxmox passes over what is empty between two commas, and so do the questions asked here.
             None => Some(Property { key: None, value: word.to_owned() }),
         };
-        let parts = text.split(',').map(part).collect::<Option<Vec<_>>>();
+        let parts = text.split(',').map(part).collect::<Option<Vec<_>>>().filter(|_| !text.is_empty());
         parts.map(|parts| Properties { parts }).ok_or_else(|| PropertiesError { text: text.to_owned() })
     }
 }
@@ -94,6 +90,7 @@ impl PartialEq for Properties {
     fn eq(&self, other: &Properties) -> bool {
         let sorted = |properties: &Properties| {
             let mut parts = properties.parts.clone();
+            parts.retain(|part| part.key.is_some() || !part.value.is_empty());
             parts.sort();
             parts
         };
@@ -108,6 +105,12 @@ impl Eq for Properties {}
 #[error("`{text}` is not a Proxmox property string")]
 pub struct PropertiesError {
     text: String,
+}
+
+impl PropertiesError {
+    pub(crate) fn refusing(text: &str) -> PropertiesError {
+        PropertiesError { text: text.to_owned() }
+    }
 }
 
 #[cfg(test)]

@@ -8,11 +8,13 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use http::Response;
 use hyper::ext::ReasonPhrase;
+use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error as _};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tenon_model::{HostName, VmId};
 
-use crate::error::{Cause, Doubtful, Refusal};
+use crate::error::{Cause, Doubtful};
+use crate::refusal::Refusal;
 
 #[derive(Deserialize)]
 struct Success {
@@ -27,16 +29,20 @@ struct Failure {
     errors: BTreeMap<String, Value>,
 }
 
-/// The `data` of a reply, or what is known instead.
-pub(crate) fn read(reply: &Response<Bytes>) -> Result<Value, Cause> {
+/// How much of a reply that was not understood is told: enough to see what it is, not enough to fill a log.
+const TOLD_OF_UNREADABLE: usize = 200;
+
+/// The `data` of a reply, or what is known instead. Takes any reply whatever without a panic.
+pub fn read(reply: &Response<Bytes>) -> Result<Value, Cause> {
     let status = reply.status().as_u16();
     if (200..300).contains(&status) {
         let success: Success = serde_json::from_slice(reply.body()).map_err(|error| unreadable(&error.to_string()))?;
         return Ok(success.data);
     }
     let words = reason(reply);
-    // Proxmox's own proxy could not reach the host; what became of the request there, nobody knows.
-    if status == 595 || status == 596 || status == 599 {
+    // Proxmox's own proxy could not reach the host (595 to 599), or one in front of Proxmox could not reach it; what
+    // became of the request there, nobody knows.
+    if matches!(status, 502..=504 | 595..=599) {
         return Err(Cause::MaybeDone(Doubtful::HostDown { status, words }));
     }
     let failure: Failure = serde_json::from_slice(reply.body()).unwrap_or_default();
@@ -51,7 +57,9 @@ pub(crate) fn parse<T: DeserializeOwned>(data: Value) -> Result<T, Cause> {
 }
 
 pub(crate) fn unreadable(what: &str) -> Cause {
-    Cause::MaybeDone(Doubtful::Unreadable(what.to_owned()))
+    let told: String = what.chars().take(TOLD_OF_UNREADABLE).collect();
+    let dots = if told.len() < what.len() { "…" } else { "" };
+    Cause::MaybeDone(Doubtful::Unreadable(format!("{told}{dots}")))
 }
 
 /// Proxmox puts the error text into the reason phrase, where it survives replies without a body.
@@ -83,25 +91,66 @@ pub(crate) fn whole<'de, D: Deserializer<'de>>(input: D) -> Result<u64, D::Error
 
 /// The same, where the field may be missing or null.
 pub(crate) fn whole_or_none<'de, D: Deserializer<'de>>(input: D) -> Result<Option<u64>, D::Error> {
-    #[derive(Deserialize, Serialize)]
-    struct Whole(#[serde(deserialize_with = "whole")] u64);
-    Ok(Option::<Whole>::deserialize(input)?.map(|number| number.0))
+    match Option::<Value>::deserialize(input)? {
+        None => Ok(None),
+        Some(value) => whole(value).map(Some).map_err(D::Error::custom),
+    }
 }
 
-/// 0, 1, their strings, or a real boolean.
-pub(crate) fn flag<'de, D: Deserializer<'de>>(input: D) -> Result<bool, D::Error> {
+/// An amount, of which a fraction or a sign is of no use to us: `1.5` cores of a container count as two, `-1` as none.
+pub(crate) fn amount<'de, D: Deserializer<'de>>(input: D) -> Result<u64, D::Error> {
     let text = plain(&Value::deserialize(input)?);
-    match text.as_str() {
-        "1" => Ok(true),
-        "0" | "" => Ok(false),
-        other => Err(D::Error::custom(format!("`{other}` is not 0 or 1"))),
+    let number = || text.parse::<f64>().ok().filter(|number| number.is_finite());
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float saturates, which is meant")]
+    let amount = text.parse::<u64>().ok().or_else(|| number().map(|number| number.ceil() as u64));
+    amount.ok_or_else(|| D::Error::custom(format!("`{text}` is not an amount")))
+}
+
+/// The same, where the field may be missing, null or empty.
+pub(crate) fn amount_or_none<'de, D: Deserializer<'de>>(input: D) -> Result<Option<u64>, D::Error> {
+    match Option::<Value>::deserialize(input)? {
+        None => Ok(None),
+        Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
+        Some(value) => amount(value).map(Some).map_err(D::Error::custom),
     }
+}
+
+/// 0, 1, their strings, a real boolean or its word; nothing is no.
+pub(crate) fn flag<'de, D: Deserializer<'de>>(input: D) -> Result<bool, D::Error> {
+    let value = Value::deserialize(input)?;
+    let text = if value.is_null() { String::new() } else { plain(&value) };
+    is_true(&text).ok_or_else(|| D::Error::custom(format!("`{text}` is not 0 or 1")))
+}
+
+/// A boolean as Proxmox writes and takes it, also inside property strings.
+pub(crate) fn is_true(text: &str) -> Option<bool> {
+    match text.to_lowercase().as_str() {
+        "1" | "on" | "yes" | "true" => Some(true),
+        "0" | "off" | "no" | "false" | "" => Some(false),
+        _ => None,
+    }
+}
+
+/// A text that may come as a number.
+pub(crate) fn text_or_none<'de, D: Deserializer<'de>>(input: D) -> Result<Option<String>, D::Error> {
+    Ok(Option::<Value>::deserialize(input)?.map(|value| plain(&value)))
+}
+
+/// A VM id on the wire: a number, or its text.
+pub(crate) fn vm_id<'de, D: Deserializer<'de>>(input: D) -> Result<VmId, D::Error> {
+    let number = u32::try_from(whole(input)?).unwrap_or(u32::MAX);
+    VmId::try_from(number).map_err(D::Error::custom)
+}
+
+/// A host name on the wire.
+pub(crate) fn host_name<'de, D: Deserializer<'de>>(input: D) -> Result<HostName, D::Error> {
+    String::deserialize(input)?.parse().map_err(D::Error::custom)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::RefusalKind;
+    use crate::refusal::RefusalKind;
 
     fn reply(status: u16, phrase: &'static str, body: &'static str) -> Response<Bytes> {
         let mut reply = Response::builder().status(status).body(Bytes::from_static(body.as_bytes())).unwrap();
@@ -152,7 +201,7 @@ mod tests {
     fn every_refused_parameter_is_named() {
         let body = r#"{"data":null,"message":"Parameter verification failed.\n","errors":{"newid":"property is missing and it is not optional"}}"#;
         let refusal = refusal(400, "Parameter verification failed.", body);
-        assert_eq!(refusal.kind, RefusalKind::BadParameter);
+        assert_eq!(refusal.kind, RefusalKind::BadParameter("newid".to_owned()));
         assert_eq!(
             refusal.to_string(),
             "Parameter verification failed. newid: property is missing and it is not optional"
@@ -162,6 +211,13 @@ mod tests {
     #[test]
     fn a_host_out_of_reach_leaves_the_outcome_open() {
         assert!(matches!(read(&reply(595, "No route to host", "")), Err(Cause::MaybeDone(Doubtful::HostDown { .. }))));
+    }
+
+    #[test]
+    fn a_gateway_in_front_of_proxmox_that_lost_the_answer_leaves_it_open_too() {
+        for (status, phrase) in [(502, "Bad Gateway"), (503, "Service Unavailable"), (504, "Gateway Time-out")] {
+            assert!(matches!(read(&reply(status, phrase, "<html>")), Err(Cause::MaybeDone(_))), "{status}");
+        }
     }
 
     #[test]
@@ -176,7 +232,7 @@ mod tests {
         let row = |text: &str| serde_json::from_str::<Row>(text);
         assert_eq!(row(r#"{"n":"1024","on":1}"#).map(|row| (row.n, row.on)).unwrap(), (1024, true));
         assert_eq!(row(r#"{"n":2.0}"#).map(|row| (row.n, row.on)).unwrap(), (2, false));
-        for bad in [r#"{"n":"x"}"#, r#"{"n":-1}"#, r#"{"n":1.5}"#, r#"{"n":1,"on":"yes"}"#] {
+        for bad in [r#"{"n":"x"}"#, r#"{"n":-1}"#, r#"{"n":1.5}"#, r#"{"n":1,"on":"maybe"}"#] {
             assert!(row(bad).is_err(), "{bad}");
         }
     }

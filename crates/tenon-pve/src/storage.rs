@@ -1,21 +1,23 @@
-//! Storages of a host and the files on them: find one for seeds, put a seed there, take it away.
+//! Storages: which a host has, whether they work there, and how they are defined for the cluster. What is on them is in
+//! `content`.
 
-use bytes::Bytes;
 use http::Method;
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 use tenon_model::HostName;
 
-use crate::client::{Call, Client, segment};
-use crate::error::{Error, Result};
-use crate::reply::{flag, parse, unreadable, whole, whole_or_none};
-use crate::upid::Upid;
+use crate::client::{Call, Client, Form, segment};
+use crate::error::Result;
+use crate::reply::{amount_or_none, flag};
 
 /// A storage as one host sees it.
 #[derive(Debug, Clone, Deserialize)]
 pub struct HostStorage {
-    /// Its name.
+    /// Its name; a single look at one leaves it out on the wire.
+    #[serde(default)]
     pub storage: String,
+    /// `dir`, `lvmthin`, `zfspool`, `rbd`, …
+    #[serde(rename = "type", default)]
+    pub kind: String,
     /// What may be kept on it, divided by commas in any order.
     #[serde(default)]
     pub content: String,
@@ -28,8 +30,11 @@ pub struct HostStorage {
     /// Whether every host sees the same content.
     #[serde(default, deserialize_with = "flag")]
     pub shared: bool,
+    /// All its bytes, if it could be asked.
+    #[serde(default, deserialize_with = "amount_or_none")]
+    pub total: Option<u64>,
     /// Free bytes, if it could be asked.
-    #[serde(default, deserialize_with = "whole_or_none")]
+    #[serde(default, deserialize_with = "amount_or_none")]
     pub avail: Option<u64>,
 }
 
@@ -40,82 +45,81 @@ impl HostStorage {
     }
 }
 
-/// A file or image on a storage.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Volume {
-    /// `storage:iso/name.iso` and the like.
-    #[serde(rename = "volid")]
-    pub id: String,
-    /// Its size in bytes.
-    #[serde(deserialize_with = "whole")]
-    pub size: u64,
-    /// The VM it is named after.
-    #[serde(default, deserialize_with = "whole_or_none")]
-    pub vmid: Option<u64>,
+/// Which storages to list. Proxmox also lists those that do not work on the host: ask [`HostStorage::takes`].
+#[derive(Debug, Clone, Default)]
+pub struct StorageFilter {
+    /// Only those that take this content.
+    pub content: Option<String>,
+    /// Only those that are switched on.
+    pub enabled: Option<bool>,
+    /// Only those another host has too.
+    pub target: Option<HostName>,
+}
+
+/// A storage as it is defined for the whole cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct StorageDefinition {
+    /// Its name.
+    pub storage: String,
+    /// `dir`, `lvmthin`, `zfspool`, `rbd`, …
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What may be kept on it, divided by commas in any order.
+    #[serde(default)]
+    pub content: String,
+    /// Whether every host sees the same content.
+    #[serde(default, deserialize_with = "flag")]
+    pub shared: bool,
+    /// Hosts it is for, divided by commas; all if it is left out.
+    pub nodes: Option<String>,
+    /// Whether it is switched off everywhere.
+    #[serde(default, deserialize_with = "flag")]
+    pub disable: bool,
 }
 
 impl Client {
     /// Storages of a host, by name, the unusable ones included.
     pub async fn storages(&self, host: &HostName) -> Result<Vec<HostStorage>> {
-        let action = format!("list the storages of host {host}");
-        let data = self.get(action.clone(), format!("/nodes/{}/storage", segment(host))).await?;
-        let mut storages: Vec<HostStorage> = parse(data).map_err(|cause| Error::new(action, cause))?;
+        self.storages_where(host, &StorageFilter::default()).await
+    }
+
+    /// Some storages of a host, by name.
+    pub async fn storages_where(&self, host: &HostName, filter: &StorageFilter) -> Result<Vec<HostStorage>> {
+        let form = Form::default()
+            .with_some("content", filter.content.as_ref())
+            .with_flag("enabled", filter.enabled)
+            .with_some("target", filter.target.as_ref());
+        let (action, path) = (format!("list the storages of host {host}"), format!("/nodes/{}/storage", segment(host)));
+        let call = Call { action, method: Method::GET, path, params: form.params() };
+        let mut storages: Vec<HostStorage> = self.read(call).await?;
         storages.sort_by(|a, b| a.storage.cmp(&b.storage));
         Ok(storages)
     }
 
-    /// Files of one kind on a storage.
-    pub async fn volumes(&self, host: &HostName, storage: &str, content: &str) -> Result<Vec<Volume>> {
-        let action = format!("list {content} on storage {storage} of host {host}");
-        let path = format!("/nodes/{}/storage/{}/content", segment(host), segment(storage));
-        let call = Call { action, method: Method::GET, path, params: &[("content", content.to_owned())] };
-        let data = self.call(&call).await?;
-        let mut volumes: Vec<Volume> = parse(data).map_err(|cause| Error::new(call.action, cause))?;
-        volumes.sort_by(|a, b| a.id.cmp(&b.id));
-        Ok(volumes)
+    /// One storage of a host.
+    pub async fn storage_status(&self, host: &HostName, storage: &str) -> Result<HostStorage> {
+        let action = format!("read the state of storage {storage} of host {host}");
+        let path = format!("/nodes/{}/storage/{}/status", segment(host), segment(storage));
+        let found: HostStorage = self.read(Call { action, method: Method::GET, path, params: &[] }).await?;
+        Ok(HostStorage { storage: storage.to_owned(), ..found })
     }
 
-    /// Begins to put an ISO image on a storage. A file of the same name is overwritten.
-    pub async fn upload_iso(&self, host: &HostName, storage: &str, name: &str, image: &Bytes) -> Result<Upid> {
-        let action = format!("upload {name} to storage {storage} of host {host}");
-        let path = format!("/nodes/{}/storage/{}/upload", segment(host), segment(storage));
-        let call = Call { action, method: Method::POST, path: path.clone(), params: &[] };
-        let (content_type, body) = multipart(name, image);
-        let data = self.send(&call, &path, (Some(&content_type), body)).await?;
-        let upid = data.as_str().and_then(|text| text.parse().ok());
-        upid.ok_or_else(|| Error::new(call.action, unreadable(&format!("`{data}` is not a task"))))
+    /// Storages as they are defined, by name; of one kind if it is given. Filtered by the token's rights.
+    pub async fn storage_definitions(&self, kind: Option<&str>) -> Result<Vec<StorageDefinition>> {
+        let form = Form::default().with_some("type", kind);
+        let (action, path) = ("list the storages of the cluster".to_owned(), "/storage".to_owned());
+        let call = Call { action, method: Method::GET, path, params: form.params() };
+        let mut storages: Vec<StorageDefinition> = self.read(call).await?;
+        storages.sort_by(|a, b| a.storage.cmp(&b.storage));
+        Ok(storages)
     }
 
-    /// Begins to delete a file. Deleting what is not there succeeds.
-    pub async fn delete_volume(&self, host: &HostName, volume: &str) -> Result<Upid> {
-        let storage = volume.split(':').next().unwrap_or_default();
-        self.task_call(Call {
-            action: format!("delete {volume} on host {host}"),
-            method: Method::DELETE,
-            path: format!("/nodes/{}/storage/{}/content/{}", segment(host), segment(storage), segment(volume)),
-            params: &[],
-        })
-        .await
+    /// How one storage is defined. Needs `Datastore.Allocate` on it.
+    pub async fn storage_definition(&self, storage: &str) -> Result<StorageDefinition> {
+        let action = format!("read the definition of storage {storage}");
+        let path = format!("/storage/{}", segment(storage));
+        self.read(Call { action, method: Method::GET, path, params: &[] }).await
     }
-}
-
-/// A form with the fields before the file: Proxmox reads it in one go and must know them by then.
-fn multipart(name: &str, image: &Bytes) -> (String, Bytes) {
-    // The digest of the image cannot stand in the image, so it divides safely; and equal uploads are equal requests.
-    let digest: String = Sha256::digest(image).iter().map(|byte| format!("{byte:02x}")).collect();
-    let boundary = format!("tenon-{digest}");
-    let mut body = Vec::with_capacity(image.len() + 512);
-    body.extend_from_slice(
-        format!("--{boundary}\r\nContent-Disposition: form-data; name=\"content\"\r\n\r\niso\r\n").as_bytes(),
-    );
-    let file = format!(
-        "--{boundary}\r\nContent-Disposition: form-data; name=\"filename\"; filename=\"{name}\"\r\n\
-         Content-Type: application/octet-stream\r\n\r\n"
-    );
-    body.extend_from_slice(file.as_bytes());
-    body.extend_from_slice(image);
-    body.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
-    (format!("multipart/form-data; boundary={boundary}"), Bytes::from(body))
 }
 
 #[cfg(test)]
@@ -125,10 +129,12 @@ mod tests {
     fn storage(content: &str, active: bool) -> HostStorage {
         HostStorage {
             storage: "s".to_owned(),
+            kind: "dir".to_owned(),
             content: content.to_owned(),
             active,
             enabled: true,
             shared: false,
+            total: None,
             avail: None,
         }
     }
@@ -138,14 +144,5 @@ mod tests {
         assert!(storage("images,iso", true).takes("iso"));
         assert!(!storage("isolated,images", true).takes("iso"));
         assert!(!storage("iso", false).takes("iso"));
-    }
-
-    #[test]
-    fn the_fields_of_an_upload_come_before_the_file() {
-        let (content_type, body) = multipart("a.iso", &Bytes::from_static(b"IMAGE"));
-        let text = String::from_utf8(body.to_vec()).unwrap();
-        let boundary = content_type.split_once("boundary=").unwrap().1;
-        assert!(text.find("name=\"content\"").unwrap() < text.find("name=\"filename\"; filename=\"a.iso\"").unwrap());
-        assert!(text.ends_with(&format!("IMAGE\r\n--{boundary}--\r\n")));
     }
 }

@@ -1,20 +1,29 @@
 //! Follows a task to its end. A call that was answered has only begun; the exit status of its task is the outcome.
+//!
+//! A task is asked for at the host its name tells, and its name is all that is needed to go on after a restart.
 
 use std::time::Duration;
 
 use http::Method;
 use serde::Deserialize;
-use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::client::{Call, Client, segment};
-use crate::error::{Cause, Doubtful, Error, Refusal, Result};
+use crate::client::{Call, Client, Form, segment};
+use crate::error::{Cause, Doubtful, Error, Result};
+use crate::refusal::Refusal;
 use crate::reply::{parse, unreadable};
 use crate::upid::Upid;
 
 /// The first look comes soon, because most tasks take a tenth of a second; later ones back off to this.
 const FIRST_LOOK: Duration = Duration::from_millis(100);
 const SLOWEST_LOOK: Duration = Duration::from_secs(2);
+
+/// Failed looks in a row before a wait is given up. The host is then away for a minute or more, and its caller should
+/// know.
+const LOOKS_FORGIVEN: u32 = 4;
+
+/// Lines of a log that are read at one look: more than a task writes between two.
+const LINES_AT_ONCE: u64 = 500;
 
 /// What a task that ended says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +57,7 @@ impl Client {
     /// Looks once at a task, at the host that runs it.
     pub async fn task_progress(&self, task: &Upid) -> Result<TaskProgress> {
         let action = format!("follow task {task}");
-        let data = self.get(action.clone(), task_path(task, "status")).await?;
+        let data = self.get(action.clone(), task_path(task, "/status")).await?;
         let wire: Wire = parse(data).map_err(|cause| Error::new(&action, cause))?;
         match (wire.status.as_str(), wire.exitstatus) {
             ("running", _) => Ok(TaskProgress::Running),
@@ -61,38 +70,95 @@ impl Client {
 
     /// Follows a task to its end, `within` at the most. Resumable: the same name gives the same answer later.
     pub async fn await_task(&self, task: &Upid, within: Duration) -> Result<TaskOutcome> {
-        let action = || format!("finish task {} on host {}", task.kind(), task.host());
         let deadline = Instant::now() + within;
-        let mut pause = FIRST_LOOK;
+        let (mut pause, mut missed) = (FIRST_LOOK, 0);
         loop {
-            match self.task_progress(task).await? {
-                TaskProgress::Done(outcome) => return Ok(outcome),
-                TaskProgress::Failed(refusal) => return Err(Error::new(action(), Cause::Refused(refusal))),
-                TaskProgress::Died => {
-                    return Err(Error::new(action(), Cause::MaybeDone(Doubtful::WorkerDied(task.to_string()))));
-                }
-                TaskProgress::Running if Instant::now() >= deadline => {
-                    return Err(Error::new(action(), Cause::MaybeDone(Doubtful::StillRunning(task.to_string()))));
-                }
-                TaskProgress::Running => tokio::time::sleep(pause).await,
+            if let Some(outcome) = self.look(task, deadline, &mut missed).await? {
+                return Ok(outcome);
             }
+            tokio::time::sleep(pause).await;
             pause = (pause * 2).min(SLOWEST_LOOK);
+        }
+    }
+
+    /// The same, handing over each line of the task's log once, as soon as it is seen. The log is a courtesy: if it
+    /// cannot be read, the task is followed all the same.
+    pub async fn await_task_telling(
+        &self,
+        task: &Upid,
+        within: Duration,
+        mut tell: impl FnMut(&str) + Send,
+    ) -> Result<TaskOutcome> {
+        let deadline = Instant::now() + within;
+        let (mut pause, mut missed, mut told) = (FIRST_LOOK, 0, 0);
+        loop {
+            // The end is looked for before the log is read, so that the lines before the end are not missed.
+            let ended = self.look(task, deadline, &mut missed).await;
+            for line in self.task_log_from(task, told, Some(LINES_AT_ONCE)).await.unwrap_or_default() {
+                tell(&line);
+                told += 1;
+            }
+            if let Some(outcome) = ended? {
+                return Ok(outcome);
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(SLOWEST_LOOK);
+        }
+    }
+
+    /// One look of somebody who waits: the outcome, `None` if it still runs and time is left, or what ends the waiting.
+    /// A look that fails on the way is no news of the task, so a few in a row are forgiven.
+    async fn look(&self, task: &Upid, deadline: Instant, missed: &mut u32) -> Result<Option<TaskOutcome>> {
+        let action = || format!("finish task {} on host {}", task.kind(), task.host());
+        let unknown = |doubt| Error::new(action(), Cause::MaybeDone(doubt));
+        let progress = match self.task_progress(task).await {
+            Ok(progress) => progress,
+            Err(error) if error.refusal().is_none() && *missed < LOOKS_FORGIVEN && Instant::now() < deadline => {
+                *missed += 1;
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        *missed = 0;
+        match progress {
+            TaskProgress::Done(outcome) => Ok(Some(outcome)),
+            TaskProgress::Failed(refusal) => Err(Error::new(action(), Cause::Refused(refusal))),
+            TaskProgress::Died => Err(unknown(Doubtful::WorkerDied(task.to_string()))),
+            TaskProgress::Running if Instant::now() >= deadline => {
+                Err(unknown(Doubtful::StillRunning(task.to_string())))
+            }
+            TaskProgress::Running => Ok(None),
         }
     }
 
     /// The lines of a task's log.
     pub async fn task_log(&self, task: &Upid) -> Result<Vec<String>> {
+        self.task_log_from(task, 0, Some(0)).await
+    }
+
+    /// Lines of a task's log after the first `start`, so many at the most; 0 is all, and without it Proxmox gives fifty.
+    pub async fn task_log_from(&self, task: &Upid, start: u64, limit: Option<u64>) -> Result<Vec<String>> {
+        #[derive(Deserialize)]
+        struct Line {
+            #[serde(default)]
+            t: String,
+        }
         let action = format!("read the log of task {task}");
-        let call =
-            Call { action, method: Method::GET, path: task_path(task, "log"), params: &[("limit", "0".to_owned())] };
-        let data = self.call(&call).await?;
-        let rows = data.as_array().ok_or_else(|| Error::new(call.action, unreadable("not a list")))?;
-        Ok(rows.iter().filter_map(|row| row.get("t").and_then(Value::as_str)).map(str::to_owned).collect())
+        let form = Form::default().with_some("start", (start > 0).then_some(start)).with_some("limit", limit);
+        let call = Call { action, method: Method::GET, path: task_path(task, "/log"), params: form.params() };
+        Ok(self.read::<Vec<Line>>(call).await?.into_iter().map(|line| line.t).collect())
+    }
+
+    /// Stops a task; one that has ended already is no error. Takes up to two seconds. A clone that is stopped cleans up
+    /// after itself.
+    pub async fn stop_task(&self, task: &Upid) -> Result<()> {
+        let action = format!("stop task {task}");
+        self.call(&Call { action, method: Method::DELETE, path: task_path(task, ""), params: &[] }).await.map(drop)
     }
 }
 
 fn task_path(task: &Upid, what: &str) -> String {
-    format!("/nodes/{}/tasks/{}/{what}", segment(task.host()), segment(task))
+    format!("/nodes/{}/tasks/{}{what}", segment(task.host()), segment(task))
 }
 
 fn read_end(end: &str) -> TaskProgress {
@@ -107,7 +173,7 @@ fn read_end(end: &str) -> TaskProgress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::RefusalKind;
+    use crate::refusal::RefusalKind;
 
     #[test]
     fn warnings_are_success_and_a_dead_worker_is_neither() {

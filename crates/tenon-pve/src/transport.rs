@@ -45,7 +45,31 @@ impl TransportError {
     pub fn is_not_sent(&self) -> bool {
         matches!(self, TransportError::Connect(_) | TransportError::Withheld(_))
     }
+
+    /// Replaces an underlying error that tells what it must not, at the price of its type.
+    pub(crate) fn redact(&mut self, hide: &dyn Fn(&str) -> String) {
+        let (TransportError::Connect(source) | TransportError::Withheld(source) | TransportError::Broken(source)) =
+            self
+        else {
+            return;
+        };
+        let (mut chain, mut told) = (source.source(), format!("{source:?}: {source}"));
+        let mut words = source.to_string();
+        while let Some(error) = chain {
+            told = format!("{told}: {error:?}: {error}");
+            words = format!("{words}: {error}");
+            chain = error.source();
+        }
+        if hide(&told) != told {
+            *source = hide(&words).into();
+        }
+    }
 }
+
+/// Marks a request that is a POST and yet changes nothing: the one that fetches a ticket. A layer that keeps writes back
+/// finds it among the request's extensions and lets it pass, or else reads would be kept back as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChangesNothing;
 
 /// What carries a request, as a layer sees it.
 pub type TransportService = BoxCloneSyncService<Request<Bytes>, Response<Bytes>, TransportError>;

@@ -98,7 +98,7 @@ pub(crate) fn failure(refusal: &Refusal) -> Failure {
         | RefusalKind::Denied { .. }
         | RefusalKind::Unauthorized
         | RefusalKind::RootOnly(_)
-        | RefusalKind::BadParameter
+        | RefusalKind::BadParameter(_)
         | RefusalKind::Protected
         | RefusalKind::WrongState => Failure::Hopeless(words),
     }

@@ -118,7 +118,9 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+        // A login at Proxmox is a POST that changes nothing, and reads need it.
+        let is_login = request.extensions().get::<tenon_pve::ChangesNothing>().is_some();
+        let is_read = is_login || matches!(*request.method(), Method::GET | Method::HEAD);
         if is_read || self.fence.is_open() {
             return Either::Left(self.inner.call(request));
         }
@@ -225,5 +227,21 @@ mod tests {
         assert!(estate.ledger().iter().all(|entry| entry.method == "GET"));
         fence.allow(now(clock), Duration::from_secs(10));
         upload().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_login_at_proxmox_passes_because_reads_need_it() {
+        let (fence, _) = stage();
+        let server = tower::service_fn(async |request: Request<Bytes>| {
+            let is_login = request.uri().path().ends_with("/access/ticket");
+            assert!(is_login || request.method() == Method::GET, "a write came through");
+            let body = r#"{"data":{"ticket":"t","CSRFPreventionToken":"c","version":"9.2"}}"#;
+            Ok::<_, Infallible>(Response::new(Body::from(body.as_bytes().to_vec())))
+        });
+        let transport = Transport::over(server, |_: &Infallible| false).wrapped(&fence);
+        let password = tenon_pve::Password::new("root@pam", "secret").unwrap();
+        let client = Client::new(vec![Endpoint::new("https://pve.example:8006").unwrap()], transport, password);
+        assert_eq!(client.version().await.unwrap(), "9.2");
+        assert!(client.create_pool("p", None).await.unwrap_err().is_not_sent());
     }
 }

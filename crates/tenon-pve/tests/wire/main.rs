@@ -2,6 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a recording or constant that does not read is a failed test")]
 
+mod calls;
+mod door;
+mod endpoints;
+mod error_table;
 mod estate;
+mod following;
+mod fuzz;
+mod grammar;
+mod observed;
 mod recorded;
+mod recordings;
+mod redaction;
+mod tickets;
 mod tls;

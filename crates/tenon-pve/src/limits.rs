@@ -1,0 +1,162 @@
+//! How many requests may be under way at once: in the region, at one host, at one storage.
+//!
+//! A host that does not answer holds each of its requests for seconds; it must not hold those of the others. So the
+//! narrow place is taken first, and whoever waits for it takes nothing from the wide one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+/// Hosts and storages that are remembered while nobody is there; more are forgotten.
+const REMEMBERED: usize = 256;
+
+/// How many requests may be under way at once. Each is at least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// In the whole Proxmox cluster.
+    pub region: usize,
+    /// At one host. Proxmox serves a host's requests with a handful of workers.
+    pub host: usize,
+    /// At one storage: uploads, downloads, listings, deletions and copies to it.
+    pub storage: usize,
+    /// How long a request waits for its place before it is given back unsent.
+    pub wait: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { region: 32, host: 8, storage: 4, wait: Duration::from_secs(60) }
+    }
+}
+
+/// Where a request goes, as far as limits are concerned.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) host: Option<String>,
+    pub(crate) storage: Option<String>,
+}
+
+impl Place {
+    /// Reads the place off a path, and the storage off a parameter that names one.
+    pub(crate) fn of(path: &str, params: &[(&str, String)]) -> Place {
+        let parts: Vec<&str> = path.split(['/', '?']).filter(|part| !part.is_empty()).collect();
+        let (host, storage) = match parts.as_slice() {
+            ["nodes", host, "storage", storage, ..] => (Some(*host), Some(*storage)),
+            ["nodes", host, ..] => (Some(*host), None),
+            _ => (None, None),
+        };
+        let named = || params.iter().find(|(name, _)| *name == "storage").map(|(_, storage)| storage.clone());
+        Place { host: host.map(str::to_owned), storage: storage.map(str::to_owned).or_else(named) }
+    }
+}
+
+/// The places of one client.
+#[derive(Debug)]
+pub(crate) struct Gates {
+    limits: Limits,
+    region: Arc<Semaphore>,
+    narrow: Mutex<BTreeMap<(char, String), Arc<Semaphore>>>,
+}
+
+/// Holds a place; dropping it gives the place back.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    _places: Vec<OwnedSemaphorePermit>,
+}
+
+/// Too many requests were under way for too long.
+#[derive(Debug, thiserror::Error)]
+#[error("too many requests were under way for {waited_s} s")]
+pub(crate) struct Crowded {
+    waited_s: u64,
+}
+
+impl Gates {
+    pub(crate) fn new(limits: Limits) -> Gates {
+        let region = Arc::new(Semaphore::new(limits.region.max(1)));
+        Gates { limits, region, narrow: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// Waits for a place in each of the queues, the narrowest first.
+    pub(crate) async fn enter(&self, place: &Place) -> Result<Admission, Crowded> {
+        let crowded = || Crowded { waited_s: self.limits.wait.as_secs() };
+        let deadline = Instant::now() + self.limits.wait;
+        let storage = place.storage.as_ref().map(|name| self.gate('s', name, self.limits.storage));
+        let host = place.host.as_ref().map(|name| self.gate('h', name, self.limits.host));
+        let mut places = Vec::with_capacity(3);
+        for gate in [storage, host, Some(self.region.clone())].into_iter().flatten() {
+            let place = tokio::time::timeout_at(deadline, gate.acquire_owned()).await;
+            // A semaphore that is never closed gives its permit or does not answer.
+            places.push(place.map_err(|_| crowded())?.map_err(|_| crowded())?);
+        }
+        Ok(Admission { _places: places })
+    }
+
+    fn gate(&self, kind: char, name: &str, width: usize) -> Arc<Semaphore> {
+        let mut narrow = self.narrow.lock().unwrap_or_else(PoisonError::into_inner);
+        if narrow.len() >= REMEMBERED {
+            // Nobody is in, nor waits for, what only the map holds.
+            narrow.retain(|_, gate| Arc::strong_count(gate) > 1);
+        }
+        narrow.entry((kind, name.to_owned())).or_insert_with(|| Arc::new(Semaphore::new(width.max(1)))).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_is_read_off_the_request() {
+        let place = |path: &str, params: &[(&str, String)]| Place::of(path, params);
+        let at = |host: Option<&str>, storage: Option<&str>| Place {
+            host: host.map(str::to_owned),
+            storage: storage.map(str::to_owned),
+        };
+        assert_eq!(place("/version", &[]), at(None, None));
+        assert_eq!(place("/nodes/a/qemu/1/config", &[]), at(Some("a"), None));
+        assert_eq!(place("/nodes/a/storage/s/content?x=1", &[]), at(Some("a"), Some("s")));
+        assert_eq!(place("/nodes/a/storage", &[]), at(Some("a"), None));
+        assert_eq!(place("/nodes/a/qemu/1/clone", &[("storage", "t".to_owned())]), at(Some("a"), Some("t")));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_crowded_host_does_not_keep_the_others_out() {
+        let gates = Gates::new(Limits { region: 3, host: 2, storage: 1, wait: Duration::from_secs(5) });
+        let at = |host: &str| Place { host: Some(host.to_owned()), storage: None };
+        let (first, _second) = (gates.enter(&at("a")).await.unwrap(), gates.enter(&at("a")).await.unwrap());
+        let crowded = at("a");
+        let waiting = gates.enter(&crowded);
+        tokio::pin!(waiting);
+        assert!(futures_are_pending(waiting.as_mut()).await);
+        let other = gates.enter(&at("b")).await.unwrap();
+        drop((first, other));
+        waiting.await.unwrap();
+        gates.enter(&at("b")).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_for_a_place_ends() {
+        let gates = Gates::new(Limits { region: 1, host: 1, storage: 1, wait: Duration::from_secs(5) });
+        let _held = gates.enter(&Place::default()).await.unwrap();
+        let error = gates.enter(&Place::default()).await.unwrap_err();
+        assert_eq!(error.to_string(), "too many requests were under way for 5 s");
+    }
+
+    #[tokio::test]
+    async fn names_that_are_not_in_use_are_forgotten() {
+        let gates = Gates::new(Limits::default());
+        for number in 0..2 * REMEMBERED {
+            gates.enter(&Place { host: Some(number.to_string()), storage: None }).await.unwrap();
+        }
+        assert!(gates.narrow.lock().unwrap().len() <= REMEMBERED);
+    }
+
+    /// Whether a future does not end by itself.
+    async fn futures_are_pending(future: impl Future<Output = Result<Admission, Crowded>>) -> bool {
+        tokio::time::timeout(Duration::from_secs(1), future).await.is_err()
+    }
+}
