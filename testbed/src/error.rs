@@ -26,6 +26,14 @@ pub enum Error {
     /// Neither `XDG_CACHE_HOME` nor `HOME` is set.
     #[error("cannot choose a cache folder: set HOME or XDG_CACHE_HOME")]
     NoCacheFolder,
+    /// Python does not have a package.
+    #[error("python3 has no {package} {version}: `cargo xtask tools` installs it")]
+    NoPackage {
+        /// Its name.
+        package: &'static str,
+        /// The pinned version.
+        version: &'static str,
+    },
     /// A variable names a folder that is not there.
     #[error("{variable} names {folder}, which is not a folder; correct or unset it")]
     NoFolder {

@@ -21,6 +21,7 @@ mod pki;
 mod ports;
 mod programs;
 pub mod proof;
+mod python;
 #[cfg(feature = "client")]
 mod test_ground;
 mod version;
@@ -33,6 +34,7 @@ pub use error::{Error, Result};
 pub use gobuild::Progress;
 pub use locate::{Found, Lookup, Source, folder_variables};
 pub use programs::{Family, Program};
+pub use python::{PROXMOXER, Package};
 #[cfg(feature = "client")]
 pub use test_ground::{eventually, own_testbed, shared_testbed};
 pub use version::Version;

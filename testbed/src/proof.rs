@@ -5,10 +5,12 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 use crate::locate::{Found, Lookup};
 use crate::programs::Program;
+use crate::python::Package;
 
 /// `all`, `none`, or names divided by commas. Unset, the control plane is required and other tools are not.
 pub const REQUIRE_VARIABLE: &str = "TENON_REQUIRE";
@@ -20,7 +22,7 @@ pub const FILE_VARIABLE: &str = "TENON_PROOF_FILE";
 pub const CONTROL_PLANE: &str = "control-plane";
 
 /// Every name a test may ask for.
-pub const TOOLS: [&str; 3] = [CONTROL_PLANE, "helm", "kubectl"];
+pub const TOOLS: [&str; 4] = [CONTROL_PLANE, "helm", "kubectl", "proxmoxer"];
 
 /// Whether this run must have the tool.
 pub fn is_required(tool: &str) -> bool {
@@ -70,6 +72,21 @@ pub fn with_programs(programs: &[Program]) -> Result<Option<Vec<Found>>> {
         record(&format!("proved {}", tool_of(*program)));
     }
     Ok(Some(found))
+}
+
+/// The folder Python finds a package in, for a test that needs it; empty where Python has it by itself. A package that is
+/// not there ends the test quietly (`None`) unless it is required.
+pub fn with_package(package: &Package) -> Result<Option<PathBuf>> {
+    let Some(folder) = package.find()? else {
+        let error = Error::NoPackage { package: package.name, version: package.version };
+        if is_required(package.name) {
+            return Err(error);
+        }
+        record(&format!("missing {}: {error}", package.name));
+        return Ok(None);
+    };
+    record(&format!("proved {}", package.name));
+    Ok(Some(folder))
 }
 
 /// Appends one line; lines this short are written whole.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
-use testbed::{Cache, Error, Lookup, Program, Source, proof};
+use testbed::{Cache, Error, Lookup, PROXMOXER, Package, Program, Source, proof};
 
 use crate::progress::Shown;
 use crate::run::{cargo, first_line, run};
@@ -43,7 +43,36 @@ pub(crate) fn install_all() -> anyhow::Result<()> {
         let path = tool.obtain()?;
         writeln!(io::stdout(), "{} {} at {}", tool.name, tool.version, path.display())?;
     }
+    let folder = obtain_package(&PROXMOXER)?;
+    writeln!(io::stdout(), "{} {} at {}", PROXMOXER.name, PROXMOXER.version, folder.display())?;
     obtain_programs(&Program::ALL, &mut io::stdout())
+}
+
+/// The folder Python finds a package in, installed first if need be.
+fn obtain_package(package: &Package) -> anyhow::Result<PathBuf> {
+    let (cache, home) = (Cache::from_env()?, package.home()?);
+    if package.answers(&home) {
+        return Ok(home);
+    }
+    let _lock = cache.lock(&cache.root().join("tools"), || {
+        eprintln!("   waiting for another installation to end");
+    })?;
+    if package.answers(&home) {
+        return Ok(home);
+    }
+    eprintln!("   installing {} {} with pip", package.name, package.version);
+    let partial = beside(&home, "partial");
+    remove(&partial)?;
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "install", "--quiet", "--target"]).arg(&partial).args(package.requirements);
+    pip.env("PIP_ROOT_USER_ACTION", "ignore");
+    run(&mut pip, "is python3 with pip there?")?;
+    if !package.answers(&partial) {
+        bail!("what was installed is not {} {}", package.name, package.version);
+    }
+    remove(&home)?;
+    fs::rename(&partial, &home).with_context(|| format!("cannot rename {}", partial.display()))?;
+    Ok(home)
 }
 
 /// Obtains programs of the testbed, showing the progress of what must be built, and says to `out` where each is.
@@ -73,6 +102,13 @@ pub(crate) fn obtain_required_programs() -> anyhow::Result<()> {
             }
             outcome => eprintln!("   {}", outcome?),
         }
+    }
+    match obtain_package(&PROXMOXER) {
+        Ok(folder) => eprintln!("   {} {} at {}", PROXMOXER.name, PROXMOXER.version, folder.display()),
+        Err(error) if !proof::is_required(PROXMOXER.name) => {
+            eprintln!("   going on without {}: {error:#}", PROXMOXER.name);
+        }
+        Err(error) => return Err(error),
     }
     Ok(())
 }

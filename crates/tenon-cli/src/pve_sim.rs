@@ -8,12 +8,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use tenon_sim::{Estate, EstateConfig, GuestConfig, Guests, HostSpec, TemplateSpec, Tls};
+use tenon_sim::{
+    Estate, EstateConfig, GuestConfig, Guests, HostSpec, ImageSpec, StorageSpec, TemplateSpec, Tls, UserSpec,
+};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// More hosts than any cluster of this kind has.
 const HOSTS_MAX: u32 = 64;
+
+/// What a directory of a fresh installation holds.
+const DIRECTORY: [&str; 7] = ["backup", "images", "import", "iso", "rootdir", "snippets", "vztmpl"];
 
 /// Templates are found under these ids: the first host's is 9001.
 const FIRST_TEMPLATE: u32 = 9001;
@@ -24,9 +29,28 @@ pub struct PveSim {
     /// Address to listen on; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8006")]
     listen: SocketAddr,
-    /// How many hosts, each with 16 cores, 64 GiB and a template.
+    /// How many hosts, each with a template.
     #[arg(long, value_name = "COUNT", default_value_t = 3)]
     hosts: u32,
+    /// Cores of each host.
+    #[arg(long, value_name = "COUNT", default_value_t = 16)]
+    cores: u32,
+    /// Memory of each host in GiB.
+    #[arg(long, value_name = "GIB", default_value_t = 64)]
+    memory: u32,
+    /// Begin without templates and images.
+    #[arg(long)]
+    empty: bool,
+    /// Storages, divided by commas: NAME:KIND[:GIB[:CONTENT+CONTENT]], KIND being dir (local), shared or thin; `+serial`
+    /// after the kind makes drives one after the other. Templates lie on the first.
+    #[arg(long, value_name = "LIST", default_value = "shared:shared:1024,local:dir:256", value_delimiter = ',')]
+    storages: Vec<String>,
+    /// Password of root@pam, for clients that log in instead of using a token.
+    #[arg(long, value_name = "TEXT", default_value = "simulated")]
+    password: String,
+    /// Print the calls that are answered and what they accept, one JSON object a line, and end.
+    #[arg(long)]
+    schema: bool,
     /// Seed of everything that is random: uuids, MAC addresses, the order of rows.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
@@ -40,6 +64,10 @@ pub struct PveSim {
 
 /// Serves until the process is interrupted or told to end.
 pub fn run(args: &PveSim, out: &mut dyn Write) -> anyhow::Result<()> {
+    if args.schema {
+        let lines: String = tenon_sim::schema_lines().iter().map(|line| format!("{line}\n")).collect();
+        return out.write_all(lines.as_bytes()).context("cannot print the schema");
+    }
     if !(1..=HOSTS_MAX).contains(&args.hosts) {
         bail!("cannot make {} hosts: give a number from 1 to {HOSTS_MAX}", args.hosts);
     }
@@ -76,27 +104,84 @@ async fn serve(args: &PveSim, out: &mut dyn Write) -> anyhow::Result<()> {
 fn estate(args: &PveSim) -> anyhow::Result<Estate> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
     let names: Vec<String> = (1..=args.hosts).map(|number| format!("pve{number}")).collect();
-    let hosts = names.iter().map(|name| HostSpec::new(name, 16, 64 << 30)).collect();
-    let estate = Estate::new(EstateConfig { hosts, seed: args.seed, epoch: now.as_secs(), ..EstateConfig::default() });
-    for (vmid, host) in (FIRST_TEMPLATE..).zip(names) {
-        let template = TemplateSpec { host, vmid, name: "debian-13".to_owned(), ..TemplateSpec::default() };
-        estate.add_template(&template).with_context(|| format!("cannot add template {vmid}"))?;
+    let hosts = names.iter().map(|name| HostSpec::new(name, args.cores, u64::from(args.memory) << 30)).collect();
+    let storages = args.storages.iter().map(|text| storage(text)).collect::<anyhow::Result<Vec<_>>>()?;
+    let (images, epoch) = (storages.clone(), now.as_secs());
+    let users = vec![UserSpec::new("root@pam", &args.password)];
+    let estate =
+        Estate::new(EstateConfig { hosts, storages, users, seed: args.seed, epoch, ..EstateConfig::default() });
+    if !args.empty {
+        furnish(&estate, &names, &images)?;
     }
     Ok(estate)
+}
+
+/// Puts a template onto every host, and an image wherever one can be imported from.
+fn furnish(estate: &Estate, hosts: &[String], storages: &[StorageSpec]) -> anyhow::Result<()> {
+    let first = storages.first().context("cannot do without a storage: name one")?;
+    for (vmid, host) in (FIRST_TEMPLATE..).zip(hosts) {
+        let (host, storage, name) = (host.clone(), first.id.clone(), "debian-13".to_owned());
+        let template = TemplateSpec { host, vmid, name, storage, ..TemplateSpec::default() };
+        estate.add_template(&template).with_context(|| format!("cannot add template {vmid}"))?;
+    }
+    let image = ImageSpec { disk_bytes: 3 << 30, file_bytes: 330 << 20, bootable: true };
+    for spec in storages.iter().filter(|spec| spec.content.iter().any(|kind| kind == "import")) {
+        let hosts = if spec.shared { &hosts[..1] } else { hosts };
+        for host in hosts {
+            let volid = format!("{}:import/debian-13.qcow2", spec.id);
+            estate.put_image(host, &volid, &image).with_context(|| format!("cannot put {volid} on {host}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// `NAME:KIND[:GIB[:CONTENT+CONTENT]]`.
+fn storage(text: &str) -> anyhow::Result<StorageSpec> {
+    let wrong = || {
+        format!("cannot read storage `{text}`: write NAME:KIND[:GIB[:CONTENT+CONTENT]], KIND being dir, shared or thin")
+    };
+    let mut parts = text.trim().splitn(4, ':');
+    let (Some(name), Some(kind)) = (parts.next().filter(|name| !name.is_empty()), parts.next()) else { bail!(wrong()) };
+    let gib: u64 = parts.next().unwrap_or("256").parse().with_context(wrong)?;
+    let (kind, serial) = kind.strip_suffix("+serial").map_or((kind, false), |kind| (kind, true));
+    let bytes = gib.checked_mul(1 << 30).with_context(wrong)?;
+    let mut spec = match kind {
+        "dir" if name == "local" => StorageSpec::new(name, &DIRECTORY, bytes).at("/var/lib/vz"),
+        "dir" => StorageSpec::new(name, &DIRECTORY, bytes),
+        "shared" => StorageSpec::new(name, &DIRECTORY, bytes).shared(),
+        "thin" => StorageSpec::thin(name, bytes),
+        _ => bail!(wrong()),
+    };
+    if let Some(content) = parts.next() {
+        spec.content = content.split('+').map(str::to_owned).collect();
+        if !spec.content.iter().all(|kind| DIRECTORY.contains(&kind.as_str())) {
+            bail!("cannot read storage `{text}`: content is made of {}", DIRECTORY.join(", "));
+        }
+    }
+    Ok(if serial { spec.serial() } else { spec })
 }
 
 fn introduce(args: &PveSim, address: SocketAddr, fingerprint: &str, out: &mut dyn Write) -> anyhow::Result<()> {
     let token = EstateConfig::default().tokens.into_iter().next().context("the simulator has no token")?;
     let header = format!("Authorization: PVEAPIToken={}={}", token.id, token.secret);
     let last = FIRST_TEMPLATE + args.hosts - 1;
+    let templates = match args.empty {
+        true => "none".to_owned(),
+        false => format!("debian-13, ids {FIRST_TEMPLATE} to {last}, one on each host"),
+    };
     let text = format!(
         "simulated Proxmox VE at https://{address}/api2/json\n\
          token        {} with secret {}\n\
          fingerprint  {fingerprint}\n\
-         hosts        pve1 to pve{}, storages shared and local\n\
-         templates    debian-13, ids {FIRST_TEMPLATE} to {last}, one on each host\n\
+         login        root@pam with password {}\n\
+         hosts        pve1 to pve{}, storages {}\n\
+         templates    {templates}\n\
          try          curl -k -H '{header}' https://{address}/api2/json/version\n",
-        token.id, token.secret, args.hosts
+        token.id,
+        token.secret,
+        args.password,
+        args.hosts,
+        args.storages.join(", ")
     );
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot print the address")
 }

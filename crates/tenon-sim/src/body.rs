@@ -1,14 +1,11 @@
 //! How parameters are read from a query, a form, a JSON object or a multipart upload.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use serde_json::Value;
 
 use crate::params::{Raw, UploadedFile};
+use crate::schema::Given;
 use crate::wire::{Refusal, Shape};
-
-pub(crate) type Given = BTreeMap<String, Raw>;
 
 pub(crate) fn read_form(text: &[u8]) -> Given {
     let mut given = Given::new();
@@ -45,11 +42,24 @@ fn read_json(body: &[u8]) -> Result<Given, Refusal> {
     match serde_json::from_slice::<Value>(body) {
         Ok(Value::Object(map)) => Ok(map.iter().map(|(k, v)| (k.clone(), Raw::from_json(v))).collect()),
         Ok(_) => Err(Refusal::new(500, format!("Not a HASH reference {PLACE} 978."), Shape::PlainLine)),
-        Err(_) => {
-            let start: String = String::from_utf8_lossy(body).chars().filter(|c| !c.is_control()).take(20).collect();
-            let text = format!("malformed JSON string, at character offset 0 (before \"{start}\") {PLACE} 934.");
+        Err(error) => {
+            let (why, at) = perl_complaint(body, &error);
+            let rest = String::from_utf8_lossy(body.get(at..).unwrap_or(&[])).into_owned();
+            let rest = if rest.is_empty() { "(end of string)" } else { rest.trim_end() };
+            let text = format!("{why}, at character offset {at} (before \"{rest}\") {PLACE} 934.");
             Err(Refusal::new(500, text, Shape::PlainLine))
         }
+    }
+}
+
+/// What Perl's parser says about broken JSON, and where.
+fn perl_complaint(body: &[u8], error: &serde_json::Error) -> (&'static str, usize) {
+    let start = body.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(0);
+    let next = body.iter().skip(start + 1).position(|b| !b.is_ascii_whitespace()).map(|at| start + 1 + at);
+    match (body.get(start), next.and_then(|at| body.get(at)), next) {
+        (Some(b'{'), Some(other), Some(at)) if !matches!(other, b'"' | b'}') => ("'\"' expected", at),
+        (Some(b'{' | b'['), _, _) => (", or } expected while parsing object/hash", error.column().saturating_sub(1)),
+        _ => ("malformed JSON string, neither tag, array, object, number, string or atom", start),
     }
 }
 

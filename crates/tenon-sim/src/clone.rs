@@ -5,22 +5,28 @@
 
 use std::time::Duration;
 
+use crate::changes::check_pool;
 use crate::jobs::Job;
+use crate::key_rights::check_clone;
 use crate::keys;
 use crate::params::Call;
 use crate::property::{Drive, NetDev, with_uuid};
 use crate::state::State;
-use crate::storage::{CLOUDINIT_BYTES, SMALL_BYTES, Volume, VolumeKey, own_part};
-use crate::tasks::{NewTask, Outcome};
+use crate::storage::VolumeKey;
+use crate::tasks::{Lock, NewTask, Outcome};
 use crate::vm::{Config, Vm};
-use crate::wire::{Answer, Refusal, Shape};
+use crate::wire::{Answer, Refusal};
 
+/// Keys a clone does not inherit.
+const GONE: &[&str] = &["lock", "running-nets-host-mtu", "runningcpu", "runningmachine", "template", "vmstate"];
 /// From one of the last phases to the next; short, but long enough to be seen.
 const TAIL: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Begin,
+    /// Waiting for the lock of a storage.
+    Queue,
     Drives,
     Unlock,
     Settle,
@@ -30,25 +36,31 @@ enum Phase {
 #[derive(Debug)]
 pub(crate) struct CloneJob {
     pub(crate) newid: u32,
-    source: u32,
-    host: String,
-    order: Order,
+    pub(crate) source: u32,
+    pub(crate) host: String,
+    pub(crate) order: Order,
     /// The new config without its drives.
     config: Config,
     drives: Vec<(String, Drive)>,
     done: usize,
-    made: Vec<VolumeKey>,
+    pub(crate) made: Vec<VolumeKey>,
     phase: Phase,
+    /// The drive that is being copied, as it will be.
+    current: Option<Drive>,
+    /// The lock of the storage it is copied to.
+    held: Option<Lock>,
 }
 
 /// What the caller asked for.
 #[derive(Clone, Debug)]
-struct Order {
-    full: bool,
-    storage: Option<String>,
-    format: Option<String>,
+pub(crate) struct Order {
+    pub(crate) full: bool,
+    pub(crate) storage: Option<String>,
+    pub(crate) format: Option<String>,
     pool: Option<String>,
     target: Option<String>,
+    /// KiB a second, when the caller limits it.
+    limit: Option<u64>,
 }
 
 pub(crate) fn clone(state: &mut State, call: &Call) -> Answer {
@@ -56,6 +68,7 @@ pub(crate) fn clone(state: &mut State, call: &Call) -> Answer {
     let newid = call.id("newid").unwrap_or(0);
     let order = read_order(state, call)?;
     let vm = source_vm(state, host, source)?;
+    check_clone(state, call, vm, order.storage.as_deref())?;
     check_source(state, vm, &order)?;
     if let Some(snapshot) = call.text("snapname") {
         return Err(Refusal::failed(format!("snapshot '{snapshot}' does not exist")).into());
@@ -67,8 +80,8 @@ pub(crate) fn clone(state: &mut State, call: &Call) -> Answer {
     let vm = vm.clone();
     let config = new_config(state, &vm, call);
     let host = host.to_string();
-    let (done, made, phase) = (0, Vec::new(), Phase::Begin);
-    let job = CloneJob { newid, source, host: host.clone(), order, config, drives, done, made, phase };
+    let (done, made, phase, current, held) = (0, Vec::new(), Phase::Begin, None, None);
+    let job = CloneJob { newid, source, host: host.clone(), order, config, drives, done, made, phase, current, held };
     let job = Job::Clone(Box::new(job));
     // The task is filed under the source: listing tasks by the new id finds nothing.
     Ok(state.spawn(NewTask { node: &host, kind: "qmclone", id: source.to_string(), user: &call.user, job }))
@@ -85,11 +98,7 @@ fn source_vm<'a>(state: &'a State, host: &str, source: u32) -> Result<&'a Vm, Re
 
 fn read_order(state: &State, call: &Call) -> Result<Order, Refusal> {
     let owned = |name: &str| call.text(name).map(str::to_owned);
-    let pool = owned("pool").filter(|p| !p.is_empty());
-    if let Some(pool) = pool.as_ref().filter(|p| !state.pools.contains_key(*p)) {
-        let text = format!("Permission check failed (pool '{pool}' does not exist)");
-        return Err(Refusal::new(403, text, Shape::Json));
-    }
+    let pool = check_pool(state, call)?;
     let source = source_vm(state, call.node(), call.vmid())?;
     let target = owned("target").filter(|t| t != call.node());
     if let Some(target) = target.as_ref().filter(|t| !state.hosts.contains_key(*t)) {
@@ -107,7 +116,8 @@ fn read_order(state: &State, call: &Call) -> Result<Order, Refusal> {
     }
     state.check_quorum()?;
     let full = call.text("full").map_or(!source.is_template(), |full| full == "1");
-    Ok(Order { full, storage, format: owned("format"), pool, target })
+    let limit = call.int("bwlimit").and_then(|limit| u64::try_from(limit).ok()).filter(|limit| *limit > 0);
+    Ok(Order { full, storage, format: owned("format"), pool, target, limit })
 }
 
 fn check_source(state: &State, vm: &Vm, order: &Order) -> Result<(), Refusal> {
@@ -134,7 +144,7 @@ fn check_source(state: &State, vm: &Vm, order: &Order) -> Result<(), Refusal> {
 /// Everything is inherited but identity: uuid, generation id and MAC addresses are fresh.
 fn new_config(state: &mut State, vm: &Vm, call: &Call) -> Config {
     let mut config = vm.config.clone();
-    config.retain(|key, _| !keys::is_disk_key(key) && !key.starts_with("unused") && key != "template" && key != "lock");
+    config.retain(|key, _| !keys::is_disk_key(key) && !key.starts_with("unused") && !GONE.contains(&key.as_str()));
     let name = call.text("name").map_or_else(|| format!("Copy-of-VM-{}", vm.name()), str::to_owned);
     config.insert("name".into(), name);
     if let Some(text) = call.text("description").filter(|d| !d.is_empty()) {
@@ -145,10 +155,8 @@ fn new_config(state: &mut State, vm: &Vm, call: &Call) -> Config {
     if config.contains_key("vmgenid") {
         config.insert("vmgenid".into(), state.chance.uuid());
     }
-    for (key, value) in config.iter_mut().filter(|(key, _)| keys::is_net(key)) {
-        if let Ok(net) = NetDev::parse(key, value) {
-            *value = NetDev { mac: Some(state.chance.mac()), ..net }.print();
-        }
+    for (_, value) in config.iter_mut().filter(|(key, _)| keys::is_net(key)) {
+        *value = NetDev { mac: Some(state.chance.mac()), ..NetDev::read(value) }.print();
     }
     config
 }
@@ -157,13 +165,17 @@ impl CloneJob {
     pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> Outcome {
         match self.phase {
             Phase::Begin => self.begin(state, upid).unwrap_or_else(Outcome::Failed),
-            Phase::Drives => match self.copy_next(state) {
-                Ok(()) => self.await_drive(state, upid),
-                Err(text) => {
-                    self.clean_up(state);
-                    Outcome::Failed(format!("clone failed: {text}"))
+            Phase::Queue => match self.start_drive(state, upid) {
+                Ok(wait) => {
+                    self.phase = Phase::Drives;
+                    Outcome::After(wait)
                 }
+                Err(text) => self.fail(state, &text),
             },
+            Phase::Drives => {
+                self.finish_drive(state, upid);
+                self.next_drive(state, upid)
+            }
             Phase::Unlock => {
                 if let Some(vm) = state.vms.get_mut(&self.newid) {
                     vm.config.remove("lock");
@@ -180,6 +192,11 @@ impl CloneJob {
         }
     }
 
+    fn fail(&mut self, state: &mut State, text: &str) -> Outcome {
+        self.clean_up(state);
+        Outcome::Failed(format!("clone failed: {text}"))
+    }
+
     fn begin(&mut self, state: &mut State, upid: &str) -> Result<Outcome, String> {
         if state.vms.get(&self.newid).is_some_and(|vm| vm.host == self.host) {
             return Err(already_exists(self.newid));
@@ -193,33 +210,71 @@ impl CloneJob {
         let placeholder = [("lock", "clone"), ("description", " qmclone temporary file")];
         let placeholder = placeholder.map(|(k, v)| (k.to_string(), v.to_string())).into();
         state.vms.insert(self.newid, Vm::new(self.newid, &self.host, placeholder));
-        self.phase = Phase::Drives;
-        Ok(self.await_drive(state, upid))
+        // The firewall file goes along from the first moment.
+        if let Some(firewall) = state.firewall.vms.get(&self.source).cloned() {
+            state.firewall.vms.insert(self.newid, firewall);
+        }
+        Ok(self.next_drive(state, upid))
     }
 
-    /// Starts on the next drive, or on the end when there is none.
-    fn await_drive(&mut self, state: &mut State, upid: &str) -> Outcome {
+    /// Turns to the next drive, or to the end when there is none.
+    fn next_drive(&mut self, state: &mut State, upid: &str) -> Outcome {
         let Some((key, drive)) = self.drives.get(self.done) else {
             self.write_config(state);
+            self.tell_discarded(state, upid);
             self.phase = Phase::Unlock;
             return Outcome::After(TAIL);
         };
-        let quick = drive.is_cdrom() || !self.order.full;
         let mode = if self.order.full || drive.is_cloudinit() { "full" } else { "linked" };
-        if !drive.is_cdrom() || drive.is_cloudinit() {
+        let copied = !drive.is_cdrom() || drive.is_cloudinit();
+        if copied {
             state.log(upid, format!("create {mode} clone of drive {key} ({})", drive.file));
         }
-        let pace = &state.config.pace;
-        Outcome::After(if quick { pace.clone_linked } else { pace.clone_full })
+        self.phase = Phase::Queue;
+        let to = drive.volume().map(|(storage, _)| self.order.storage.clone().unwrap_or_else(|| storage.into()));
+        let serial = to.filter(|id| copied && state.storage(id).is_some_and(|spec| spec.serial));
+        if let Some(storage) = serial {
+            let place = state.place(&storage, &self.host, "");
+            let lock = Lock::Storage(place.storage, place.host);
+            self.held = Some(lock.clone());
+            return Outcome::Locked(lock);
+        }
+        Outcome::After(Duration::ZERO)
     }
 
-    fn copy_next(&mut self, state: &mut State) -> Result<(), String> {
-        let Some((key, drive)) = self.drives.get(self.done).cloned() else { return Ok(()) };
-        let copied = self.copy_drive(state, drive)?;
+    /// Makes the volume of the next drive; the copy into it then takes its time.
+    fn start_drive(&mut self, state: &mut State, upid: &str) -> Result<Duration, String> {
+        let Some((key, drive)) = self.drives.get(self.done).cloned() else { return Ok(Duration::ZERO) };
+        let bytes = state.volume(&drive.file, &self.host).map_or(0, |volume| volume.used);
+        let copied = self.copy_drive(state, upid, (&key, drive))?;
+        let quick = copied.is_cdrom() || !self.order.full;
+        self.current = Some(copied);
+        let pace = &state.config.pace;
+        if quick {
+            return Ok(pace.clone_linked);
+        }
+        // While a disk is copied the storage is free for others.
+        let limited =
+            self.order.limit.map_or(Duration::ZERO, |limit| Duration::from_millis((bytes >> 10) * 1000 / limit));
+        let wait = pace.clone_full.max(limited);
+        if let Some(lock) = self.held.take() {
+            state.release_lock(&lock);
+        }
+        Ok(wait)
+    }
+
+    fn finish_drive(&mut self, state: &mut State, upid: &str) {
+        if let Some(lock) = self.held.take() {
+            state.release_lock(&lock);
+        }
+        let Some((key, _)) = self.drives.get(self.done).cloned() else { return };
+        let Some(copied) = self.current.take() else { return };
+        if self.order.full && !copied.is_cdrom() {
+            self.tell_copied(state, upid, (&key, copied.bytes()));
+        }
         self.config.insert(key, copied.print());
         self.done += 1;
         self.write_config(state);
-        Ok(())
     }
 
     /// The config with the drives so far replaces the placeholder; the lock stays.
@@ -230,43 +285,9 @@ impl CloneJob {
         }
     }
 
-    fn copy_drive(&mut self, state: &mut State, mut drive: Drive) -> Result<Drive, String> {
-        let Some((storage, name)) = drive.volume().map(|(s, n)| (s.to_string(), n.to_string())) else {
-            return Ok(drive);
-        };
-        if drive.is_cdrom() && !drive.is_cloudinit() {
-            return Ok(drive);
-        }
-        let from = state.volume(&drive.file, &self.host).cloned();
-        let from = from.ok_or_else(|| format!("volume '{}' does not exist", drive.file))?;
-        let to = self.order.storage.clone().unwrap_or(storage);
-        let format = self.order.format.clone().unwrap_or_else(|| from.format.clone());
-        let (name, volume) = if drive.is_cloudinit() {
-            let name = format!("{0}/vm-{0}-cloudinit.{format}", self.newid);
-            (name, Volume { used: SMALL_BYTES, ..state.image(self.newid, &format, CLOUDINIT_BYTES) })
-        } else if self.order.full {
-            let name = state.free_disk_name((&to, &self.host), self.newid, &format);
-            (name, state.image(self.newid, &format, from.bytes))
-        } else {
-            let own = state.free_disk_name((&to, &self.host), self.newid, "qcow2");
-            let parent = Some(own_part(&name).to_string());
-            let image = state.image(self.newid, "qcow2", from.bytes);
-            (format!("{}/{own}", own_part(&name)), Volume { used: SMALL_BYTES.min(from.bytes), parent, ..image })
-        };
-        let key = state.place(&to, &self.host, &name);
-        if state.volumes.contains_key(&key) {
-            return Err(format!("disk image '{}' already exists", state.path_of(&key)));
-        }
-        drive.file = key.volid();
-        drive.options.insert("size".into(), keys::format_size(volume.bytes));
-        state.allocate(key.clone(), volume)?;
-        self.made.push(key);
-        Ok(drive)
-    }
-
     fn settle(&self, state: &mut State) {
-        if let Some(members) = self.order.pool.as_ref().and_then(|pool| state.pools.get_mut(pool)) {
-            members.insert(self.newid);
+        if let Some(pool) = self.order.pool.as_ref().and_then(|pool| state.pools.get_mut(pool)) {
+            pool.vms.insert(self.newid);
         }
         if let (Some(target), Some(vm)) = (&self.order.target, state.vms.get_mut(&self.newid)) {
             vm.host.clone_from(target);
@@ -282,8 +303,25 @@ impl CloneJob {
         }
     }
 
-    pub(crate) fn interrupt(&mut self, state: &mut State) -> String {
+    /// The lock of a storage could not be had in time.
+    pub(crate) fn give_up(&mut self, state: &mut State, text: String) -> String {
+        if self.phase == Phase::Begin {
+            return text;
+        }
         self.clean_up(state);
-        "clone failed: copy failed: command '/usr/bin/qemu-img convert' failed: interrupted by signal".into()
+        format!("clone failed: {text}")
+    }
+
+    pub(crate) fn interrupt(&mut self, state: &mut State) -> String {
+        let paths = self.drives.get(self.done).and_then(|(_, drive)| {
+            let (from, to) = (state.key_of(&drive.file, &self.host)?, self.made.last()?);
+            let formats =
+                [&from, to].map(|key| state.volumes.get(key).map_or("raw", |v| v.format.as_str()).to_string());
+            Some(format!("-f {} -O {} {} zeroinit:{}", formats[0], formats[1], state.path_of(&from), state.path_of(to)))
+        });
+        let limit = self.order.limit.map_or(String::new(), |limit| format!("-r {limit}K "));
+        let command = format!("/usr/bin/qemu-img convert -p -n {limit}{}", paths.unwrap_or_default());
+        self.clean_up(state);
+        format!("clone failed: copy failed: command '{command}' failed: interrupted by signal")
     }
 }

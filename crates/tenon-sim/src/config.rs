@@ -16,12 +16,16 @@ pub struct EstateConfig {
     pub hosts: Vec<HostSpec>,
     /// The storages; a local one exists once on each host.
     pub storages: Vec<StorageSpec>,
-    /// The tokens that may call.
+    /// The tokens that may call; each belongs to a user who may do everything.
     pub tokens: Vec<TokenSpec>,
+    /// The users who may log in with a password.
+    pub users: Vec<UserSpec>,
     /// Pools that exist from the start. A clone into another pool is refused.
     pub pools: Vec<String>,
     /// Bridges every host has; a VM on another bridge fails to start.
     pub bridges: Vec<String>,
+    /// What else `GET …/network` shows on every host, and details of bridges.
+    pub interfaces: Vec<InterfaceSpec>,
     /// Seed of all randomness: identities, MACs, row order.
     pub seed: u64,
     /// How long things take.
@@ -40,8 +44,10 @@ impl Default for EstateConfig {
                 StorageSpec::new("local", &["images", "iso", "import", "snippets"], 256 * GIB).at("/var/lib/vz"),
             ],
             tokens: vec![TokenSpec::new("tenon@pve!sim", "11111111-2222-3333-4444-555555555555")],
+            users: vec![UserSpec::new("root@pam", "simulated")],
             pools: vec!["tenon".into()],
             bridges: vec!["vmbr0".into()],
+            interfaces: vec![InterfaceSpec::new("eth0", "eth")],
             seed: 1,
             pace: Pace::default(),
             epoch: 1_794_700_000,
@@ -67,11 +73,40 @@ impl HostSpec {
     }
 }
 
-/// One storage of type `dir`.
+/// One interface as a host's network configuration shows it.
+#[derive(Clone, Debug)]
+pub struct InterfaceSpec {
+    /// Name.
+    pub name: String,
+    /// `eth`, `bridge`, `bond`, …
+    pub kind: String,
+    /// Further keys of its row; they win over the usual ones, and `null` takes one away.
+    pub row: serde_json::Map<String, serde_json::Value>,
+}
+
+impl InterfaceSpec {
+    /// An interface that is up and has no address.
+    pub fn new(name: &str, kind: &str) -> Self {
+        Self { name: name.into(), kind: kind.into(), row: serde_json::Map::new() }
+    }
+}
+
+/// What lies behind a storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StorageKind {
+    /// A directory: images are files of a format, and there may be ISO images and others beside them.
+    Dir,
+    /// An LVM thin pool: images are raw block devices that take room as they are written.
+    Thin,
+}
+
+/// One storage.
 #[derive(Clone, Debug)]
 pub struct StorageSpec {
     /// Storage id.
     pub id: String,
+    /// What it is made of.
+    pub kind: StorageKind,
     /// Content kinds it takes: `images`, `iso`, `import`, …
     pub content: Vec<String>,
     /// One storage for all hosts, or one of its own on each.
@@ -82,13 +117,28 @@ pub struct StorageSpec {
     pub path: String,
     /// Hosts that have it; empty means all.
     pub hosts: Vec<String>,
+    /// Whether drives are made one after the other under the storage's lock, for as long as each takes.
+    pub serial: bool,
 }
 
 impl StorageSpec {
     /// A local directory storage.
     pub fn new(id: &str, content: &[&str], bytes: u64) -> Self {
         let content = content.iter().map(ToString::to_string).collect();
-        Self { id: id.into(), content, shared: false, bytes, path: format!("/mnt/{id}"), hosts: Vec::new() }
+        let (id, path, kind) = (id.to_string(), format!("/mnt/{id}"), StorageKind::Dir);
+        Self { id, kind, content, shared: false, bytes, path, hosts: Vec::new(), serial: false }
+    }
+
+    /// A local thin pool for images.
+    pub fn thin(id: &str, bytes: u64) -> Self {
+        Self { kind: StorageKind::Thin, path: format!("/dev/{id}"), ..Self::new(id, &["images", "rootdir"], bytes) }
+    }
+
+    /// The same storage, on which drives are made one after the other.
+    #[must_use]
+    pub fn serial(mut self) -> Self {
+        self.serial = true;
+        self
     }
 
     /// The same storage, shared between all hosts.
@@ -110,6 +160,28 @@ impl StorageSpec {
     pub fn only_on(mut self, hosts: &[&str]) -> Self {
         self.hosts = hosts.iter().map(ToString::to_string).collect();
         self
+    }
+}
+
+/// Somebody who may log in. The password is never printed.
+#[derive(Clone)]
+pub struct UserSpec {
+    /// `user@realm`.
+    pub id: String,
+    /// What the login asks for.
+    pub password: String,
+}
+
+impl UserSpec {
+    /// A user by name and password.
+    pub fn new(id: &str, password: &str) -> Self {
+        Self { id: id.into(), password: password.into() }
+    }
+}
+
+impl fmt::Debug for UserSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UserSpec").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -148,6 +220,12 @@ pub struct Pace {
     pub clone_linked: Duration,
     /// Copying one disk of a full clone.
     pub clone_full: Duration,
+    /// Making a VM, and converting one into a template.
+    pub create: Duration,
+    /// From the start of a VM to the first answer of its guest agent.
+    pub agent: Duration,
+    /// How long a wait for a storage's lock lasts.
+    pub storage_lock_wait: Duration,
     /// Growing a disk.
     pub resize: Duration,
     /// Starting a VM.
@@ -189,6 +267,9 @@ impl Default for Pace {
             answer: ms(30),
             clone_linked: ms(150),
             clone_full: ms(5_000),
+            create: ms(150),
+            agent: ms(3_000),
+            storage_lock_wait: ms(60_000),
             resize: ms(100),
             start: ms(1_200),
             stop: ms(600),

@@ -1,12 +1,11 @@
 //! How a VM is removed with its disks, and what keeps it.
 
+use crate::changes::refuse_skiplock;
 use crate::jobs::Job;
 use crate::params::Call;
-use crate::property::Drive;
 use crate::state::State;
 use crate::storage::VolumeKey;
 use crate::tasks::{NewTask, Outcome};
-use crate::update::refuse_skiplock;
 use crate::wire::{Answer, Refusal};
 
 pub(crate) fn destroy(state: &mut State, call: &Call) -> Answer {
@@ -20,7 +19,8 @@ pub(crate) fn destroy(state: &mut State, call: &Call) -> Answer {
         return Err(Refusal::failed(still_running(vmid)).into());
     }
     let (host, purge) = (call.node().to_string(), call.flag("purge"));
-    let job = DestroyJob { vmid, host, purge, unreferenced: call.flag("destroy-unreferenced-disks"), waited: false };
+    let (unreferenced, skip) = (call.flag("destroy-unreferenced-disks"), call.flag("skiplock"));
+    let job = DestroyJob { vmid, host, purge, unreferenced, skip, waited: false };
     let (id, job) = (vmid.to_string(), Job::Destroy(job));
     Ok(state.spawn(NewTask { node: call.node(), kind: "qmdestroy", id, user: &call.user, job }))
 }
@@ -35,6 +35,8 @@ pub(crate) struct DestroyJob {
     host: String,
     purge: bool,
     unreferenced: bool,
+    /// Root steps over the config lock.
+    skip: bool,
     waited: bool,
 }
 
@@ -52,19 +54,13 @@ impl DestroyJob {
     fn check(&self, state: &mut State) -> Result<Vec<VolumeKey>, String> {
         let vm = state.vm_for_task(&self.host, self.vmid)?;
         // A VM suspended to disk may go in spite of its lock.
-        if vm.lock() != Some("suspended") {
+        if vm.lock() != Some("suspended") && !self.skip {
             vm.check_lock()?;
         }
         if vm.running.is_some() {
             return Err(still_running(self.vmid));
         }
-        let unused = vm.config.iter().filter(|(key, _)| key.starts_with("unused"));
-        let unused: Vec<Drive> = unused.map(|(_, value)| Drive::stored(value)).collect();
-        let files = vm.drives().into_iter().map(|(_, d)| d).chain(unused).map(|d| d.file);
-        let keys: Vec<VolumeKey> =
-            files.collect::<Vec<_>>().iter().filter_map(|f| state.key_of(f, &self.host)).collect();
-        let own = |key: &VolumeKey| state.volumes.get(key).is_some_and(|v| v.owner == Some(self.vmid));
-        let keys: Vec<VolumeKey> = keys.into_iter().filter(own).collect();
+        let keys = state.own_volumes(self.vmid, &self.host);
         match keys.iter().find(|key| state.has_clones(key)) {
             Some(base) => Err(format!("base volume '{}' is still in use by linked cloned", base.volid())),
             None => Ok(keys),

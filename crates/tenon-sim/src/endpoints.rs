@@ -1,241 +1,149 @@
-//! Which calls there are: method, path, parameters, handler. A table, exempt from the size limits.
+//! Table: which function answers which call. What the calls accept is in `schema`.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
-use crate::params::{Extra, Field, Kind, may, need};
+use crate::params::Call;
+use crate::schema::{CallSpec, schema};
 use crate::state::State;
 use crate::wire::Answer;
-use crate::{clone, content, destroy, hosts, power, resize, resources, storage, tasklist, update, vm};
+use crate::{
+    access_calls as access, agent, clone, cloud_init_drive, content, create, datacenter, destroy, download,
+    firewall_calls as fw, firewall_sets as sets, hosts, network, pools, power, resize, resources, storage, suspend,
+    tasklist, template, update, upload, vm,
+};
 
-const VM: [Field; 2] = [need("node", Kind::Text), need("vmid", Kind::VmId)];
-const NODE: Field = need("node", Kind::Text);
-const STORAGE: Field = need("storage", Kind::Text);
-const UPID: Field = need("upid", Kind::Text);
-const ANY: Kind = Kind::Int(0, i64::MAX);
+pub(crate) type Run = fn(&mut State, &Call) -> Answer;
 
-/// One call.
+static ROUTES: &[(&str, &str, Run)] = &[
+    ("GET", "/version", hosts::version),
+    ("POST", "/access/ticket", access::ticket),
+    ("GET", "/access/permissions", access::permissions),
+    ("GET", "/access/acl", access::acl),
+    ("PUT", "/access/acl", access::update_acl),
+    ("GET", "/access/roles", access::roles),
+    ("POST", "/access/roles", access::add_role),
+    ("GET", "/access/roles/{roleid}", access::role),
+    ("DELETE", "/access/roles/{roleid}", access::remove_role),
+    ("GET", "/access/users", access::users),
+    ("POST", "/access/users", access::add_user),
+    ("GET", "/access/users/{userid}", access::user),
+    ("DELETE", "/access/users/{userid}", access::remove_user),
+    ("GET", "/access/users/{userid}/token", access::tokens),
+    ("GET", "/access/users/{userid}/token/{tokenid}", access::token),
+    ("POST", "/access/users/{userid}/token/{tokenid}", access::add_token),
+    ("DELETE", "/access/users/{userid}/token/{tokenid}", access::remove_token),
+    ("GET", "/cluster/resources", resources::resources),
+    ("GET", "/cluster/status", hosts::cluster_status),
+    ("GET", "/cluster/nextid", datacenter::next_id),
+    ("GET", "/cluster/options", datacenter::options),
+    ("PUT", "/cluster/options", datacenter::set_options),
+    ("GET", "/cluster/ha/status/current", datacenter::ha_current),
+    ("GET", "/cluster/ha/status/manager_status", datacenter::ha_manager),
+    ("GET", "/cluster/tasks", tasklist::cluster),
+    ("GET", "/cluster/firewall/groups", fw::groups),
+    ("POST", "/cluster/firewall/groups", fw::add_group),
+    ("GET", "/cluster/firewall/groups/{group}", fw::group),
+    ("POST", "/cluster/firewall/groups/{group}", fw::add_group_rule),
+    ("DELETE", "/cluster/firewall/groups/{group}", fw::remove_group),
+    ("GET", "/cluster/firewall/groups/{group}/{pos}", fw::group_rule),
+    ("PUT", "/cluster/firewall/groups/{group}/{pos}", fw::change_group_rule),
+    ("DELETE", "/cluster/firewall/groups/{group}/{pos}", fw::remove_group_rule),
+    ("GET", "/pools", pools::list),
+    ("POST", "/pools", pools::create),
+    ("PUT", "/pools", pools::update),
+    ("DELETE", "/pools", pools::delete),
+    ("GET", "/pools/{poolid}", pools::show),
+    ("PUT", "/pools/{poolid}", pools::update),
+    ("DELETE", "/pools/{poolid}", pools::delete),
+    ("GET", "/storage", storage::definitions),
+    ("GET", "/storage/{storage}", storage::one_definition),
+    ("GET", "/nodes", hosts::list),
+    ("GET", "/nodes/{node}/version", hosts::version),
+    ("GET", "/nodes/{node}/status", hosts::status),
+    ("GET", "/nodes/{node}/network", network::list),
+    ("GET", "/nodes/{node}/network/{iface}", network::show),
+    ("GET", "/nodes/{node}/hardware/pci", network::pci),
+    ("GET", "/nodes/{node}/capabilities/qemu/cpu", network::cpu_models),
+    ("GET", "/nodes/{node}/storage", storage::list),
+    ("GET", "/nodes/{node}/storage/{storage}/status", storage::status),
+    ("GET", "/nodes/{node}/storage/{storage}/content", content::list),
+    ("GET", "/nodes/{node}/storage/{storage}/content/{volume}", content::show),
+    ("DELETE", "/nodes/{node}/storage/{storage}/content/{volume}", content::delete),
+    ("POST", "/nodes/{node}/storage/{storage}/upload", upload::upload),
+    ("POST", "/nodes/{node}/storage/{storage}/download-url", download::download),
+    ("GET", "/nodes/{node}/tasks", tasklist::list),
+    ("DELETE", "/nodes/{node}/tasks/{upid}", tasklist::stop),
+    ("GET", "/nodes/{node}/tasks/{upid}/status", tasklist::status),
+    ("GET", "/nodes/{node}/tasks/{upid}/log", tasklist::log),
+    ("GET", "/nodes/{node}/qemu", vm::list),
+    ("POST", "/nodes/{node}/qemu", create::create),
+    ("DELETE", "/nodes/{node}/qemu/{vmid}", destroy::destroy),
+    ("GET", "/nodes/{node}/qemu/{vmid}/config", vm::config),
+    ("PUT", "/nodes/{node}/qemu/{vmid}/config", update::put),
+    ("POST", "/nodes/{node}/qemu/{vmid}/config", update::post),
+    ("GET", "/nodes/{node}/qemu/{vmid}/pending", vm::pending),
+    ("GET", "/nodes/{node}/qemu/{vmid}/feature", vm::feature),
+    ("POST", "/nodes/{node}/qemu/{vmid}/clone", clone::clone),
+    ("POST", "/nodes/{node}/qemu/{vmid}/template", template::template),
+    ("PUT", "/nodes/{node}/qemu/{vmid}/resize", resize::resize),
+    ("PUT", "/nodes/{node}/qemu/{vmid}/unlink", update::unlink),
+    ("GET", "/nodes/{node}/qemu/{vmid}/cloudinit", cloud_init_drive::pending),
+    ("PUT", "/nodes/{node}/qemu/{vmid}/cloudinit", cloud_init_drive::regenerate),
+    ("GET", "/nodes/{node}/qemu/{vmid}/cloudinit/dump", cloud_init_drive::dump),
+    ("GET", "/nodes/{node}/qemu/{vmid}/status/current", vm::current),
+    ("POST", "/nodes/{node}/qemu/{vmid}/status/start", power::start),
+    ("POST", "/nodes/{node}/qemu/{vmid}/status/stop", power::stop),
+    ("POST", "/nodes/{node}/qemu/{vmid}/status/shutdown", power::shutdown),
+    ("POST", "/nodes/{node}/qemu/{vmid}/status/reset", suspend::reset),
+    ("POST", "/nodes/{node}/qemu/{vmid}/status/reboot", power::reboot),
+    ("POST", "/nodes/{node}/qemu/{vmid}/status/suspend", suspend::suspend),
+    ("POST", "/nodes/{node}/qemu/{vmid}/status/resume", suspend::resume),
+    ("POST", "/nodes/{node}/qemu/{vmid}/agent/ping", agent::ping),
+    ("POST", "/nodes/{node}/qemu/{vmid}/agent/exec", agent::exec),
+    ("GET", "/nodes/{node}/qemu/{vmid}/agent/exec-status", agent::exec_status),
+    ("GET", "/nodes/{node}/qemu/{vmid}/agent/get-host-name", agent::host_name),
+    ("GET", "/nodes/{node}/qemu/{vmid}/agent/get-osinfo", agent::os_info),
+    ("GET", "/nodes/{node}/qemu/{vmid}/agent/network-get-interfaces", agent::interfaces),
+    ("GET", "/nodes/{node}/qemu/{vmid}/agent/get-time", agent::time),
+    ("GET", "/nodes/{node}/qemu/{vmid}/firewall/options", fw::options),
+    ("PUT", "/nodes/{node}/qemu/{vmid}/firewall/options", fw::set_options),
+    ("GET", "/nodes/{node}/qemu/{vmid}/firewall/rules", fw::rules),
+    ("POST", "/nodes/{node}/qemu/{vmid}/firewall/rules", fw::add_rule),
+    ("GET", "/nodes/{node}/qemu/{vmid}/firewall/rules/{pos}", fw::rule),
+    ("PUT", "/nodes/{node}/qemu/{vmid}/firewall/rules/{pos}", fw::change_rule),
+    ("DELETE", "/nodes/{node}/qemu/{vmid}/firewall/rules/{pos}", fw::remove_rule),
+    ("GET", "/nodes/{node}/qemu/{vmid}/firewall/ipset", sets::ipsets),
+    ("POST", "/nodes/{node}/qemu/{vmid}/firewall/ipset", sets::add_ipset),
+    ("GET", "/nodes/{node}/qemu/{vmid}/firewall/ipset/{name}", sets::ipset),
+    ("POST", "/nodes/{node}/qemu/{vmid}/firewall/ipset/{name}", sets::add_entry),
+    ("DELETE", "/nodes/{node}/qemu/{vmid}/firewall/ipset/{name}", sets::remove_ipset),
+    ("GET", "/nodes/{node}/qemu/{vmid}/firewall/ipset/{name}/{cidr}", sets::entry),
+    ("PUT", "/nodes/{node}/qemu/{vmid}/firewall/ipset/{name}/{cidr}", sets::change_entry),
+    ("DELETE", "/nodes/{node}/qemu/{vmid}/firewall/ipset/{name}/{cidr}", sets::remove_entry),
+    ("GET", "/nodes/{node}/qemu/{vmid}/firewall/aliases", sets::aliases),
+    ("POST", "/nodes/{node}/qemu/{vmid}/firewall/aliases", sets::add_alias),
+    ("GET", "/nodes/{node}/qemu/{vmid}/firewall/aliases/{name}", sets::alias),
+    ("PUT", "/nodes/{node}/qemu/{vmid}/firewall/aliases/{name}", sets::change_alias),
+    ("DELETE", "/nodes/{node}/qemu/{vmid}/firewall/aliases/{name}", sets::remove_alias),
+];
+
+/// One call: what it accepts and who answers it.
 pub(crate) struct Endpoint {
-    pub(crate) method: &'static str,
-    path: &'static str,
-    pub(crate) fields: &'static [Field],
-    pub(crate) extra: Extra,
-    pub(crate) run: fn(&mut State, &crate::params::Call) -> Answer,
+    pub(crate) spec: &'static CallSpec,
+    pub(crate) run: Run,
 }
 
-type Run = fn(&mut State, &crate::params::Call) -> Answer;
-
-const fn on(method: &'static str, path: &'static str, fields: &'static [Field], run: Run) -> Endpoint {
-    Endpoint { method, path, fields, extra: Extra::Refused, run }
+fn endpoints() -> &'static [Endpoint] {
+    static ENDPOINTS: OnceLock<Vec<Endpoint>> = OnceLock::new();
+    ENDPOINTS.get_or_init(|| {
+        let spec = |method: &str, path: &str| schema().calls.iter().find(|c| c.method == method && c.path == path);
+        ROUTES
+            .iter()
+            .filter_map(|(method, path, run)| Some(Endpoint { spec: spec(method, path)?, run: *run }))
+            .collect()
+    })
 }
-
-const fn config(method: &'static str, fields: &'static [Field], run: Run) -> Endpoint {
-    Endpoint { method, path: "nodes/{node}/qemu/{vmid}/config", fields, extra: Extra::ConfigKeys, run }
-}
-
-const CONTROLS: [Field; 7] = [
-    VM[0],
-    VM[1],
-    may("delete", Kind::List),
-    may("revert", Kind::List),
-    may("digest", Kind::Text),
-    may("force", Kind::Bool),
-    may("skiplock", Kind::Bool),
-];
-
-static ENDPOINTS: &[Endpoint] = &[
-    on("GET", "version", &[], hosts::version),
-    on(
-        "GET",
-        "cluster/resources",
-        &[may("type", Kind::OneOf(&["vm", "storage", "node", "sdn"]))],
-        resources::resources,
-    ),
-    on("GET", "cluster/status", &[], hosts::cluster_status),
-    on("GET", "cluster/nextid", &[may("vmid", Kind::VmId)], hosts::next_id),
-    on("GET", "nodes", &[], hosts::list),
-    on("GET", "nodes/{node}/status", &[NODE], hosts::status),
-    on("GET", "nodes/{node}/qemu", &[NODE, may("full", Kind::Bool)], vm::list),
-    on(
-        "DELETE",
-        "nodes/{node}/qemu/{vmid}",
-        &[
-            VM[0],
-            VM[1],
-            may("purge", Kind::Bool),
-            may("destroy-unreferenced-disks", Kind::Bool),
-            may("skiplock", Kind::Bool),
-        ],
-        destroy::destroy,
-    ),
-    on("GET", "nodes/{node}/qemu/{vmid}/status/current", &VM, vm::current),
-    on("GET", "nodes/{node}/qemu/{vmid}/pending", &VM, vm::pending),
-    on(
-        "GET",
-        "nodes/{node}/qemu/{vmid}/feature",
-        &[VM[0], VM[1], need("feature", Kind::OneOf(&["snapshot", "clone", "copy"])), may("snapname", Kind::Text)],
-        vm::feature,
-    ),
-    on(
-        "GET",
-        "nodes/{node}/qemu/{vmid}/config",
-        &[VM[0], VM[1], may("current", Kind::Bool), may("snapshot", Kind::Text)],
-        vm::config,
-    ),
-    config("PUT", &CONTROLS, update::put),
-    config(
-        "POST",
-        &[
-            CONTROLS[0],
-            CONTROLS[1],
-            CONTROLS[2],
-            CONTROLS[3],
-            CONTROLS[4],
-            CONTROLS[5],
-            CONTROLS[6],
-            may("background_delay", Kind::Int(1, 30)),
-        ],
-        update::post,
-    ),
-    on(
-        "POST",
-        "nodes/{node}/qemu/{vmid}/clone",
-        &[
-            VM[0],
-            VM[1],
-            need("newid", Kind::VmId),
-            may("name", Kind::Dns),
-            may("description", Kind::Text),
-            may("pool", Kind::Text),
-            may("target", Kind::Text),
-            may("full", Kind::Bool),
-            may("storage", Kind::Text),
-            may("format", Kind::OneOf(&["raw", "qcow2", "vmdk"])),
-            may("snapname", Kind::Text),
-            may("bwlimit", ANY),
-        ],
-        clone::clone,
-    ),
-    on(
-        "PUT",
-        "nodes/{node}/qemu/{vmid}/resize",
-        &[
-            VM[0],
-            VM[1],
-            need("disk", Kind::Disk),
-            need("size", Kind::Size),
-            may("digest", Kind::Text),
-            may("skiplock", Kind::Bool),
-        ],
-        resize::resize,
-    ),
-    on("PUT", "nodes/{node}/qemu/{vmid}/cloudinit", &VM, update::regenerate_cloudinit),
-    on(
-        "POST",
-        "nodes/{node}/qemu/{vmid}/status/start",
-        &[
-            VM[0],
-            VM[1],
-            may("skiplock", Kind::Bool),
-            may("timeout", ANY),
-            may("force-cpu", Kind::Text),
-            may("machine", Kind::Text),
-        ],
-        power::start,
-    ),
-    on(
-        "POST",
-        "nodes/{node}/qemu/{vmid}/status/stop",
-        &[
-            VM[0],
-            VM[1],
-            may("skiplock", Kind::Bool),
-            may("timeout", ANY),
-            may("keepActive", Kind::Bool),
-            may("overrule-shutdown", Kind::Bool),
-        ],
-        power::stop,
-    ),
-    on(
-        "POST",
-        "nodes/{node}/qemu/{vmid}/status/shutdown",
-        &[
-            VM[0],
-            VM[1],
-            may("skiplock", Kind::Bool),
-            may("timeout", ANY),
-            may("keepActive", Kind::Bool),
-            may("forceStop", Kind::Bool),
-        ],
-        power::shutdown,
-    ),
-    on(
-        "GET",
-        "nodes/{node}/storage",
-        &[
-            NODE,
-            may("content", Kind::Text),
-            may("enabled", Kind::Bool),
-            may("format", Kind::Bool),
-            may("storage", Kind::Text),
-            may("target", Kind::Text),
-        ],
-        storage::list,
-    ),
-    on("GET", "nodes/{node}/storage/{storage}/status", &[NODE, STORAGE], storage::status),
-    on(
-        "GET",
-        "nodes/{node}/storage/{storage}/content",
-        &[NODE, STORAGE, may("content", Kind::Text), may("vmid", Kind::VmId)],
-        content::list,
-    ),
-    on(
-        "GET",
-        "nodes/{node}/storage/{storage}/content/{volume}",
-        &[NODE, STORAGE, need("volume", Kind::Text)],
-        content::show,
-    ),
-    on(
-        "DELETE",
-        "nodes/{node}/storage/{storage}/content/{volume}",
-        &[NODE, STORAGE, need("volume", Kind::Text), may("delay", Kind::Int(1, 30))],
-        content::delete,
-    ),
-    on(
-        "POST",
-        "nodes/{node}/storage/{storage}/upload",
-        &[
-            NODE,
-            STORAGE,
-            need("content", Kind::OneOf(&["iso", "vztmpl", "import"])),
-            need("filename", Kind::Text),
-            may("checksum", Kind::Text),
-            may("checksum-algorithm", Kind::Text),
-            may("tmpfilename", Kind::Text),
-        ],
-        content::upload,
-    ),
-    on(
-        "GET",
-        "nodes/{node}/tasks",
-        &[
-            NODE,
-            may("errors", Kind::Bool),
-            may("limit", ANY),
-            may("since", ANY),
-            may("source", Kind::OneOf(&["archive", "active", "all"])),
-            may("start", ANY),
-            may("statusfilter", Kind::Text),
-            may("typefilter", Kind::Text),
-            may("until", ANY),
-            may("userfilter", Kind::Text),
-            may("vmid", Kind::VmId),
-        ],
-        tasklist::list,
-    ),
-    on("GET", "nodes/{node}/tasks/{upid}/status", &[NODE, UPID], tasklist::status),
-    on("GET", "nodes/{node}/tasks/{upid}/log", &[NODE, UPID, may("start", ANY), may("limit", ANY)], tasklist::log),
-    on("DELETE", "nodes/{node}/tasks/{upid}", &[NODE, UPID], tasklist::stop),
-];
 
 /// The endpoint for a decoded path, and the parameters that stand in the path.
 pub(crate) fn find(method: &str, path: &str) -> Option<(&'static Endpoint, BTreeMap<String, String>)> {
@@ -244,19 +152,19 @@ pub(crate) fn find(method: &str, path: &str) -> Option<(&'static Endpoint, BTree
     if path.contains(' ') {
         return None;
     }
-    let matching = ENDPOINTS.iter().filter(|e| e.method == method);
-    matching.filter_map(|e| Some((e, match_path(e.path, &segments)?))).next()
+    let matching = endpoints().iter().filter(|e| e.spec.method == method);
+    matching.filter_map(|e| Some((e, match_path(&e.spec.path, &segments)?))).next()
 }
 
 fn match_path(pattern: &str, segments: &[&str]) -> Option<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
     let mut rest = segments;
-    for part in pattern.split('/') {
+    for part in pattern.split('/').filter(|part| !part.is_empty()) {
         let (first, others) = rest.split_first()?;
         match part.strip_prefix('{').and_then(|p| p.strip_suffix('}')) {
-            // A volume id has slashes in it and is always last.
-            Some("volume") => {
-                found.insert("volume".to_string(), rest.join("/"));
+            // Volume ids and networks have slashes in them and are always last.
+            Some(name @ ("volume" | "cidr")) => {
+                found.insert(name.to_string(), rest.join("/"));
                 return Some(found);
             }
             Some(name) => drop(found.insert(name.to_string(), (*first).to_string())),

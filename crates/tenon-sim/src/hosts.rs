@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::params::Call;
 use crate::state::{Host, State};
-use crate::wire::{Answer, Refusal, Reply};
+use crate::wire::{Answer, Reply};
 
 /// What a host without guests uses.
 const BASE_MEMORY: u64 = 2 << 30;
@@ -18,19 +18,8 @@ pub(crate) fn version(_: &mut State, _: &Call) -> Answer {
     Ok(Reply::data(json!({ "version": "9.2.11", "release": "9.2", "repoid": "5f1c7a9e0b3d2846" })))
 }
 
-pub(crate) fn next_id(state: &mut State, call: &Call) -> Answer {
-    if let Some(vmid) = call.id("vmid") {
-        if state.vms.contains_key(&vmid) {
-            return Err(Refusal::invalid_field("vmid", format!("VM {vmid} already exists")).into());
-        }
-        return Ok(Reply::data(vmid.to_string().into()));
-    }
-    let free = (100..1_000_000_000).find(|id: &u32| !state.vms.contains_key(id));
-    Ok(Reply::data(free.unwrap_or(100).to_string().into()))
-}
-
 pub(crate) fn cluster_status(state: &mut State, _: &Call) -> Answer {
-    let local = state.hosts.keys().find(|h| state.is_online(h)).cloned();
+    let local = Some(state.entry_host());
     let mut rows = vec![json!({
         "type": "cluster", "id": "cluster", "name": state.config.cluster_name, "nodes": state.hosts.len(),
         "quorate": u8::from(state.is_quorate()), "version": state.hosts.len(),
@@ -70,15 +59,19 @@ fn uptime(state: &State) -> u64 {
     UPTIME_S + state.now.as_secs()
 }
 
-pub(crate) fn host_row(state: &State, name: &str) -> Value {
+/// A host as a listing shows it; without rights only that it is there.
+pub(crate) fn host_row(state: &State, call: &Call, name: &str) -> Value {
     let Some(host) = state.hosts.get(name) else { return Value::Null };
-    let mut row = json!({
-        "id": format!("node/{name}"), "type": "node", "node": name, "status": "offline", "level": "",
-        "maxcpu": host.cpus, "maxmem": host.memory_bytes, "maxdisk": ROOTFS.0,
-    });
+    let mut row = json!({ "id": format!("node/{name}"), "type": "node", "node": name, "level": "" });
+    row["status"] = if seen_offline(state, name) { "offline" } else { "online" }.into();
+    if !state.may(&call.user, &format!("/nodes/{name}"), "Sys.Audit") {
+        return row;
+    }
+    row["maxcpu"] = host.cpus.into();
+    row["maxmem"] = host.memory_bytes.into();
+    row["maxdisk"] = ROOTFS.0.into();
     if !seen_offline(state, name) {
         let (cpu, mem) = load(state, name, host);
-        row["status"] = "online".into();
         row["cpu"] = cpu.into();
         row["mem"] = mem.into();
         row["disk"] = ROOTFS.1.into();
@@ -87,8 +80,8 @@ pub(crate) fn host_row(state: &State, name: &str) -> Value {
     row
 }
 
-pub(crate) fn list(state: &mut State, _: &Call) -> Answer {
-    let mut rows: Vec<Value> = state.hosts.keys().map(|name| host_row(state, name)).collect();
+pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
+    let mut rows: Vec<Value> = state.hosts.keys().map(|name| host_row(state, call, name)).collect();
     for row in &mut rows {
         row["ssl_fingerprint"] = fingerprint(row["node"].as_str().unwrap_or("").as_bytes()).into();
     }
@@ -110,7 +103,7 @@ pub(crate) fn status(state: &mut State, call: &Call) -> Answer {
     Ok(Reply::data(json!({
         "pveversion": "pve-manager/9.2.11/5f1c7a9e0b3d2846", "kversion": "Linux 7.0.2-1-pve #1 SMP PREEMPT_DYNAMIC PMX",
         "current-kernel": { "sysname": "Linux", "release": "7.0.2-1-pve", "version": "#1 SMP", "machine": "x86_64" },
-        "boot-info": { "mode": "efi", "secureboot": 0 },
+        "boot-info": { "mode": "legacy-bios" },
         "cpu": cpu, "wait": 0, "idle": 0, "uptime": uptime(state), "loadavg": ["0.08", "0.11", "0.09"],
         "memory": { "total": total, "used": used, "free": free, "available": free },
         "swap": { "total": 0, "used": 0, "free": 0 }, "ksm": { "shared": 0 },

@@ -1,6 +1,6 @@
-//! How a request becomes a call and an answer becomes bytes.
+//! How a request becomes a call. How its answer becomes bytes is in `respond`.
 //!
-//! The order of the checks is PVE's: method, transfer, token, body, host, parameters, handler.
+//! The order of the checks is PVE's: method, transfer, who, body, what, rights, host, parameters, handler.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -10,25 +10,30 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
-use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, Request, Response, header};
 use http_body_util::{BodyExt, Collected, Limited};
-use hyper::ext::ReasonPhrase;
 use percent_encoding::percent_decode_str;
-use serde_json::json;
 
-use crate::auth;
-use crate::body::{self, Given};
+use crate::auth::{self, Presented};
+use crate::body;
 use crate::endpoints::{self, Endpoint};
 use crate::estate::Estate;
 use crate::faults::{FaultKind, ReplyLost};
+use crate::fetch;
 use crate::ledger::{LedgerEntry, redact};
-use crate::params::{self, Call, Raw, UploadedFile};
+use crate::params::{Call, Raw, UploadedFile};
+use crate::respond::{Manner, render_refusal, render_reply};
+use crate::rights;
+use crate::schema::{self, Given, Rights};
 use crate::state::State;
 use crate::tasks::lock_timeout;
 use crate::wire::{Answer, Halt, Refusal, Reply, Shape};
 
 const ROOT: &str = "/api2/json";
+const EXTJS_ROOT: &str = "/api2/extjs";
+/// A longer block of headers is never answered.
+const HEADER_LIMIT: usize = 8 << 10;
 const BODY_LIMIT: usize = 512 << 10;
 /// More than any seed or image a test uploads.
 const UPLOAD_LIMIT: usize = 4 << 30;
@@ -83,10 +88,14 @@ struct Outgoing {
 
 async fn respond(estate: &Estate, request: Request<Body>) -> Response<Body> {
     let (method, path) = (request.method().to_string(), decode_path(request.uri().path()));
+    let accepted = request.headers().get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
+    let gzip = accepted.is_some_and(|accepted| accepted.split(',').any(|word| word.trim() == "gzip"));
+    let manner = Manner { extjs: path.starts_with(EXTJS_ROOT), gzip };
     let out = match receive(estate, request).await {
         Ok(asked) => execute(estate, asked).await,
         Err(Received::Refused(refusal)) => {
-            let path = path.strip_prefix(ROOT).unwrap_or(&path).to_string();
+            let below = path.strip_prefix(ROOT).or_else(|| path.strip_prefix(EXTJS_ROOT));
+            let path = below.unwrap_or(&path).to_string();
             let asked = Asked { method, path, user: String::new(), given: Given::new(), file: None };
             let answer = Err(refusal);
             estate.with(|state| record(state, &asked, &answer));
@@ -99,13 +108,13 @@ async fn respond(estate: &Estate, request: Request<Body>) -> Response<Body> {
     };
     tokio::time::sleep(out.answer.as_ref().map_or_else(|r| r.delay, |r| r.delay)).await;
     if out.lost {
-        let mut response = render_refusal(&Refusal::new(596, "Broken pipe", Shape::Empty));
+        let mut response = render_refusal(&Refusal::new(596, "Broken pipe", Shape::Empty), Manner::default());
         response.extensions_mut().insert(ReplyLost);
         return response;
     }
     match &out.answer {
-        Ok(reply) => render_reply(reply, out.close),
-        Err(refusal) => render_refusal(refusal),
+        Ok(reply) => render_reply(reply, out.close, manner),
+        Err(refusal) => render_refusal(refusal, manner),
     }
 }
 
@@ -135,49 +144,84 @@ async fn receive(estate: &Estate, request: Request<Body>) -> Result<Asked, Recei
     if !matches!(method.as_str(), "GET" | "POST" | "PUT" | "DELETE") {
         return Err(Refusal::new(501, format!("method '{method}' not available"), Shape::Empty).into());
     }
+    let header_bytes: usize = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    if header_bytes > HEADER_LIMIT {
+        return Err(Received::HungUp);
+    }
     if header_text(&parts.headers, &header::TRANSFER_ENCODING).is_some_and(|t| t.contains("chunked")) {
         return Err(plain(501, "chunked transfer encoding not supported").into());
     }
     let decoded = decode_path(parts.uri.path());
-    let Some(below) = decoded.strip_prefix(ROOT) else {
+    let Some(below) = decoded.strip_prefix(ROOT).or_else(|| decoded.strip_prefix(EXTJS_ROOT)) else {
         return Err(Refusal::new(500, format!("no such file '{decoded}'"), Shape::PlainLine).into());
     };
     let path = format!("/{}", below.split('/').filter(|s| !s.is_empty()).collect::<Vec<_>>().join("/"));
-    let token = header_text(&parts.headers, &header::AUTHORIZATION);
-    let user = estate.with(|state| {
-        let delay = state.config.pace.unauthorized;
-        auth::authenticate(state, token).map_err(|text| Refusal::new(401, text, Shape::Empty).after(delay))
-    })?;
+    let user = who(estate, &parts.headers, (&method, &path))?;
     let upload = method == "POST" && path.ends_with("/upload");
-    let bytes = read_bytes(&method, &parts.headers, body, upload).await?;
     let kind = header_text(&parts.headers, &header::CONTENT_TYPE);
     let (mut given, file) = if upload {
         let boundary = body::boundary(kind).ok_or(Received::HungUp)?;
+        let bytes = read_upload(body, &boundary).await?;
         let broken = "upload failed at /usr/share/perl5/PVE/APIServer/AnyEvent.pm line 1370.";
         body::read_multipart(&bytes, &boundary).ok_or_else(|| Refusal::new(500, broken, Shape::PlainLine))?
-    } else if bytes.is_empty() {
-        (Given::new(), None)
     } else {
-        (body::read_body(kind, &bytes)?, None)
+        let bytes = read_bytes(&method, &parts.headers, body).await?;
+        let given = if bytes.is_empty() { Given::new() } else { body::read_body(kind, &bytes)? };
+        (given, None)
     };
     given.extend(body::read_form(parts.uri.query().unwrap_or("").as_bytes()));
     Ok(Asked { method, path, user, given, file })
+}
+
+/// Who calls. Some calls are open to the world, above all the one that gives out tickets.
+fn who(estate: &Estate, headers: &HeaderMap, (method, path): (&str, &str)) -> Result<String, Refusal> {
+    let cookies: Vec<&str> = headers.get_all(header::COOKIE).iter().filter_map(|c| c.to_str().ok()).collect();
+    let presented = Presented {
+        authorization: header_text(headers, &header::AUTHORIZATION),
+        cookies: &cookies.join(";"),
+        csrf: headers.get("csrfpreventiontoken").and_then(|value| value.to_str().ok()),
+        writes: method != "GET",
+    };
+    estate.with(|state| {
+        let open = endpoints::find(method, path).is_some_and(|(e, _)| e.spec.rights == Rights::World);
+        match auth::authenticate(state, &presented) {
+            Ok(user) => Ok(user),
+            Err(_) if open => Ok(String::new()),
+            Err(text) => Err(Refusal::new(401, text, Shape::Empty).after(state.config.pace.unauthorized)),
+        }
+    })
 }
 
 fn header_text<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-async fn read_bytes(method: &str, headers: &HeaderMap, body: Body, upload: bool) -> Result<Bytes, Refusal> {
-    let limit = if upload { UPLOAD_LIMIT } else { BODY_LIMIT };
+async fn read_bytes(method: &str, headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
     let announced = header_text(headers, &header::CONTENT_LENGTH).and_then(|l| l.parse::<usize>().ok()).unwrap_or(0);
-    let too_large = || plain(501, "for data too large");
-    let collected = if announced > limit { None } else { Limited::new(body, limit).collect().await.ok() };
+    let collected = if announced > BODY_LIMIT { None } else { Limited::new(body, BODY_LIMIT).collect().await.ok() };
     let bytes = collected.map(Collected::to_bytes);
     if matches!(method, "GET" | "DELETE") && bytes.as_ref().is_none_or(|b| !b.is_empty()) {
         return Err(plain(501, format!("Unexpected content for method '{method}'")));
     }
-    bytes.ok_or_else(too_large)
+    bytes.ok_or_else(|| plain(501, "for data too large"))
+}
+
+/// The closing boundary ends an upload; what is announced beyond it is not awaited.
+async fn read_upload(mut body: Body, boundary: &str) -> Result<Bytes, Refusal> {
+    let end = format!("--{boundary}--");
+    let mut bytes = BytesMut::new();
+    while let Some(Ok(frame)) = body.frame().await {
+        let Some(data) = frame.data_ref() else { continue };
+        let from = bytes.len().saturating_sub(end.len());
+        bytes.extend_from_slice(data);
+        if bytes.len() > UPLOAD_LIMIT {
+            return Err(plain(501, "for data too large"));
+        }
+        if bytes[from..].windows(end.len()).any(|window| window == end.as_bytes()) {
+            break;
+        }
+    }
+    Ok(bytes.freeze())
 }
 
 async fn execute(estate: &Estate, asked: Asked) -> Outgoing {
@@ -200,7 +244,12 @@ async fn execute(estate: &Estate, asked: Asked) -> Outgoing {
             (settled, LOCK_POLL)
         });
         match answer {
-            Some(answer) => return Outgoing { answer, lost: fault == Some(FaultKind::DropReply), close },
+            Some(answer) => {
+                if let Some(wanted) = answer.as_ref().ok().and_then(|reply| reply.fetch.clone()) {
+                    fetch::start(estate.clone(), wanted);
+                }
+                return Outgoing { answer, lost: fault == Some(FaultKind::DropReply), close };
+            }
             None => tokio::time::sleep(patience).await,
         }
     }
@@ -223,37 +272,43 @@ fn attempt(state: &mut State, asked: &Asked, fault: Option<&FaultKind>) -> Answe
     answer
 }
 
-/// Reaches the host first, then checks the parameters, as the proxy in front of each host does.
+/// Rights first, then the host is reached, and there the parameters are checked.
 fn check_call(
     state: &State,
     endpoint: &Endpoint,
     asked: &Asked,
     mut in_path: BTreeMap<String, String>,
 ) -> Result<Call, Refusal> {
-    if let Some(node) = in_path.get_mut("node") {
-        if node == "localhost" {
-            *node = state.hosts.keys().find(|h| state.is_online(h)).cloned().unwrap_or_default();
-        }
-        if !state.hosts.contains_key(node) {
-            let text = format!(
-                "hostname lookup '{node}' failed - failed to get address info for: {node}: Name or service not known"
-            );
-            return Err(Refusal::failed(text));
-        }
-        if !state.is_online(node) {
-            return Err(Refusal::new(595, "No route to host", Shape::Empty).after(state.config.pace.dead_host));
-        }
+    if let Some(node) = in_path.get_mut("node").filter(|node| *node == "localhost") {
+        *node = state.entry_host();
     }
     let mut given = asked.given.clone();
-    for (name, value) in in_path {
+    for (name, value) in &in_path {
         let other = given.insert(name.clone(), Raw::Text(value.clone()));
-        if other.is_some_and(|other| other != Raw::Text(value)) {
+        if other.is_some_and(|other| other != Raw::Text(value.clone())) {
             let text = "duplicate parameter (already defined in URI) with conflicting values!";
-            return Err(Refusal::invalid_field(&name, text));
+            return Err(Refusal::invalid_field(name, text));
         }
     }
-    let params = params::check(endpoint.fields, endpoint.extra, given)?;
+    rights::check(state, &asked.user, &endpoint.spec.rights, &given)?;
+    if let Some(node) = in_path.get("node") {
+        reach(state, node)?;
+    }
+    let params = schema::check(&endpoint.spec.props, given).map_err(Refusal::invalid)?;
     Ok(Call { user: asked.user.clone(), params, file: asked.file.clone() })
+}
+
+fn reach(state: &State, node: &str) -> Result<(), Refusal> {
+    if !state.hosts.contains_key(node) {
+        let text = format!(
+            "hostname lookup '{node}' failed - failed to get address info for: {node}: Name or service not known"
+        );
+        return Err(Refusal::failed(text));
+    }
+    if !state.is_online(node) {
+        return Err(Refusal::new(595, "No route to host", Shape::Empty).after(state.config.pace.dead_host));
+    }
+    Ok(())
 }
 
 fn record(state: &mut State, asked: &Asked, answer: &Result<Reply, Refusal>) {
@@ -263,47 +318,4 @@ fn record(state: &mut State, asked: &Asked, answer: &Result<Reply, Refusal>) {
     };
     let (method, path, params) = (asked.method.clone(), asked.path.clone(), redact(&asked.given));
     state.record(LedgerEntry { at: state.now, method, path, params, status, reason, upid });
-}
-
-fn finish(status: StatusCode, body: String, json: bool, close: bool) -> Response<Body> {
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(header::SERVER, HeaderValue::from_static("pve-api-daemon/3.0"));
-    headers.insert(header::CONNECTION, HeaderValue::from_static(if close { "close" } else { "Keep-Alive" }));
-    if json {
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json;charset=UTF-8"));
-    }
-    response
-}
-
-fn render_reply(reply: &Reply, close: bool) -> Response<Body> {
-    let mut body = json!({ "data": reply.data });
-    // A count of zero is left out.
-    if let Some(total @ 1..) = reply.total {
-        body["total"] = total.into();
-    }
-    finish(StatusCode::OK, body.to_string(), true, close)
-}
-
-fn render_refusal(refusal: &Refusal) -> Response<Body> {
-    let reason = &refusal.reason;
-    let mut json = json!({ "data": null, "message": format!("{reason}\n") });
-    if !refusal.errors.is_empty() {
-        json["errors"] = json!(refusal.errors);
-    }
-    let body = match refusal.shape {
-        Shape::Json => json.to_string(),
-        Shape::JsonBare => json!({ "data": null, "message": reason }).to_string(),
-        Shape::Plain => reason.clone(),
-        Shape::PlainLine => format!("{reason}\n"),
-        Shape::Empty => String::new(),
-    };
-    let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = finish(status, body, matches!(refusal.shape, Shape::Json | Shape::JsonBare), true);
-    let phrase: Vec<u8> = reason.bytes().map(|b| if b.is_ascii_control() { b' ' } else { b }).collect();
-    if let Ok(phrase) = ReasonPhrase::try_from(phrase) {
-        response.extensions_mut().insert(phrase);
-    }
-    response
 }

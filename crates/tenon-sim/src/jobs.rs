@@ -1,26 +1,36 @@
 //! Which kinds of worker there are, and which of them holds the file lock of which VM.
 
 use crate::clone::CloneJob;
-use crate::content::{DeleteVolumeJob, UploadJob};
+use crate::content::DeleteVolumeJob;
+use crate::create::CreateJob;
 use crate::destroy::DestroyJob;
-use crate::power::{ShutdownJob, StartJob, StopJob};
+use crate::download::DownloadJob;
+use crate::power::{ShutdownJob, StopJob};
 use crate::resize::ResizeJob;
+use crate::start::StartJob;
 use crate::state::State;
+use crate::suspend::PauseJob;
 use crate::tasks::Outcome;
+use crate::template::TemplateJob;
 use crate::update::ConfigJob;
+use crate::upload::UploadJob;
 
 /// The rest of the work of one task.
 #[derive(Debug)]
 pub(crate) enum Job {
     Clone(Box<CloneJob>),
     Config(ConfigJob),
+    Create(Box<CreateJob>),
     DeleteVolume(DeleteVolumeJob),
     Destroy(DestroyJob),
+    Download(Box<DownloadJob>),
+    Pause(PauseJob),
     Resize(ResizeJob),
     Shutdown(ShutdownJob),
     Start(StartJob),
     Stop(StopJob),
-    Upload(UploadJob),
+    Template(TemplateJob),
+    Upload(Box<UploadJob>),
 }
 
 impl Job {
@@ -28,12 +38,16 @@ impl Job {
         match self {
             Self::Clone(job) => job.step(state, upid),
             Self::Config(job) => job.step(state, upid),
+            Self::Create(job) => job.step(state, upid),
             Self::DeleteVolume(job) => job.step(state, upid),
             Self::Destroy(job) => job.step(state, upid),
+            Self::Download(job) => job.step(state, upid),
+            Self::Pause(job) => job.step(state, upid),
             Self::Resize(job) => job.step(state, upid),
             Self::Shutdown(job) => job.step(state, upid),
             Self::Start(job) => job.step(state, upid),
             Self::Stop(job) => job.step(state),
+            Self::Template(job) => job.step(state),
             Self::Upload(job) => job.step(state, upid),
         }
     }
@@ -42,12 +56,23 @@ impl Job {
         match self {
             Self::Clone(job) => Some(job.newid),
             Self::Config(job) => Some(job.vmid),
+            Self::Create(job) => Some(job.vmid),
             Self::Destroy(job) => Some(job.vmid),
+            Self::Pause(job) => Some(job.vmid),
+            Self::Template(job) => Some(job.vmid),
             Self::Resize(job) => Some(job.vmid),
             Self::Shutdown(job) => Some(job.vmid),
             Self::Start(job) => Some(job.vmid),
             Self::Stop(job) => Some(job.vmid),
-            Self::DeleteVolume(_) | Self::Upload(_) => None,
+            Self::DeleteVolume(_) | Self::Download(_) | Self::Upload(_) => None,
+        }
+    }
+
+    /// A lock the work needs could not be had in time; the text becomes the exit status.
+    pub(crate) fn give_up(&mut self, state: &mut State, text: String) -> String {
+        match self {
+            Self::Clone(job) => job.give_up(state, text),
+            _ => text,
         }
     }
 

@@ -1,126 +1,53 @@
-//! Which VM config keys exist, and what their values must look like before anything is done with them.
-//!
-//! Checks here need no state: what they refuse is a 400 and nothing was executed.
+//! Which VM config keys are what: numbers, drives, network devices; and how tags and sizes are written.
 
-use crate::property::{self, format_error};
+use crate::schema::{self, Kind, words};
 
-const BOOLS: &[&str] = &[
-    "acpi",
-    "allow-ksm",
-    "autostart",
-    "ciupgrade",
-    "freeze",
-    "keephugepages",
-    "kvm",
-    "localtime",
-    "numa",
-    "onboot",
-    "protection",
-    "reboot",
-    "tablet",
-    "tdf",
-    "template",
-];
-const INTS: &[(&str, i64)] = &[
-    ("balloon", 0),
-    ("cores", 1),
-    ("cpuunits", 1),
-    ("migrate_speed", 0),
-    ("shares", 0),
-    ("smp", 1),
-    ("sockets", 1),
-    ("vcpus", 1),
-];
-const TEXTS: &[&str] = &[
-    "affinity",
-    "agent",
-    "amd-sev",
-    "arch",
-    "args",
-    "audio0",
-    "bios",
-    "boot",
-    "bootdisk",
-    "cdrom",
-    "cicustom",
-    "cipassword",
-    "citype",
-    "ciuser",
-    "cpu",
-    "cpulimit",
-    "description",
-    "efidisk0",
-    "hookscript",
-    "hotplug",
-    "hugepages",
-    "intel-tdx",
-    "ivshmem",
-    "keyboard",
-    "lock",
-    "machine",
-    "memory",
-    "migrate_downtime",
-    "name",
-    "nameserver",
-    "ostype",
-    "rng0",
-    "scsihw",
-    "searchdomain",
-    "smbios1",
-    "spice_enhancements",
-    "sshkeys",
-    "startdate",
-    "startup",
-    "tags",
-    "tpmstate0",
-    "vga",
-    "vmgenid",
-    "vmstatestorage",
-    "watchdog",
-];
-/// Numbered keys and how many of each there are.
-const NUMBERED: &[(&str, u32)] = &[
-    ("hostpci", 16),
-    ("ide", 4),
-    ("ipconfig", 32),
-    ("net", 32),
-    ("numa", 8),
-    ("parallel", 3),
-    ("sata", 6),
-    ("scsi", 31),
-    ("serial", 4),
-    ("unused", 256),
-    ("usb", 14),
-    ("virtio", 16),
-    ("virtiofs", 10),
-];
-/// Keys that only a root ticket may set, never a token.
-pub(crate) const ROOT_ONLY: &[&str] = &["affinity", "amd-sev", "args", "hugepages", "lock", "vmgenid"];
+/// Keys that only root itself may set, never a token.
+pub(crate) const ROOT_ONLY: &[&str] =
+    &["affinity", "amd-sev", "args", "hugepages", "intel-tdx", "keephugepages", "lock", "vmgenid"];
 const BUSES: &[&str] = &["ide", "sata", "scsi", "virtio"];
-const PATTERN: &str = "value does not match the regex pattern";
 
-/// The letters and the number of a key such as `net0`.
-pub(crate) fn numbered(key: &str) -> Option<(&str, u32)> {
-    let split = key.find(|c: char| c.is_ascii_digit())?;
-    let (stem, digits) = key.split_at(split);
-    if digits.len() > 1 && digits.starts_with('0') {
-        return None;
-    }
-    let number = digits.parse().ok()?;
-    NUMBERED.iter().any(|(name, count)| *name == stem && number < *count).then_some((stem, number))
+/// CPU models of QEMU by vendor, as `GET …/capabilities/qemu/cpu` lists them.
+pub(crate) const CPU_MODELS: &[(&str, &str)] = &[
+    ("default", "host max kvm32 kvm64 qemu32 qemu64 x86-64-v2 x86-64-v2-AES x86-64-v3 x86-64-v4"),
+    (
+        "GenuineIntel",
+        "486 pentium pentium2 pentium3 coreduo core2duo Conroe Penryn Nehalem Nehalem-IBRS Westmere Westmere-IBRS \
+         SandyBridge SandyBridge-IBRS IvyBridge IvyBridge-IBRS Haswell Haswell-IBRS Haswell-noTSX Haswell-noTSX-IBRS \
+         Broadwell Broadwell-IBRS Broadwell-noTSX Broadwell-noTSX-IBRS Skylake-Client Skylake-Client-IBRS \
+         Skylake-Client-noTSX-IBRS Skylake-Client-v4 Skylake-Server Skylake-Server-IBRS Skylake-Server-noTSX-IBRS \
+         Skylake-Server-v4 Skylake-Server-v5 Cascadelake-Server Cascadelake-Server-noTSX Cascadelake-Server-v2 \
+         Cascadelake-Server-v4 Cascadelake-Server-v5 Cooperlake Cooperlake-v2 KnightsMill Icelake-Client \
+         Icelake-Client-noTSX Icelake-Server Icelake-Server-noTSX Icelake-Server-v3 Icelake-Server-v4 Icelake-Server-v5 \
+         Icelake-Server-v6 SapphireRapids SapphireRapids-v2 SapphireRapids-v3 GraniteRapids GraniteRapids-v2 SierraForest",
+    ),
+    (
+        "AuthenticAMD",
+        "athlon phenom Opteron_G1 Opteron_G2 Opteron_G3 Opteron_G4 Opteron_G5 EPYC EPYC-IBPB EPYC-v3 EPYC-v4 EPYC-Rome \
+         EPYC-Rome-v2 EPYC-Rome-v3 EPYC-Rome-v4 EPYC-Milan EPYC-Milan-v2 EPYC-Genoa EPYC-Turin",
+    ),
+];
+
+pub(crate) fn is_cpu_model(name: &str) -> bool {
+    CPU_MODELS.iter().any(|(_, models)| models.split(' ').any(|model| model == name))
 }
 
+/// Whether a config may have this key, set by a caller.
 pub(crate) fn is_settable(key: &str) -> bool {
-    BOOLS.contains(&key) || INTS.iter().any(|(k, _)| *k == key) || TEXTS.contains(&key) || numbered(key).is_some()
+    schema::option(key).is_some()
 }
 
 /// Whether the wire shows this key as a number.
 pub(crate) fn is_number(key: &str) -> bool {
-    BOOLS.contains(&key) || INTS.iter().any(|(k, _)| *k == key)
+    schema::option(key).is_some_and(|option| matches!(option.kind, Kind::Bool | Kind::Int))
+}
+
+fn stem(key: &str) -> Option<&str> {
+    schema::numbered(key).filter(|_| is_settable(key)).map(|(stem, _)| stem)
 }
 
 pub(crate) fn is_drive(key: &str) -> bool {
-    numbered(key).is_some_and(|(stem, _)| BUSES.contains(&stem))
+    stem(key).is_some_and(|stem| BUSES.contains(&stem))
 }
 
 /// Drives, and the two disks that are no drives to the boot order.
@@ -129,87 +56,17 @@ pub(crate) fn is_disk_key(key: &str) -> bool {
 }
 
 pub(crate) fn is_net(key: &str) -> bool {
-    numbered(key).is_some_and(|(stem, _)| stem == "net")
+    stem(key) == Some("net")
 }
 
-/// Checks one value; the error is the text for its field.
-pub(crate) fn check(key: &str, value: &str) -> Result<(), String> {
-    if BOOLS.contains(&key) {
-        return check_bool(value);
-    }
-    if let Some((_, min)) = INTS.iter().find(|(k, _)| *k == key) {
-        return check_int(value, *min, i64::from(i32::MAX));
-    }
-    match key {
-        "name" => check_dns(value),
-        "description" if value.chars().count() > 8192 => Err("value may only be 8192 characters long".into()),
-        "tags" => check_tags(value),
-        "memory" => check_memory(value),
-        "cpu" => check_cpu(value),
-        "boot" => check_boot(value),
-        "smbios1" => property::check_smbios(value),
-        "sshkeys" => check_urlencoded(value),
-        _ if is_net(key) => property::NetDev::parse(key, value).map(drop),
-        _ if key.starts_with("ipconfig") => property::check_ipconfig(key, value),
-        _ if is_drive(key) => property::Drive::parse(key, value).map(drop),
-        _ => Ok(()),
-    }
-}
-
-pub(crate) fn check_int(text: &str, min: i64, max: i64) -> Result<(), String> {
-    let number: i64 = text.parse().map_err(|_| format!("type check ('integer') failed - got '{text}'"))?;
-    if number < min {
-        return Err(format!("value must have a minimum value of {min}"));
-    }
-    if number > max {
-        return Err(format!("value must have a maximum value of {max}"));
-    }
-    Ok(())
-}
-
-pub(crate) fn check_bool(text: &str) -> Result<(), String> {
-    if text == "0" || text == "1" { Ok(()) } else { Err(format!("type check ('boolean') failed - got '{text}'")) }
-}
-
-pub(crate) fn check_vmid(text: &str) -> Result<(), String> {
-    let number: i64 = text.parse().map_err(|_| format!("type check ('integer') failed - got '{text}'"))?;
-    if (100..=999_999_999).contains(&number) {
-        Ok(())
-    } else {
-        Err("invalid format - value does not look like a valid VM ID\n".into())
-    }
-}
-
-/// A DNS name as PVE sees it: labels of letters, digits and inner hyphens, of any length.
-pub(crate) fn check_dns(text: &str) -> Result<(), String> {
-    let label = |l: &str| {
-        !l.is_empty()
-            && !l.starts_with('-')
-            && !l.ends_with('-')
-            && l.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
-    };
-    if text.split('.').all(label) {
-        Ok(())
-    } else {
-        Err("invalid format - value does not look like a valid DNS name\n".into())
-    }
-}
-
-fn tag_parts(text: &str) -> impl Iterator<Item = &str> {
-    text.split([',', ';', ' ']).filter(|t| !t.is_empty())
-}
-
-fn check_tags(text: &str) -> Result<(), String> {
-    let good = |tag: &str| {
-        let first = tag.chars().next().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
-        first && tag.chars().all(|c| c.is_ascii_alphanumeric() || "_+.-".contains(c))
-    };
-    if tag_parts(text).all(good) { Ok(()) } else { Err("invalid format - invalid characters in tag\n".into()) }
+pub(crate) fn is_tag(text: &str) -> bool {
+    let first = text.chars().next().is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
+    first && text.chars().all(|c| c.is_ascii_alphanumeric() || "_+.-".contains(c))
 }
 
 /// Tags as they are stored: lower case, sorted, unique, joined by semicolons.
 pub(crate) fn normal_tags(text: &str) -> String {
-    let mut tags: Vec<String> = tag_parts(text).map(str::to_ascii_lowercase).collect();
+    let mut tags: Vec<String> = words(text).map(str::to_ascii_lowercase).collect();
     tags.sort();
     tags.dedup();
     tags.join(";")
@@ -218,73 +75,6 @@ pub(crate) fn normal_tags(text: &str) -> String {
 /// Memory in MiB, from `1024` or `current=1024`.
 pub(crate) fn memory_mib(text: &str) -> Option<u64> {
     text.strip_prefix("current=").unwrap_or(text).parse().ok()
-}
-
-fn check_memory(text: &str) -> Result<(), String> {
-    let bare = text.strip_prefix("current=").unwrap_or(text);
-    check_int(bare, 16, i64::from(i32::MAX)).map_err(|e| format_error("memory.current", &e))
-}
-
-fn check_cpu(text: &str) -> Result<(), String> {
-    const MODELS: &[&str] = &[
-        "486",
-        "Broadwell",
-        "Cascadelake",
-        "Conroe",
-        "Cooperlake",
-        "EPYC",
-        "GraniteRapids",
-        "Haswell",
-        "Icelake",
-        "IvyBridge",
-        "KnightsMill",
-        "Nehalem",
-        "Opteron",
-        "Penryn",
-        "SandyBridge",
-        "SapphireRapids",
-        "SierraForest",
-        "Skylake",
-        "Westmere",
-        "athlon",
-        "core2duo",
-        "coreduo",
-        "custom-",
-        "host",
-        "kvm",
-        "max",
-        "pentium",
-        "phenom",
-        "qemu",
-        "x86-64-v",
-    ];
-    let first = text.split(',').next().unwrap_or("");
-    let model = first.strip_prefix("cputype=").unwrap_or(first);
-    if first.contains('=') && !first.starts_with("cputype=") || MODELS.iter().any(|m| model.starts_with(m)) {
-        return Ok(());
-    }
-    Err(format!("invalid format - Built-in cputype '{model}' is not defined (missing 'custom-' prefix?)\n"))
-}
-
-fn check_boot(text: &str) -> Result<(), String> {
-    let Some(order) = text.strip_prefix("order=") else {
-        let legacy = text.strip_prefix("legacy=").unwrap_or(text);
-        let good = legacy.len() <= 4 && legacy.chars().all(|c| "acdn".contains(c));
-        return if good { Ok(()) } else { Err(format_error("boot.legacy", PATTERN)) };
-    };
-    let known = |d: &str| is_drive(d) || is_net(d) || d.starts_with("hostpci") || d.starts_with("usb");
-    match order.split(';').find(|d| !d.is_empty() && !known(d)) {
-        Some(device) => Err(format_error("boot.order", &format!("invalid format - invalid boot device '{device}'\n"))),
-        None => Ok(()),
-    }
-}
-
-fn check_urlencoded(text: &str) -> Result<(), String> {
-    if text.chars().all(|c| c.is_ascii_alphanumeric() || "-%_.!~*'()".contains(c)) {
-        Ok(())
-    } else {
-        Err(format!("invalid format - invalid urlencoded string: {text}\n"))
-    }
 }
 
 /// Bytes of a size such as `1.5G`; units are upper case only.
@@ -316,4 +106,16 @@ pub(crate) fn format_size(bytes: u64) -> String {
         value /= 1024;
     }
     format!("{value}T")
+}
+
+/// A size for people, as progress lines show it.
+pub(crate) fn human_size(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if value < 1024.0 {
+            return format!("{value:.1} {unit}");
+        }
+        value /= 1024.0;
+    }
+    format!("{value:.1} TiB")
 }

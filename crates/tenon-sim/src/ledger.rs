@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::body::Given;
 use crate::params::Raw;
+use crate::schema::Given;
 use crate::state::State;
 
 /// Older entries are dropped beyond this, so that a long storm does not eat the memory.

@@ -11,7 +11,7 @@ use crate::keys;
 use crate::state::State;
 use crate::storage::{CLOUDINIT_BYTES, SMALL_BYTES, Volume};
 use crate::vm::{Config, Vm};
-use crate::world::{TemplateSpec, VmSpec, VmView, VolumeView, WorldError};
+use crate::world::{ImageSpec, TemplateSpec, VmSpec, VmView, VolumeView, WorldError};
 
 impl Estate {
     /// Adds a template, known to every listing at once.
@@ -124,12 +124,12 @@ impl Estate {
 
     /// From now on this token is refused.
     pub fn revoke_token(&self, id: &str) {
-        self.with(|state| state.tokens.retain(|token| token.id != id));
+        self.with(|state| state.access.remove_token(id));
     }
 
     /// From now on this token may call.
     pub fn grant_token(&self, token: TokenSpec) {
-        self.with(|state| state.tokens.push(token));
+        self.with(|state| state.access.add_token(token));
     }
 
     /// Kills the worker of a running task; `false` when there is none.
@@ -188,9 +188,20 @@ impl Estate {
         self.with(|state| {
             let key = state.key_of(volid, host).filter(|key| state.usable_storage(&key.storage, host).is_ok());
             let key = key.ok_or_else(|| WorldError::UnknownStorage(volid.into()))?;
-            let (bytes, ctime) = (data.len() as u64, state.epoch());
-            let (content, format) = ("iso".into(), "iso".into());
-            let volume = Volume { content, format, bytes, used: bytes, ctime, owner: None, parent: None, data };
+            let volume = state.file("iso", "iso", data);
+            state.allocate(key, volume).map_err(WorldError::Disks)
+        })
+    }
+
+    /// Puts a disk image that can be imported onto a storage, seen from a host. Its bytes are never read.
+    pub fn put_image(&self, host: &str, volid: &str, image: &ImageSpec) -> Result<(), WorldError> {
+        self.with(|state| {
+            let key = state.key_of(volid, host).filter(|key| state.usable_storage(&key.storage, host).is_ok());
+            let key = key.ok_or_else(|| WorldError::UnknownStorage(volid.into()))?;
+            let format = volid.rsplit('.').next().unwrap_or("raw").to_string();
+            let (bytes, used, bootable) = (image.disk_bytes, image.file_bytes, image.bootable);
+            let file = state.file("import", &format, Bytes::new());
+            let volume = Volume { bytes, used, length: Some(used), bootable, ..file };
             state.allocate(key, volume).map_err(WorldError::Disks)
         })
     }
@@ -222,15 +233,18 @@ impl State {
         }
         let mut config = self.guest_config(spec);
         let (id, stem) = (spec.vmid, if template { "base" } else { "vm" });
-        let disk = self.place(&spec.storage, &spec.host, &format!("{id}/{stem}-{id}-disk-0.qcow2"));
+        let format = self.possible_format(&spec.storage, "qcow2");
+        let name = self.image_name(&spec.storage, id, &format!("{stem}-{id}-disk-0"), &format);
+        let disk = self.place(&spec.storage, &spec.host, &name);
         let size = keys::format_size(spec.disk_bytes);
         config.entry("scsi0".into()).or_insert(format!("{},discard=on,iothread=1,size={size},ssd=1", disk.volid()));
-        let image = self.image(id, "qcow2", spec.disk_bytes);
+        let image = Volume { bootable: true, ..self.image(id, &format, spec.disk_bytes) };
         self.allocate(disk, image).map_err(WorldError::Disks)?;
         if spec.cloudinit_drive {
-            let seed = self.place(&spec.storage, &spec.host, &format!("{id}/vm-{id}-cloudinit.qcow2"));
+            let name = self.image_name(&spec.storage, id, &format!("vm-{id}-cloudinit"), &format);
+            let seed = self.place(&spec.storage, &spec.host, &name);
             config.entry("ide2".into()).or_insert(format!("{},media=cdrom,size=4M", seed.volid()));
-            let image = Volume { used: SMALL_BYTES, ..self.image(id, "qcow2", CLOUDINIT_BYTES) };
+            let image = Volume { used: SMALL_BYTES, ..self.image(id, &format, CLOUDINIT_BYTES) };
             self.allocate(seed, image).map_err(WorldError::Disks)?;
         }
         if template {

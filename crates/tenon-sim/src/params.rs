@@ -1,14 +1,9 @@
-//! Which parameters a call may carry, and what is said about the ones it may not.
-//!
-//! All bad fields are reported at once, as PVE does, and then nothing was executed.
+//! What a call carries: parameters as they came in, and the call once they were checked.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use serde_json::Value;
-
-use crate::keys;
-use crate::wire::Refusal;
 
 /// A parameter as it came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,41 +29,13 @@ impl Raw {
             Value::Object(_) => Self::Nested,
         }
     }
-}
 
-/// What a declared parameter accepts.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
-    Int(i64, i64),
-    Bool,
-    Text,
-    /// Text that may be given several times.
-    List,
-    VmId,
-    Dns,
-    OneOf(&'static [&'static str]),
-    /// A disk size: `+1G`, `1.5T`, bytes.
-    Size,
-    /// A key of a drive that can be resized.
-    Disk,
-}
-
-/// One declared parameter.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Field {
-    pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
-    pub(crate) needed: bool,
-}
-
-/// A parameter that must be there.
-pub(crate) const fn need(name: &'static str, kind: Kind) -> Field {
-    Field { name, kind, needed: true }
-}
-
-/// A parameter that may be there.
-pub(crate) const fn may(name: &'static str, kind: Kind) -> Field {
-    Field { name, kind, needed: false }
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Many(_) | Self::Nested => "",
+        }
+    }
 }
 
 /// A file that came with an upload.
@@ -80,15 +47,25 @@ pub(crate) struct UploadedFile {
 /// A call whose parameters were checked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Call {
-    /// Token id, `user@realm!name`.
+    /// `user@realm`, or `user@realm!name` when a token calls.
     pub(crate) user: String,
     pub(crate) params: BTreeMap<String, String>,
     pub(crate) file: Option<UploadedFile>,
 }
 
 impl Call {
+    /// Only root itself is root: a token of root is not.
+    pub(crate) fn is_root(&self) -> bool {
+        self.user == "root@pam"
+    }
+
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.params.get(name).map(String::as_str)
+    }
+
+    /// The parameter, or nothing at all.
+    pub(crate) fn word(&self, name: &str) -> &str {
+        self.text(name).unwrap_or("")
     }
 
     pub(crate) fn flag(&self, name: &str) -> bool {
@@ -108,72 +85,6 @@ impl Call {
     }
 
     pub(crate) fn node(&self) -> &str {
-        self.text("node").unwrap_or("")
+        self.word("node")
     }
-}
-
-const UNKNOWN: &str = "property is not defined in schema and the schema does not allow additional properties";
-const MISSING: &str = "property is missing and it is not optional";
-
-/// Whether undeclared parameters may be VM config keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extra {
-    Refused,
-    ConfigKeys,
-}
-
-/// Checks all parameters against the declaration; the result holds only good ones.
-pub(crate) fn check(
-    fields: &[Field],
-    extra: Extra,
-    given: BTreeMap<String, Raw>,
-) -> Result<BTreeMap<String, String>, Refusal> {
-    let mut errors = BTreeMap::new();
-    let mut good = BTreeMap::new();
-    for field in fields.iter().filter(|f| f.needed && !given.contains_key(f.name)) {
-        errors.insert(field.name.to_string(), MISSING.to_string());
-    }
-    for (name, raw) in given {
-        let checked = match fields.iter().find(|f| f.name == name) {
-            Some(field) => one_text(raw, matches!(field.kind, Kind::List)).and_then(|t| check_kind(field.kind, t)),
-            None if extra == Extra::ConfigKeys && keys::is_settable(&name) => {
-                one_text(raw, name == "tags").and_then(|t| keys::check(&name, &t).map(|()| t))
-            }
-            None => Err(UNKNOWN.to_string()),
-        };
-        match checked {
-            Ok(text) => drop(good.insert(name, text)),
-            Err(text) => drop(errors.insert(name, text)),
-        }
-    }
-    if errors.is_empty() { Ok(good) } else { Err(Refusal::invalid(errors)) }
-}
-
-fn one_text(raw: Raw, list: bool) -> Result<String, String> {
-    match raw {
-        Raw::Text(text) => Ok(text),
-        Raw::Many(items) if list => Ok(items.join(",")),
-        Raw::Many(_) => Err("type check ('string') failed - got ARRAY".into()),
-        Raw::Nested => Err("type check ('string') failed - got HASH".into()),
-    }
-}
-
-fn check_kind(kind: Kind, text: String) -> Result<String, String> {
-    match kind {
-        Kind::Int(min, max) => keys::check_int(&text, min, max)?,
-        Kind::Bool => keys::check_bool(&text)?,
-        Kind::VmId => keys::check_vmid(&text)?,
-        Kind::Dns => keys::check_dns(&text)?,
-        Kind::OneOf(values) if !values.contains(&text.as_str()) => {
-            return Err(format!("value '{text}' does not have a value in the enumeration '{}'", values.join(", ")));
-        }
-        Kind::Size if keys::parse_size(text.strip_prefix('+').unwrap_or(&text)).is_none() => {
-            return Err("value does not match the regex pattern".into());
-        }
-        Kind::Disk if !keys::is_disk_key(&text) => {
-            return Err(format!("value '{text}' does not have a value in the enumeration"));
-        }
-        Kind::Text | Kind::List | Kind::OneOf(_) | Kind::Size | Kind::Disk => {}
-    }
-    Ok(text)
 }

@@ -1,29 +1,26 @@
-//! How VMs are started and stopped, and what can be wrong with a start.
+//! How VMs are stopped, shut down and started anew; the start itself is in `start`.
 
 use std::time::Duration;
 
+use crate::changes::refuse_skiplock;
 use crate::jobs::Job;
-use crate::keys;
 use crate::params::Call;
-use crate::property::NetDev;
+use crate::start::StartJob;
 use crate::state::State;
-use crate::tasks::{Event, NewTask, Outcome};
-use crate::update::refuse_skiplock;
+use crate::tasks::{NewTask, Outcome};
 use crate::vm::{Running, Vm};
-use crate::wire::Answer;
+use crate::wire::{Answer, Refusal, Reply};
 use crate::world::{PowerChange, PowerEvent};
 
 /// The status flips a moment before the task ends.
 const TAIL: Duration = Duration::from_millis(100);
-/// A start within this of the stop meets the clean-up helper of the old QEMU.
-const RESTART_WINDOW: Duration = Duration::from_secs(1);
 /// What shutdown waits when the caller names no time.
 const SHUTDOWN_TIMEOUT_S: u64 = 180;
 
 pub(crate) fn start(state: &mut State, call: &Call) -> Answer {
     refuse_skiplock(call)?;
     state.check_quorum()?;
-    let job = StartJob { vmid: call.vmid(), host: call.node().into(), phase: 0 };
+    let job = StartJob::new(call.vmid(), call.node()).skipping_lock(call.flag("skiplock"));
     Ok(spawn(state, call, "qmstart", Job::Start(job)))
 }
 
@@ -38,88 +35,29 @@ pub(crate) fn shutdown(state: &mut State, call: &Call) -> Answer {
     let timeout = call.int("timeout").and_then(|t| u64::try_from(t).ok()).unwrap_or(SHUTDOWN_TIMEOUT_S);
     let (vmid, host) = (call.vmid(), call.node().into());
     let timeout = Duration::from_secs(timeout);
-    let job = ShutdownJob { vmid, host, timeout, force: call.flag("forceStop"), phase: ShutdownPhase::Begin };
+    let (force, phase) = (call.flag("forceStop"), ShutdownPhase::Begin);
+    let job = ShutdownJob { vmid, host, timeout, force, restart: None, phase };
     Ok(spawn(state, call, "qmshutdown", Job::Shutdown(job)))
 }
 
-fn spawn(state: &mut State, call: &Call, kind: &'static str, job: Job) -> crate::wire::Reply {
+/// The VM, if it runs.
+pub(crate) fn running_vm<'a>(state: &'a State, call: &Call) -> Result<&'a Vm, Refusal> {
+    let vm = state.vm_on(call.node(), call.vmid())?;
+    if vm.running.is_some() { Ok(vm) } else { Err(Refusal::failed(format!("VM {} not running", call.vmid()))) }
+}
+
+/// A shutdown that is followed by a start, so that what is pending takes effect.
+pub(crate) fn reboot(state: &mut State, call: &Call) -> Answer {
+    running_vm(state, call)?;
+    let timeout = call.int("timeout").and_then(|t| u64::try_from(t).ok()).unwrap_or(SHUTDOWN_TIMEOUT_S);
+    let (vmid, host, timeout) = (call.vmid(), call.node().to_string(), Duration::from_secs(timeout));
+    let restart = Some(StartJob::new(vmid, &host));
+    let job = ShutdownJob { vmid, host, timeout, force: false, restart, phase: ShutdownPhase::Begin };
+    Ok(spawn(state, call, "qmreboot", Job::Shutdown(job)))
+}
+
+pub(crate) fn spawn(state: &mut State, call: &Call, kind: &'static str, job: Job) -> Reply {
     state.spawn(NewTask { node: call.node(), kind, id: call.vmid().to_string(), user: &call.user, job })
-}
-
-#[derive(Debug)]
-pub(crate) struct StartJob {
-    pub(crate) vmid: u32,
-    host: String,
-    phase: u8,
-}
-
-impl StartJob {
-    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> Outcome {
-        self.phase += 1;
-        match self.phase {
-            1 => match self.begin(state, upid) {
-                Ok(()) => Outcome::After(state.config.pace.start),
-                Err(text) => Outcome::Failed(text),
-            },
-            2 => {
-                state.power_on(self.vmid);
-                Outcome::After(TAIL)
-            }
-            _ => {
-                let restarted =
-                    state.vms.get(&self.vmid).and_then(|vm| Some((vm.stopped_at?, vm.running.as_ref()?.since)));
-                let window = RESTART_WINDOW + state.config.pace.start;
-                if restarted.is_some_and(|(stopped, since)| since.saturating_sub(stopped) < window) {
-                    state.tasks.schedule(state.now, Event::Trap(self.vmid));
-                }
-                Outcome::Done
-            }
-        }
-    }
-
-    fn begin(&self, state: &mut State, upid: &str) -> Result<(), String> {
-        let vm = state.vm_for_task(&self.host, self.vmid)?;
-        vm.check_lock()?;
-        if vm.running.is_some() {
-            return Err(format!("VM {} already running", self.vmid));
-        }
-        if vm.is_template() {
-            return Err("you can't start a vm if it's a template".into());
-        }
-        state.settle(self.vmid);
-        let Some(vm) = state.vms.get(&self.vmid).cloned() else { return Ok(()) };
-        if vm.drives().iter().any(|(_, d)| d.is_cloudinit()) {
-            state.log(upid, "generating cloud-init ISO");
-        }
-        self.check_hardware(state, &vm)?;
-        let single = vm.get("scsihw") == Some("virtio-scsi-single");
-        let threaded = |(key, drive): &(String, crate::property::Drive)| {
-            key.starts_with("scsi") && drive.options.get("iothread").is_some_and(|v| v == "1")
-        };
-        if !single && vm.drives().iter().any(threaded) {
-            state.warn(upid, "iothread is only valid with virtio disk or virtio-scsi-single controller, ignoring");
-        }
-        Ok(())
-    }
-
-    fn check_hardware(&self, state: &State, vm: &Vm) -> Result<(), String> {
-        for (_, drive) in vm.drives().iter().filter(|(_, d)| d.volume().is_some()) {
-            if state.volume(&drive.file, &self.host).is_none() {
-                return Err(format!("volume '{}' does not exist", drive.file));
-            }
-        }
-        let cpus = u64::from(state.hosts.get(&self.host).map_or(0, |h| h.cpus));
-        if vm.cpus() > cpus {
-            return Err(format!("MAX {cpus} vcpus allowed per VM on this node"));
-        }
-        for (key, value) in vm.config.iter().filter(|(key, _)| keys::is_net(key)) {
-            let bridge = NetDev::parse(key, value).ok().and_then(|net| net.options.get("bridge").cloned());
-            if let Some(bridge) = bridge.filter(|b| !state.config.bridges.contains(b)) {
-                return Err(format!("bridge '{bridge}' does not exist"));
-            }
-        }
-        Ok(())
-    }
 }
 
 #[derive(Debug)]
@@ -136,7 +74,7 @@ impl StopJob {
             1 => match state.vm_for_task(&self.host, self.vmid).map(|vm| vm.running.is_some()) {
                 Ok(true) => Outcome::After(state.config.pace.stop),
                 Ok(false) => Outcome::Done,
-                Err(text) => Outcome::Failed(text),
+                Err(_) => Outcome::Failed(not_found(&self.host, self.vmid)),
             },
             2 => {
                 state.power_off(self.vmid);
@@ -147,11 +85,16 @@ impl StopJob {
     }
 }
 
+fn not_found(host: &str, vmid: u32) -> String {
+    format!("unable to find configuration file for VM {vmid} on node '{host}'")
+}
+
 #[derive(Clone, Copy, Debug)]
 enum ShutdownPhase {
     Begin,
     Obeyed,
     Ignored,
+    Restart,
 }
 
 #[derive(Debug)]
@@ -160,6 +103,8 @@ pub(crate) struct ShutdownJob {
     host: String,
     timeout: Duration,
     force: bool,
+    /// What a reboot goes on with.
+    restart: Option<StartJob>,
     phase: ShutdownPhase,
 }
 
@@ -168,21 +113,23 @@ impl ShutdownJob {
         match self.phase {
             ShutdownPhase::Begin => {
                 let guest = state.config.pace.shutdown;
-                let vm = match state.vm_for_task(&self.host, self.vmid) {
-                    Ok(vm) => vm,
-                    Err(text) => return Outcome::Failed(text),
+                let Ok(vm) = state.vm_for_task(&self.host, self.vmid) else {
+                    return Outcome::Failed(not_found(&self.host, self.vmid));
                 };
                 if vm.running.is_none() {
                     return Outcome::Done;
                 }
-                let obeys = !vm.deaf && guest <= self.timeout;
+                let deaf = vm.deaf;
+                let obeys = !deaf && state.has_system(self.vmid) && guest <= self.timeout;
                 self.phase = if obeys { ShutdownPhase::Obeyed } else { ShutdownPhase::Ignored };
                 Outcome::After(if obeys { guest } else { self.timeout })
             }
             ShutdownPhase::Obeyed => {
                 state.power_off(self.vmid);
-                Outcome::Done
+                self.phase = ShutdownPhase::Restart;
+                if self.restart.is_some() { Outcome::After(TAIL) } else { Outcome::Done }
             }
+            ShutdownPhase::Restart => self.restart.as_mut().map_or(Outcome::Done, |start| start.step(state, upid)),
             ShutdownPhase::Ignored if self.force => {
                 state.log(upid, "VM still running - terminating now with SIGTERM");
                 self.phase = ShutdownPhase::Obeyed;
@@ -194,10 +141,16 @@ impl ShutdownJob {
 }
 
 impl State {
+    /// Whether a system is installed on one of the VM's disks; without one nobody hears the power button.
+    pub(crate) fn has_system(&self, vmid: u32) -> bool {
+        let Some(vm) = self.vms.get(&vmid) else { return false };
+        vm.drives().iter().any(|(_, drive)| self.volume(&drive.file, &vm.host).is_some_and(|v| v.bootable))
+    }
+
     pub(crate) fn power_on(&mut self, vmid: u32) {
         let (now, pid) = (self.now, self.tasks.next_pid());
         let Some(vm) = self.vms.get_mut(&vmid) else { return };
-        vm.running = Some(Running { since: now, pid, uuid: vm.uuid() });
+        vm.running = Some(Running::new(now, pid, vm.uuid()));
         self.tell_power(vmid, PowerChange::Started);
     }
 

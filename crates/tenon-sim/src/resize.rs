@@ -1,11 +1,12 @@
 //! How a disk grows. Nearly everything that can be wrong with it is told by the task, not by the call.
 
+use crate::changes::refuse_skiplock;
 use crate::jobs::Job;
 use crate::keys;
 use crate::params::Call;
 use crate::state::State;
 use crate::tasks::{NewTask, Outcome};
-use crate::update::{CHECKSUM_MISMATCH, refuse_skiplock};
+use crate::update::CHECKSUM_MISMATCH;
 use crate::wire::Answer;
 
 pub(crate) fn resize(state: &mut State, call: &Call) -> Answer {
@@ -23,6 +24,13 @@ pub(crate) fn resize(state: &mut State, call: &Call) -> Answer {
     Ok(state.spawn(NewTask { node: call.node(), kind: "resize", id, user: &call.user, job: Job::Resize(job) }))
 }
 
+/// An image larger than this can not be grown in time.
+const SLOW_BYTES: u64 = 32 << 40;
+
+fn command(path: &str, size: u64) -> String {
+    format!("/usr/bin/qemu-img resize '--preallocation=metadata' -f qcow2 {path} {size}")
+}
+
 #[derive(Debug)]
 pub(crate) struct ResizeJob {
     pub(crate) vmid: u32,
@@ -37,16 +45,34 @@ impl ResizeJob {
     pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> Outcome {
         if !std::mem::replace(&mut self.waited, true) {
             return match self.new_size(state) {
+                // Laying out the metadata of a huge image takes longer than anybody waits.
+                Ok(size) if size > SLOW_BYTES => Outcome::After(state.config.pace.lock_wait),
                 Ok(_) => Outcome::After(state.config.pace.resize),
-                Err(text) => Outcome::Failed(text),
+                Err(text) => {
+                    self.tell_why(state, upid);
+                    Outcome::Failed(text)
+                }
             };
         }
+        let running = state.vms.get(&self.vmid).is_some_and(|vm| vm.running.is_some());
         match self.grow(state) {
+            // A running QEMU does it itself, without a word.
+            Ok(()) if running => Outcome::Done,
             Ok(()) => {
                 state.log(upid, "Image resized.");
                 Outcome::Done
             }
             Err(text) => Outcome::Failed(text),
+        }
+    }
+
+    /// The disk of a template is read-only, which `qemu-img` finds out by itself.
+    fn tell_why(&self, state: &mut State, upid: &str) {
+        let Some(vm) = state.vms.get(&self.vmid).filter(|vm| vm.is_template()) else { return };
+        let drive = vm.drives().into_iter().find(|(key, d)| *key == self.disk && !d.is_cdrom()).map(|(_, d)| d);
+        if let Some(key) = drive.and_then(|drive| state.key_of(&drive.file, &self.host)) {
+            let open = format!("Could not open '{}'", state.path_of(&key));
+            state.log(upid, format!("qemu-img: {open}: {open}: Operation not permitted"));
         }
     }
 
@@ -68,8 +94,7 @@ impl ResizeJob {
         let size = if relative { drive.bytes() + asked } else { asked };
         if template {
             let path = state.key_of(&drive.file, &self.host).map(|key| state.path_of(&key)).unwrap_or_default();
-            let command = format!("/usr/bin/qemu-img resize '--preallocation=metadata' -f qcow2 {path} {size}");
-            return Err(format!("command '{command}' failed: exit code 1"));
+            return Err(format!("command '{}' failed: exit code 1", command(&path, size)));
         }
         if size < drive.bytes() {
             return Err("shrinking disks is not supported".into());
@@ -84,13 +109,15 @@ impl ResizeJob {
         let key = state.key_of(&drive.file, &self.host);
         let key = key.filter(|k| state.volumes.contains_key(k));
         let key = key.ok_or_else(|| format!("volume '{}' does not exist", drive.file))?;
+        if size > SLOW_BYTES {
+            return Err(format!("command '{}' failed: got timeout", command(&state.path_of(&key), size)));
+        }
         let linked = state.volumes.get(&key).is_some_and(|v| v.parent.is_some());
         // A linked clone is thin: growing it takes no room yet.
         let more = if linked { 0 } else { size.saturating_sub(drive.bytes()) };
         if more > state.usage(&key.storage, &key.host).1 {
             let path = state.path_of(&key);
-            let command = format!("/usr/bin/qemu-img resize '--preallocation=metadata' -f qcow2 {path} {size}");
-            return Err(format!("command '{command}' failed: No space left on device"));
+            return Err(format!("command '{}' failed: No space left on device", command(&path, size)));
         }
         if let Some(volume) = state.volumes.get_mut(&key) {
             volume.bytes = size;

@@ -3,7 +3,7 @@
 //! That a VM exists, where, its lock, tags and pool are known at once. Everything else comes with the host's
 //! next broadcast, and for a moment after it answers may still alternate with the older one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::hosts::host_row;
 use crate::params::Call;
 use crate::state::State;
-use crate::storage::is_on;
+use crate::storage::{is_on, is_visible, plugin};
 use crate::vm::Vm;
 use crate::wire::{Answer, Reply};
 
@@ -74,7 +74,8 @@ impl State {
         }
     }
 
-    fn vm_rows(&mut self) -> Vec<Value> {
+    /// The rows of some VMs, as late as all of this.
+    pub(crate) fn vm_rows(&mut self, wanted: impl Fn(&Vm) -> bool) -> Vec<Value> {
         let flapping = self.now - self.broadcast.last_tick < self.config.pace.resource_flap
             && self.broadcast.last_tick > Duration::ZERO;
         let stale = flapping && self.chance.below(2) == 0;
@@ -100,7 +101,7 @@ impl State {
             }
             Value::Object(row)
         };
-        self.vms.values().map(row).collect()
+        self.vms.values().filter(|vm| wanted(vm)).map(row).collect()
     }
 
     /// Whether a host has been dead for so long that nothing about its guests is believed any more.
@@ -109,9 +110,9 @@ impl State {
         dead.is_some_and(|since| self.now.saturating_sub(since) >= self.config.pace.unknown_after)
     }
 
-    fn storage_rows(&mut self) -> Vec<Value> {
+    pub(crate) fn storage_rows(&mut self, wanted: impl Fn(&str) -> bool) -> Vec<Value> {
         let mut rows = Vec::new();
-        for spec in self.config.storages.clone() {
+        for spec in self.config.storages.clone().into_iter().filter(|spec| wanted(&spec.id)) {
             for host in self.hosts.keys().filter(|h| is_on(&spec, h)).cloned().collect::<Vec<_>>() {
                 let mut content = spec.content.clone();
                 self.chance.shuffle(&mut content);
@@ -119,7 +120,7 @@ impl State {
                 let (used, _) = self.usage(&spec.id, &host);
                 rows.push(json!({
                     "id": format!("storage/{host}/{}", spec.id), "type": "storage", "storage": spec.id, "node": host,
-                    "plugintype": "dir", "status": status, "shared": u8::from(spec.shared), "content": content.join(","),
+                    "plugintype": plugin(&spec), "status": status, "shared": u8::from(spec.shared), "content": content.join(","),
                     "disk": used, "maxdisk": spec.bytes,
                 }));
             }
@@ -128,27 +129,50 @@ impl State {
     }
 }
 
+/// Everything, as far as the caller may know of it.
 pub(crate) fn resources(state: &mut State, call: &Call) -> Answer {
     let wanted = |kind: &str| call.text("type").is_none_or(|t| t == kind);
+    let may = |state: &State, path: String, privilege: &str| state.may(&call.user, &path, privilege);
     let mut rows = Vec::new();
     if wanted("vm") {
-        rows.extend(state.vm_rows());
+        let seen: BTreeSet<u32> =
+            state.vms.keys().copied().filter(|id| may(state, format!("/vms/{id}"), "VM.Audit")).collect();
+        let mut vms = state.vm_rows(|vm| seen.contains(&vm.vmid));
+        for row in vms.iter_mut().filter_map(Value::as_object_mut) {
+            let pool = row.get("pool").and_then(Value::as_str).map(|pool| format!("/pool/{pool}"));
+            if pool.is_some_and(|path| !may(state, path, "Pool.Audit")) {
+                row.remove("pool");
+            }
+        }
+        rows.extend(vms);
     }
     if wanted("storage") {
-        rows.extend(state.storage_rows());
+        let ids = state.config.storages.iter().map(|spec| spec.id.clone());
+        let seen: BTreeSet<String> = ids.filter(|id| is_visible(state, call, id)).collect();
+        rows.extend(state.storage_rows(|id| seen.contains(id)));
     }
     if wanted("node") {
         for host in state.hosts.keys().cloned().collect::<Vec<_>>() {
-            let mut row = host_row(state, &host);
+            let mut row = host_row(state, call, &host);
             row["cgroup-mode"] = 2.into();
             rows.push(row);
         }
     }
     if call.text("type").is_none() {
-        rows.extend(
-            state.pools.keys().map(|pool| json!({ "id": format!("/pool/{pool}"), "pool": pool, "type": "pool" })),
-        );
+        let pools = state.pools.keys().filter(|pool| may(state, format!("/pool/{pool}"), "Pool.Audit"));
+        rows.extend(pools.map(|pool| json!({ "id": format!("/pool/{pool}"), "pool": pool, "type": "pool" })));
+        if may(state, "/sdn/zones/localnetwork".into(), "SDN.Audit") {
+            rows.extend(state.hosts.keys().map(|node| network_row(node)));
+        }
     }
     state.chance.shuffle(&mut rows);
     Ok(Reply::data(rows.into()))
+}
+
+/// The zone all local bridges are in.
+fn network_row(node: &str) -> Value {
+    json!({
+        "id": format!("network/{node}/zone/localnetwork"), "type": "network", "network": "localnetwork",
+        "network-type": "zone", "node": node, "status": "ok",
+    })
 }

@@ -234,7 +234,7 @@ async fn talk<S: Serves + Clone>(service: S, stream: TcpStream, acceptor: TlsAcc
         }
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(habits.idle).max_buf_size(16 << 10);
+    builder.timer(TokioTimer::new()).header_read_timeout(habits.idle).max_buf_size(64 << 10);
     let _ = builder.serve_connection(TokioIo::new(stream), answer).await;
 }
 

@@ -46,7 +46,7 @@ impl State {
             Some(value) => vm.config.insert(key.to_string(), value.to_string()),
             None => vm.config.remove(key),
         };
-        if !keys::is_drive(key) && !key.starts_with("unused") {
+        if !keys::is_disk_key(key) && !key.starts_with("unused") {
             return;
         }
         let new = value.map(Drive::stored);

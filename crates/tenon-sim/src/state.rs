@@ -2,15 +2,18 @@
 //!
 //! Pure: time is handed in, randomness is the state's own, nothing here waits or talks.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use tokio::sync::broadcast;
 
+use crate::access::Access;
 use crate::chance::Chance;
-use crate::config::{EstateConfig, TokenSpec};
+use crate::config::EstateConfig;
 use crate::faults::FaultSpec;
+use crate::firewall::Firewall;
 use crate::ledger::LedgerEntry;
+use crate::pools::Pool;
 use crate::resources::Broadcast;
 use crate::storage::{Volume, VolumeKey};
 use crate::tasks::{Event, Tasks};
@@ -40,8 +43,11 @@ pub(crate) struct State {
     pub(crate) ballast: BTreeMap<(String, String), u64>,
     pub(crate) volumes: BTreeMap<VolumeKey, Volume>,
     pub(crate) vms: BTreeMap<u32, Vm>,
-    pub(crate) pools: BTreeMap<String, BTreeSet<u32>>,
-    pub(crate) tokens: Vec<TokenSpec>,
+    pub(crate) pools: BTreeMap<String, Pool>,
+    pub(crate) access: Access,
+    /// What `/cluster/options` holds.
+    pub(crate) options: BTreeMap<String, String>,
+    pub(crate) firewall: Firewall,
     pub(crate) tasks: Tasks,
     pub(crate) broadcast: Broadcast,
     pub(crate) faults: Vec<FaultSpec>,
@@ -61,8 +67,10 @@ impl State {
             ballast: BTreeMap::new(),
             volumes: BTreeMap::new(),
             vms: BTreeMap::new(),
-            pools: config.pools.iter().map(|p| (p.clone(), BTreeSet::new())).collect(),
-            tokens: config.tokens.clone(),
+            pools: config.pools.iter().map(|p| (p.clone(), Pool::default())).collect(),
+            access: Access::new(&config.users, &config.tokens),
+            options: BTreeMap::new(),
+            firewall: Firewall::default(),
             tasks: Tasks::default(),
             broadcast: Broadcast::new(config.pace.resource_tick),
             faults: Vec::new(),
@@ -104,7 +112,7 @@ impl State {
             Event::Step(upid) => self.step_task(&upid),
             Event::GiveUp(upid) => self.give_up_lock(&upid),
             Event::Trap(vmid) => self.trap_lock(vmid),
-            Event::Unlock(vmid) => self.release_lock(vmid),
+            Event::Unlock(lock) => self.release_lock(&lock),
         }
     }
 
@@ -120,6 +128,11 @@ impl State {
 
     pub(crate) fn is_online(&self, host: &str) -> bool {
         self.hosts.get(host).is_some_and(|h| h.dead_since.is_none())
+    }
+
+    /// The host that answers: the first that is alive.
+    pub(crate) fn entry_host(&self) -> String {
+        self.config.hosts.iter().map(|h| h.name.clone()).find(|name| self.is_online(name)).unwrap_or_default()
     }
 
     pub(crate) fn is_quorate(&self) -> bool {
@@ -143,14 +156,21 @@ impl State {
     }
 
     pub(crate) fn pool_of(&self, vmid: u32) -> Option<&str> {
-        self.pools.iter().find(|(_, members)| members.contains(&vmid)).map(|(name, _)| name.as_str())
+        self.pools.iter().find(|(_, pool)| pool.vms.contains(&vmid)).map(|(name, _)| name.as_str())
+    }
+
+    pub(crate) fn pool_of_storage(&self, id: &str) -> Option<&str> {
+        self.pools.iter().find(|(_, pool)| pool.storages.contains(id)).map(|(name, _)| name.as_str())
     }
 
     /// Forgets a VM everywhere but on the storages.
     pub(crate) fn drop_vm(&mut self, vmid: u32) -> Option<Vm> {
-        for members in self.pools.values_mut() {
-            members.remove(&vmid);
+        for pool in self.pools.values_mut() {
+            pool.vms.remove(&vmid);
         }
+        self.firewall.vms.remove(&vmid);
+        let path = format!("/vms/{vmid}");
+        self.access.acl.retain(|entry| entry.path != path);
         self.broadcast.forget(vmid);
         self.vms.remove(&vmid)
     }

@@ -1,12 +1,14 @@
 //! Where volumes lie, how much room there is, and what the storage calls show.
 //!
-//! Directory storages only. A shared one is a single place; a local one is a place per host.
+//! Directories and thin pools. A shared storage is a single place; a local one is a place per host.
 
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use sha1::{Digest, Sha1};
 
-use crate::config::StorageSpec;
+use crate::config::{StorageKind, StorageSpec};
 use crate::params::Call;
+use crate::schema::words;
 use crate::state::State;
 use crate::wire::{Answer, Refusal, Reply};
 
@@ -38,7 +40,14 @@ pub(crate) struct Volume {
     pub(crate) parent: Option<String>,
     /// The content of a file that was uploaded.
     pub(crate) data: Bytes,
+    /// Length of the file, where it is not the size of the image inside.
+    pub(crate) length: Option<u64>,
+    /// Whether a system is installed on it that boots, obeys the power button and runs a guest agent.
+    pub(crate) bootable: bool,
 }
+
+/// A file of an image format that file systems can not hold any more.
+const LARGEST_FILE: u64 = 16 << 40;
 
 /// What a linked clone or a cloud-init drive takes at first.
 pub(crate) const SMALL_BYTES: u64 = 1 << 20;
@@ -103,6 +112,7 @@ impl State {
         match key.name.split_once('/') {
             Some(("iso", file)) => format!("{root}/template/iso/{file}"),
             Some((kind @ ("import" | "snippets"), file)) => format!("{root}/{kind}/{file}"),
+            _ if self.kind_of(&key.storage) == StorageKind::Thin => format!("{root}/{}", key.name),
             _ => format!("{root}/images/{}", own_part(&key.name)),
         }
     }
@@ -110,6 +120,11 @@ impl State {
     /// Puts an image on a storage, unless it is full.
     pub(crate) fn allocate(&mut self, key: VolumeKey, volume: Volume) -> Result<(), String> {
         let path = self.path_of(&key);
+        if volume.format == "raw" && volume.bytes > LARGEST_FILE && self.kind_of(&key.storage) == StorageKind::Dir {
+            return Err(format!(
+                "unable to create image: qemu-img: {path}: The image size is too large for file format 'raw'"
+            ));
+        }
         let (_, free) = self.usage(&key.storage, &key.host);
         if volume.used > free {
             return Err(format!(
@@ -131,20 +146,50 @@ impl State {
             owner: Some(owner),
             parent: None,
             data: Bytes::new(),
+            length: None,
+            bootable: false,
         }
+    }
+
+    /// A file nobody owns, such as an ISO image.
+    pub(crate) fn file(&self, content: &str, format: &str, data: Bytes) -> Volume {
+        let bytes = data.len() as u64;
+        let (content, format) = (content.into(), format.into());
+        Volume { content, format, data, owner: None, used: bytes, ..self.image(0, "", bytes) }
+    }
+
+    pub(crate) fn kind_of(&self, storage: &str) -> StorageKind {
+        self.storage(storage).map_or(StorageKind::Dir, |spec| spec.kind)
+    }
+
+    /// What an image is called: a file in the folder of its VM, or a device.
+    pub(crate) fn image_name(&self, storage: &str, vmid: u32, stem: &str, format: &str) -> String {
+        match self.kind_of(storage) {
+            StorageKind::Dir => format!("{vmid}/{stem}.{format}"),
+            StorageKind::Thin => stem.to_string(),
+        }
+    }
+
+    /// The format an image can have on a storage.
+    pub(crate) fn possible_format(&self, storage: &str, wanted: &str) -> String {
+        if self.kind_of(storage) == StorageKind::Thin { "raw".into() } else { wanted.into() }
     }
 
     /// The first free `vm-N-disk-K` name of a VM on a storage.
     pub(crate) fn free_disk_name(&self, place: (&str, &str), vmid: u32, format: &str) -> String {
+        let home = self.place(place.0, place.1, "");
+        let here = |key: &&VolumeKey| key.storage == home.storage && key.host == home.host;
         let taken = |n: usize| {
-            let stem = format!("{vmid}/vm-{vmid}-disk-{n}.");
-            let home = self.place(place.0, place.1, "");
-            self.volumes
-                .keys()
-                .any(|k| k.storage == home.storage && k.host == home.host && own_part(&k.name).starts_with(&stem))
+            let numbers = [format!("vm-{vmid}-disk-{n}"), format!("base-{vmid}-disk-{n}")];
+            self.volumes.keys().filter(here).any(|key| {
+                let file = key.name.rsplit('/').next().unwrap_or("");
+                numbers
+                    .iter()
+                    .any(|stem| file == stem || file.strip_prefix(stem.as_str()).is_some_and(|r| r.starts_with('.')))
+            })
         };
         let number = (0..).find(|n| !taken(*n)).unwrap_or(0);
-        format!("{vmid}/vm-{vmid}-disk-{number}.{format}")
+        self.image_name(place.0, vmid, &format!("vm-{vmid}-disk-{number}"), format)
     }
 
     /// Whether linked clones still stand on this image.
@@ -174,27 +219,57 @@ fn content_words(state: &mut State, spec: &StorageSpec) -> String {
     words.join(",")
 }
 
+/// What PVE calls the plugin behind a storage.
+pub(crate) fn plugin(spec: &StorageSpec) -> &'static str {
+    match spec.kind {
+        StorageKind::Dir => "dir",
+        StorageKind::Thin => "lvmthin",
+    }
+}
+
 fn status_row(state: &mut State, spec: &StorageSpec, host: &str) -> Value {
     let on = u8::from(is_on(spec, host));
     let (used, avail) = if on == 1 { state.usage(&spec.id, host) } else { (0, 0) };
     let total = if on == 1 { spec.bytes } else { 0 };
     json!({
-        "type": "dir", "content": content_words(state, spec), "enabled": on, "active": on,
+        "type": plugin(spec), "content": content_words(state, spec), "enabled": on, "active": on,
         "shared": u8::from(spec.shared), "total": total, "used": used, "avail": avail,
     })
 }
 
+/// Whether a caller may know of a storage.
+pub(crate) fn is_visible(state: &State, call: &Call, id: &str) -> bool {
+    state.may_any(&call.user, &format!("/storage/{id}"), &["Datastore.Audit", "Datastore.AllocateSpace"])
+}
+
 pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
+    if let Some(id) = call.text("storage") {
+        state.known_storage(id)?;
+    }
     let mut rows = Vec::new();
     for spec in state.config.storages.clone() {
-        let wanted = call.text("content").is_none_or(|c| c.split(',').any(|c| spec.content.iter().any(|s| s == c)));
-        if !wanted || call.text("storage").is_some_and(|s| s != spec.id) {
+        let wanted = call.text("content").is_none_or(|c| words(c).any(|c| spec.content.iter().any(|s| s == c)));
+        let elsewhere = call.text("target").is_some_and(|t| t != call.node() && !(spec.shared && is_on(&spec, t)));
+        if !wanted
+            || elsewhere
+            || call.text("storage").is_some_and(|s| s != spec.id)
+            || !is_visible(state, call, &spec.id)
+        {
             continue;
         }
         let mut row = status_row(state, &spec, call.node());
         row["storage"] = spec.id.as_str().into();
         if let (Some(used), Some(total @ 1..)) = (row["used"].as_u64(), row["total"].as_u64()) {
             row["used_fraction"] = json!(used as f64 / total as f64);
+        }
+        if call.flag("format") {
+            let (all, default): (&[&str], &str) = match spec.kind {
+                StorageKind::Dir => (&["qcow2", "raw", "subvol", "vmdk"], "raw"),
+                StorageKind::Thin => (&["raw", "subvol"], "raw"),
+            };
+            let flags: Map<String, Value> = all.iter().map(|format| (format.to_string(), 1.into())).collect();
+            row["format"] = json!([flags, default]);
+            row["formats"] = json!({ "default": default, "supported": all });
         }
         rows.push(row);
     }
@@ -203,6 +278,57 @@ pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
 }
 
 pub(crate) fn status(state: &mut State, call: &Call) -> Answer {
-    let spec = state.known_storage(call.text("storage").unwrap_or(""))?.clone();
+    let spec = state.known_storage(call.word("storage"))?.clone();
     Ok(Reply::data(status_row(state, &spec, call.node())))
+}
+
+/// A storage as the cluster's configuration has it.
+fn definition(state: &mut State, spec: &StorageSpec) -> Value {
+    let mut row = json!({ "storage": spec.id, "type": plugin(spec), "content": content_words(state, spec) });
+    match spec.kind {
+        StorageKind::Dir => row["path"] = spec.path.as_str().into(),
+        StorageKind::Thin => {
+            row["thinpool"] = "data".into();
+            row["vgname"] = "pve".into();
+        }
+    }
+    if spec.shared {
+        row["shared"] = 1.into();
+    }
+    // The storage every installation comes with spells out what others leave to the default.
+    if spec.id == "local" {
+        row["shared"] = u8::from(spec.shared).into();
+        row["prune-backups"] = "keep-all=1".into();
+    }
+    if !spec.hosts.is_empty() {
+        row["nodes"] = spec.hosts.join(",").into();
+    }
+    row["digest"] = definitions_digest(state).into();
+    row
+}
+
+fn definitions_digest(state: &State) -> String {
+    let text = state.config.storages.iter().map(|s| format!("{}: {} {:?}\n", plugin(s), s.id, s.content));
+    Sha1::digest(text.collect::<String>()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(crate) fn definitions(state: &mut State, call: &Call) -> Answer {
+    let mut rows = Vec::new();
+    for spec in state.config.storages.clone() {
+        let visible = state.may_any(
+            &call.user,
+            &format!("/storage/{}", spec.id),
+            &["Datastore.Audit", "Datastore.AllocateSpace"],
+        );
+        if visible && call.text("type").is_none_or(|kind| kind == plugin(&spec)) {
+            rows.push(definition(state, &spec));
+        }
+    }
+    state.chance.shuffle(&mut rows);
+    Ok(Reply::data(rows.into()))
+}
+
+pub(crate) fn one_definition(state: &mut State, call: &Call) -> Answer {
+    let spec = state.known_storage(call.word("storage"))?.clone();
+    Ok(Reply::data(definition(state, &spec)))
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::params::Call;
+use crate::rights::require;
 use crate::state::State;
 use crate::tasks::Task;
 use crate::wire::{Answer, Refusal, Reply};
@@ -32,19 +33,29 @@ fn is_upid(text: &str) -> bool {
 }
 
 fn find<'a>(state: &'a State, call: &Call) -> Result<Option<&'a Task>, Refusal> {
-    let upid = call.text("upid").unwrap_or("");
+    let upid = call.word("upid");
     if !is_upid(upid) {
         return Err(Refusal::invalid_field("upid", "unable to parse worker upid"));
     }
     Ok(state.tasks.by_upid.get(upid).filter(|task| task.node == call.node()))
 }
 
-fn found<'a>(state: &'a State, call: &Call) -> Result<&'a Task, Refusal> {
-    find(state, call)?.ok_or_else(|| Refusal::invalid_field("upid", "no such task"))
+fn found<'a>(state: &'a State, call: &Call, privilege: &str) -> Result<&'a Task, Refusal> {
+    let task = find(state, call)?.ok_or_else(|| Refusal::invalid_field("upid", "no such task"))?;
+    check_owner(state, call, task, privilege)?;
+    Ok(task)
+}
+
+/// One's own tasks one may always look at; those of others need a right on the host.
+fn check_owner(state: &State, call: &Call, task: &Task, privilege: &str) -> Result<(), Refusal> {
+    if task.user == call.user {
+        return Ok(());
+    }
+    require(state, &call.user, &format!("/nodes/{}", call.node()), privilege)
 }
 
 pub(crate) fn status(state: &mut State, call: &Call) -> Answer {
-    let task = found(state, call)?;
+    let task = found(state, call, "Sys.Audit")?;
     let mut row = row(task);
     match &task.end {
         None => row["status"] = "running".into(),
@@ -59,7 +70,11 @@ pub(crate) fn status(state: &mut State, call: &Call) -> Answer {
 pub(crate) fn log(state: &mut State, call: &Call) -> Answer {
     let unknown = [String::from("unable to open file - No such file or directory")];
     let silent = [String::from("no content")];
-    let lines = match find(state, call)? {
+    let task = find(state, call)?;
+    if let Some(task) = task {
+        check_owner(state, call, task, "Sys.Audit")?;
+    }
+    let lines = match task {
         None => &unknown[..],
         Some(task) if task.log.is_empty() => &silent[..],
         Some(task) => &task.log[..],
@@ -75,7 +90,7 @@ pub(crate) fn log(state: &mut State, call: &Call) -> Answer {
 }
 
 pub(crate) fn stop(state: &mut State, call: &Call) -> Answer {
-    let task = found(state, call)?;
+    let task = found(state, call, "Sys.Modify")?;
     if task.end.is_some() {
         return Ok(Reply::null());
     }
@@ -86,13 +101,23 @@ pub(crate) fn stop(state: &mut State, call: &Call) -> Answer {
 
 pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
     let source = call.text("source").unwrap_or("archive");
+    let everybody = state.may(&call.user, &format!("/nodes/{}", call.node()), "Sys.Audit");
+    let seen = |task: &Task| everybody || task.user == call.user;
     let newest_first = state.tasks.order.iter().rev().filter_map(|upid| state.tasks.by_upid.get(upid));
     let chosen: Vec<&Task> =
-        newest_first.filter(|t| t.node == call.node() && in_source(t, source) && matches(t, call)).collect();
+        newest_first.filter(|t| t.node == call.node() && in_source(t, source) && matches(t, call) && seen(t)).collect();
     let start = usize::try_from(call.int("start").unwrap_or(0)).unwrap_or(0);
     let limit = usize::try_from(call.int("limit").unwrap_or(50)).unwrap_or(0);
     let rows: Vec<Value> = chosen.iter().skip(start).take(limit).map(|task| list_row(task)).collect();
     Ok(Reply { total: Some(chosen.len()), ..Reply::data(rows.into()) })
+}
+
+/// The recent tasks of all hosts.
+pub(crate) fn cluster(state: &mut State, call: &Call) -> Answer {
+    let everybody = state.may(&call.user, "/", "Sys.Audit");
+    let newest_first = state.tasks.order.iter().rev().filter_map(|upid| state.tasks.by_upid.get(upid));
+    let seen = newest_first.filter(|task| everybody || task.user == call.user).take(25);
+    Ok(Reply::data(seen.map(list_row).collect::<Vec<_>>().into()))
 }
 
 fn in_source(task: &Task, source: &str) -> bool {

@@ -3,18 +3,25 @@
 //! A worker is a job that is stepped whenever its next instant is due; there are no threads. What the calls
 //! under `/tasks` show of it is in `tasklist`.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
+use crate::download::Fetched;
 use crate::jobs::Job;
 use crate::state::State;
 use crate::wire::Reply;
+
+/// Finished tasks that can still be asked about.
+const TASKS_KEPT: usize = 20_000;
 
 /// What a step of a job leads to.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// Step again after this long.
     After(Duration),
+    /// Step again as soon as this lock is held.
+    Locked(Lock),
     Done,
     Failed(String),
 }
@@ -23,6 +30,15 @@ impl From<String> for Outcome {
     fn from(text: String) -> Self {
         Self::Failed(text)
     }
+}
+
+/// What only one worker at a time may have.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Lock {
+    /// The file lock of a VM.
+    Vm(u32),
+    /// The lock of a storage, of one host when it is local.
+    Storage(String, String),
 }
 
 /// Something that is due at an instant.
@@ -34,7 +50,7 @@ pub(crate) enum Event {
     /// The clean-up helper of an old QEMU takes a VM's file lock.
     Trap(u32),
     /// Somebody who is no worker lets go of a VM's file lock.
-    Unlock(u32),
+    Unlock(Lock),
 }
 
 #[derive(Debug)]
@@ -70,16 +86,18 @@ pub(crate) struct NewTask<'a> {
 pub(crate) struct Tasks {
     pub(crate) by_upid: BTreeMap<String, Task>,
     /// Oldest first.
-    pub(crate) order: Vec<String>,
+    pub(crate) order: VecDeque<String>,
     pub(crate) held: BTreeSet<String>,
+    /// Files that came from the network, for the tasks that wait for them.
+    pub(crate) fetched: BTreeMap<String, Fetched>,
     /// The next worker to be started fails with this text.
     pub(crate) next_fault: Option<String>,
     queue: BTreeMap<(Duration, u64), Event>,
     scheduled: u64,
     parked: Vec<String>,
-    /// Who holds the file lock of a VM; an empty text is the clean-up helper of an old QEMU.
-    locks: BTreeMap<u32, String>,
-    waiting: VecDeque<(u32, String)>,
+    /// Who holds a lock; an empty text is the clean-up helper of an old QEMU.
+    locks: BTreeMap<Lock, String>,
+    waiting: VecDeque<(Lock, String)>,
     pids: u32,
 }
 
@@ -98,7 +116,7 @@ impl Tasks {
     }
 
     pub(crate) fn is_locked(&self, vmid: u32) -> bool {
-        self.locks.contains_key(&vmid)
+        self.locks.contains_key(&Lock::Vm(vmid))
     }
 
     pub(crate) fn last_pid(&self) -> u32 {
@@ -137,12 +155,26 @@ impl State {
             end: None,
             begun: false,
         };
+        self.forget_old_tasks();
         self.tasks.by_upid.insert(upid.clone(), task);
-        self.tasks.order.push(upid.clone());
+        self.tasks.order.push_back(upid.clone());
         let answer = self.config.pace.answer;
         // The worker is at work before the caller has the answer, so racing callers can all get one.
         self.tasks.schedule(self.now + answer / 2, Event::Step(upid.clone()));
-        Reply { data: upid.clone().into(), total: None, delay: answer, upid: Some(upid) }
+        Reply { delay: answer, upid: Some(upid.clone()), ..Reply::data(upid.into()) }
+    }
+
+    /// The archive of finished tasks is as long as it is, so that a long storm does not eat the memory.
+    fn forget_old_tasks(&mut self) {
+        let oldest = |tasks: &Tasks| {
+            tasks.order.front().and_then(|upid| tasks.by_upid.get(upid)).is_some_and(|t| t.end.is_some())
+        };
+        while self.tasks.order.len() >= TASKS_KEPT && oldest(&self.tasks) {
+            if let Some(upid) = self.tasks.order.pop_front() {
+                self.tasks.by_upid.remove(&upid);
+                self.tasks.fetched.remove(&upid);
+            }
+        }
     }
 
     pub(crate) fn log(&mut self, upid: &str, line: impl Into<String>) {
@@ -168,7 +200,7 @@ impl State {
             return self.finish_task(upid, Err(text));
         }
         let Some(mut job) = task.job.take() else { return };
-        let ready = task.begun || self.take_lock(upid, &job);
+        let ready = task.begun || job.locked_vm().is_none_or(|vmid| self.take_lock(upid, Lock::Vm(vmid)));
         let outcome = ready.then(|| job.step(self, upid));
         if let Some(task) = self.tasks.by_upid.get_mut(upid) {
             task.job = Some(job);
@@ -176,30 +208,46 @@ impl State {
         }
         match outcome {
             Some(Outcome::After(wait)) => self.tasks.schedule(self.now + wait, Event::Step(upid.to_string())),
+            Some(Outcome::Locked(lock)) => self.step_with(upid, lock),
             Some(Outcome::Done) => self.finish_task(upid, Ok(())),
             Some(Outcome::Failed(text)) => self.finish_task(upid, Err(text)),
             None => {}
         }
     }
 
-    /// Takes the file lock of the job's VM, or queues for it.
-    fn take_lock(&mut self, upid: &str, job: &Job) -> bool {
-        let Some(vmid) = job.locked_vm() else { return true };
-        if !self.tasks.is_locked(vmid) {
-            self.tasks.locks.insert(vmid, upid.to_string());
+    /// Steps a task again as soon as it has a lock.
+    fn step_with(&mut self, upid: &str, lock: Lock) {
+        if self.take_lock(upid, lock) {
+            self.tasks.schedule(self.now, Event::Step(upid.to_string()));
+        }
+    }
+
+    /// Takes a lock, or queues for it.
+    fn take_lock(&mut self, upid: &str, lock: Lock) -> bool {
+        if let Entry::Vacant(free) = self.tasks.locks.entry(lock.clone()) {
+            free.insert(upid.to_string());
             return true;
         }
         self.log(upid, "trying to acquire lock...");
-        self.tasks.waiting.push_back((vmid, upid.to_string()));
-        self.tasks.schedule(self.now + self.config.pace.lock_wait, Event::GiveUp(upid.to_string()));
+        let patience = match lock {
+            Lock::Vm(_) => self.config.pace.lock_wait,
+            Lock::Storage(..) => self.config.pace.storage_lock_wait,
+        };
+        self.tasks.waiting.push_back((lock, upid.to_string()));
+        self.tasks.schedule(self.now + patience, Event::GiveUp(upid.to_string()));
         false
     }
 
     pub(crate) fn give_up_lock(&mut self, upid: &str) {
         let Some(at) = self.tasks.waiting.iter().position(|(_, waiter)| waiter == upid) else { return };
-        if let Some((vmid, _)) = self.tasks.waiting.remove(at) {
-            self.finish_task(upid, Err(lock_timeout(vmid)));
-        }
+        let Some((lock, _)) = self.tasks.waiting.remove(at) else { return };
+        let text = match lock {
+            Lock::Vm(vmid) => lock_timeout(vmid),
+            Lock::Storage(id, _) => format!("cfs-lock 'storage-{id}' error: got lock request timeout"),
+        };
+        let job = self.tasks.by_upid.get_mut(upid).and_then(|task| task.job.take());
+        let text = job.map_or(text.clone(), |mut job| job.give_up(self, text));
+        self.finish_task(upid, Err(text));
     }
 
     /// Keeps a VM's file lock taken for a while, as the clean-up after an old QEMU does.
@@ -208,15 +256,20 @@ impl State {
         if span.is_zero() || self.tasks.is_locked(vmid) {
             return;
         }
-        self.tasks.locks.insert(vmid, String::new());
-        self.tasks.schedule(self.now + span, Event::Unlock(vmid));
+        self.tasks.locks.insert(Lock::Vm(vmid), String::new());
+        self.tasks.schedule(self.now + span, Event::Unlock(Lock::Vm(vmid)));
     }
 
-    pub(crate) fn release_lock(&mut self, vmid: u32) {
-        self.tasks.locks.remove(&vmid);
-        let Some(at) = self.tasks.waiting.iter().position(|(id, _)| *id == vmid) else { return };
-        if let Some((_, next)) = self.tasks.waiting.remove(at) {
+    /// Lets go of a lock; who waited longest has it next.
+    pub(crate) fn release_lock(&mut self, lock: &Lock) {
+        self.tasks.locks.remove(lock);
+        let Some(at) = self.tasks.waiting.iter().position(|(wanted, _)| wanted == lock) else { return };
+        if let Some((lock, next)) = self.tasks.waiting.remove(at) {
             self.log(&next, " OK");
+            // Held from this moment on, so that nobody slips in between; a VM's lock is taken by the step itself.
+            if matches!(lock, Lock::Storage(..)) {
+                self.tasks.locks.insert(lock, next.clone());
+            }
             self.tasks.schedule(self.now, Event::Step(next));
         }
     }
@@ -242,9 +295,9 @@ impl State {
         task.job = None;
         self.tasks.parked.retain(|parked| parked != upid);
         self.tasks.waiting.retain(|(_, waiter)| waiter != upid);
-        let held = self.tasks.locks.iter().find(|(_, owner)| *owner == upid).map(|(vmid, _)| *vmid);
-        if let Some(vmid) = held {
-            self.release_lock(vmid);
+        let held = self.tasks.locks.iter().filter(|(_, owner)| *owner == upid).map(|(lock, _)| lock.clone());
+        for lock in held.collect::<Vec<_>>() {
+            self.release_lock(&lock);
         }
     }
 

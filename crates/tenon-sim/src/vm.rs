@@ -11,6 +11,7 @@ use sha1::{Digest, Sha1};
 use crate::keys;
 use crate::params::Call;
 use crate::property::{Drive, smbios_uuid};
+use crate::schema::parse_property;
 use crate::state::State;
 use crate::wire::{Answer, Refusal, Reply};
 
@@ -24,6 +25,26 @@ pub(crate) struct Running {
     pub(crate) pid: u32,
     /// The config it was started with, for those who listen to the power events.
     pub(crate) uuid: Option<String>,
+    /// The guest stands still in memory.
+    pub(crate) paused: bool,
+    /// Commands that were run through the guest agent and not asked about to the end.
+    pub(crate) commands: BTreeMap<u32, Command>,
+}
+
+/// A command inside a guest.
+#[derive(Clone, Debug)]
+pub(crate) struct Command {
+    /// Whether somebody has asked about it before.
+    pub(crate) asked: bool,
+    pub(crate) exit: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Running {
+    pub(crate) fn new(since: Duration, pid: u32, uuid: Option<String>) -> Self {
+        Self { since, pid, uuid, paused: false, commands: BTreeMap::new() }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -91,7 +112,9 @@ impl Vm {
         let disks: Vec<(String, Drive)> = self.drives().into_iter().filter(|(_, d)| !d.is_cdrom()).collect();
         let order = self.get("boot").and_then(|b| b.strip_prefix("order=")).unwrap_or("");
         let booted = order.split(';').find_map(|dev| disks.iter().find(|(key, _)| key == dev));
-        booted.or(disks.iter().find(|(key, _)| keys::is_drive(key))).map_or(0, |(_, d)| d.bytes())
+        // Without an order only a boot disk that is named counts.
+        let named = || disks.iter().find(|(key, _)| Some(key.as_str()) == self.get("bootdisk"));
+        booted.or_else(named).map_or(0, |(_, d)| d.bytes())
     }
 
     /// The config as `GET config` shows it: what is pending looks as if it were so already.
@@ -100,6 +123,8 @@ impl Vm {
         for (key, value) in &self.pending {
             match value {
                 Some(value) => drop(config.insert(key.clone(), value.clone())),
+                // PVE asks whether there is something to hide, and takes a zero for nothing.
+                None if config.get(key).is_some_and(|value| value == "0") => {}
                 None => drop(config.remove(key)),
             }
         }
@@ -137,6 +162,16 @@ impl Vm {
         if self.running.is_some() { "running" } else { "stopped" }
     }
 
+    fn qmp_status(&self) -> &'static str {
+        if self.running.as_ref().is_some_and(|running| running.paused) { "paused" } else { self.status() }
+    }
+
+    /// Whether the config says that a guest agent is to be expected.
+    pub(crate) fn has_agent(&self) -> bool {
+        let agent = self.get("agent").unwrap_or("");
+        parse_property("agent", agent).get("enabled").is_some_and(|enabled| enabled == "1")
+    }
+
     fn listing(&self, now: Duration) -> Map<String, Value> {
         let mut row = self.stats(now);
         row.insert("vmid".into(), self.vmid.into());
@@ -161,23 +196,25 @@ impl Vm {
         row
     }
 
+    /// What went through the network devices of a running VM.
+    fn nics(&self) -> Option<Value> {
+        self.running.as_ref()?;
+        let taps = self.config.keys().filter(|k| keys::is_net(k));
+        let taps = taps.map(|k| (format!("tap{}i{}", self.vmid, &k[3..]), json!({ "netin": 0, "netout": 0 })));
+        Some(Value::Object(taps.collect()))
+    }
+
     fn current(&self, now: Duration) -> Value {
         let mut row = self.listing(now);
-        row.insert("qmpstatus".into(), self.status().into());
+        row.insert("qmpstatus".into(), self.qmp_status().into());
         row.insert("ha".into(), json!({ "managed": 0 }));
         if self.get("vga").is_some() {
             row.insert("clipboard".into(), Value::Null);
         }
-        let agent = self.get("agent").unwrap_or("");
-        let on = |v: &str| matches!(v, "1" | "true" | "on" | "yes");
-        if on(agent.split(',').next().unwrap_or("").trim_start_matches("enabled=")) {
+        if self.has_agent() {
             row.insert("agent".into(), 1.into());
         }
-        if self.running.is_some() {
-            let taps = self.config.keys().filter(|k| keys::is_net(k));
-            let taps = taps.map(|k| (format!("tap{}i{}", self.vmid, &k[3..]), json!({ "netin": 0, "netout": 0 })));
-            row.insert("nics".into(), Value::Object(taps.collect()));
-        }
+        row.extend(self.nics().map(|nics| ("nics".to_string(), nics)));
         Value::Object(row)
     }
 }
@@ -196,8 +233,16 @@ pub(crate) fn wire_value(key: &str, value: &str) -> Value {
 pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
     let (host, full, now) = (call.node(), call.flag("full"), state.now);
     let on_host = state.vms.values().filter(|vm| vm.host == host);
-    let mut rows: Vec<Value> =
-        on_host.map(|vm| if full { vm.current(now) } else { Value::Object(vm.listing(now)) }).collect();
+    let visible = |vm: &&Vm| state.may(&call.user, &format!("/vms/{}", vm.vmid), "VM.Audit");
+    let row = |vm: &Vm| {
+        let mut row = vm.listing(now);
+        if full {
+            row.insert("qmpstatus".into(), vm.qmp_status().into());
+            row.extend(vm.nics().map(|nics| ("nics".to_string(), nics)));
+        }
+        Value::Object(row)
+    };
+    let mut rows: Vec<Value> = on_host.filter(visible).map(row).collect();
     state.chance.shuffle(&mut rows);
     Ok(Reply::data(rows.into()))
 }

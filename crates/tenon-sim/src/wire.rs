@@ -19,11 +19,20 @@ pub(crate) struct Reply {
     /// How long the answer takes after the work was handed over.
     pub(crate) delay: Duration,
     pub(crate) upid: Option<String>,
+    /// A file that must be fetched before the task it belongs to can go on.
+    pub(crate) fetch: Option<Fetch>,
+}
+
+/// What a worker needs from the network.
+#[derive(Clone, Debug)]
+pub(crate) struct Fetch {
+    pub(crate) upid: String,
+    pub(crate) url: String,
 }
 
 impl Reply {
     pub(crate) fn data(data: Value) -> Self {
-        Self { data, total: None, delay: Duration::ZERO, upid: None }
+        Self { data, total: None, delay: Duration::ZERO, upid: None, fetch: None }
     }
 
     pub(crate) fn null() -> Self {

@@ -58,6 +58,17 @@ impl Default for TemplateSpec {
     }
 }
 
+/// A disk image on a storage, as cloud images are.
+#[derive(Clone, Debug)]
+pub struct ImageSpec {
+    /// Size of the disk inside.
+    pub disk_bytes: u64,
+    /// Length of the file.
+    pub file_bytes: u64,
+    /// Whether a system is installed on it, with a guest agent.
+    pub bootable: bool,
+}
+
 /// A VM somebody else made.
 #[derive(Clone, Debug)]
 pub struct VmSpec {

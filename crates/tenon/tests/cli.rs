@@ -98,6 +98,22 @@ fn pve_sim_refuses_what_it_cannot_make() -> io::Result<()> {
     assert!(stderr(&output).starts_with(&format!("error: cannot listen on {address}: ")), "{}", stderr(&output));
     let output = tenon(&["pve-sim", "--hosts", "0"])?;
     assert!(stderr(&output).contains("give a number from 1 to 64"), "{}", stderr(&output));
+    let output = tenon(&["pve-sim", "--storages", "fast:nvme"])?;
+    assert!(stderr(&output).contains("KIND being dir, shared or thin"), "{}", stderr(&output));
+    Ok(())
+}
+
+#[test]
+fn pve_sim_tells_which_calls_it_answers() -> io::Result<()> {
+    let output = tenon(&["pve-sim", "--schema"])?;
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    let calls = text.lines().map(serde_json::from_str::<serde_json::Value>).collect::<Result<Vec<_>, _>>()?;
+    let resize = calls.iter().find(|call| call["path"] == "/nodes/{node}/qemu/{vmid}/resize");
+    assert_eq!(
+        resize.map(|call| &call["params"]["size"]["pattern"]),
+        Some(&serde_json::json!(r"\+?\d+(\.\d+)?[KMGT]?"))
+    );
     Ok(())
 }
 

@@ -7,6 +7,7 @@ mod forbidden_words;
 mod generated_files;
 mod module_tree;
 mod openings;
+mod recordings;
 mod sizes;
 
 use std::fmt;
@@ -43,7 +44,7 @@ impl fmt::Display for Problem {
 /// A rule looks at the tree and returns what breaks it. It fails only when it cannot look.
 type Rule = fn(&Tree) -> anyhow::Result<Vec<Problem>>;
 
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 9] = [
     crate_edges::check,
     clippy_files::check,
     file_names::check,
@@ -52,6 +53,7 @@ const RULES: [Rule; 8] = [
     sizes::check,
     forbidden_words::check,
     generated_files::check,
+    recordings::check,
 ];
 
 /// Checks the tree at `root` and prints every problem.

@@ -43,6 +43,15 @@ fn tests_may_stand_on_the_simulator_but_the_simulator_not_on_the_testbed() -> an
 }
 
 #[test]
+fn a_simulator_that_reads_what_it_is_held_to_is_refused() -> anyhow::Result<()> {
+    let tree = Fixture::new()?;
+    tree.add_crate("tenon-sim", "")?;
+    tree.expect_tidy()?;
+    tree.write("crates/tenon-sim/src/lib.rs", "//! Answers.\n\nconst A: &str = include_str!(\"lib.rs\");\n")?;
+    tree.expect_problem("crates/tenon-sim/src/lib.rs", "never reads what it is held to")
+}
+
+#[test]
 fn a_pure_crate_must_not_know_a_runtime() -> anyhow::Result<()> {
     let tree = Fixture::new()?;
     tree.add_crate("tenon-model", "[dependencies]\ntokio = \"1\"\n")?;

@@ -17,11 +17,11 @@ use tokio_rustls::TlsConnector;
 
 use crate::bench::TOKEN;
 
-async fn serve(estate: &Estate, tls: &Tls) -> Server {
+pub(crate) async fn serve(estate: &Estate, tls: &Tls) -> Server {
     estate.serve(TcpListener::bind("127.0.0.1:0").await.unwrap(), tls.clone())
 }
 
-async fn connect(server: &Server, tls: &Tls) -> std::io::Result<http1::SendRequest<Body>> {
+pub(crate) async fn connect(server: &Server, tls: &Tls) -> std::io::Result<http1::SendRequest<Body>> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(tls.ca_pem().as_bytes()).unwrap()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -92,5 +92,28 @@ async fn the_hundredth_answer_closes_the_connection() {
         response.into_body().collect().await.unwrap();
     }
     assert_eq!(closes, [100]);
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_upload_ends_at_its_closing_boundary() {
+    let (estate, tls) = (Estate::new(EstateConfig::default()), Tls::self_signed().unwrap());
+    let server = serve(&estate, &tls).await;
+    let mut client = connect(&server, &tls).await.unwrap();
+    let field = "--b0\r\nContent-Disposition: form-data; name=\"content\"\r\n\r\niso\r\n";
+    let file =
+        "--b0\r\nContent-Disposition: form-data; name=\"filename\"; filename=\"a.iso\"\r\n\r\nseed\r\n--b0--\r\n";
+    let sent = format!("{field}{file}");
+    let announced = sent.len() + 100;
+    // The rest of what is announced never comes.
+    let frames = futures::stream::iter([Ok::<_, std::io::Error>(sent)]);
+    let body = Body::from_stream(futures::StreamExt::chain(frames, futures::stream::pending()));
+    let request = Request::post("/api2/json/nodes/pve1/storage/local/upload")
+        .header(header::HOST, "localhost")
+        .header(header::AUTHORIZATION, TOKEN)
+        .header(header::CONTENT_TYPE, "multipart/form-data; boundary=b0")
+        .header(header::CONTENT_LENGTH, announced);
+    let response = client.send_request(request.body(body).unwrap()).await.unwrap();
+    assert_eq!((response.status().as_u16(), &response.headers()["connection"]), (200, &"close".parse().unwrap()));
     server.shutdown().await;
 }

@@ -40,7 +40,8 @@ async fn a_start_fails_in_its_task() {
     assert_eq!(template, "you can't start a vm if it's a template");
     let missing = "Configuration file 'nodes/pve1/qemu-server/4444.conf' does not exist";
     assert_eq!(run(&estate, "POST", "/nodes/pve1/qemu/4444/status/start", &[]).await, missing);
-    assert_eq!(run(&estate, "POST", "/nodes/pve1/qemu/4444/status/stop", &[]).await, missing);
+    let unknown = "unable to find configuration file for VM 4444 on node 'pve1'";
+    assert_eq!(run(&estate, "POST", "/nodes/pve1/qemu/4444/status/stop", &[]).await, unknown);
     assert_eq!(put(&estate, 2001, &[("cores", "17")]).await.status, 200);
     assert_eq!(run(&estate, "POST", &verb("start"), &[]).await, "MAX 16 vcpus allowed per VM on this node");
     assert_eq!(put(&estate, 2001, &[("cores", "1"), ("net0", "virtio,bridge=vmbr9")]).await.status, 200);

@@ -4,7 +4,9 @@
 mod bench;
 mod clones;
 mod configs;
+mod creation;
 mod drives;
+mod fleet;
 mod https;
 mod lives;
 mod storages;
