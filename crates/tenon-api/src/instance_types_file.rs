@@ -1,90 +1,95 @@
 //! The file that brings other sizes of VMs: a JSON list, with keys in any case.
+//!
+//! A controller takes only the sizes from it, because where a VM can be made is for Proxmox to say ([`read`]). A plan
+//! from files takes all of it, what is offered where and at which price too ([`read_catalog`]).
 
-use std::collections::BTreeMap;
+mod catalog;
+mod fields;
 
-use serde_json::Value;
+use serde_json::value::RawValue;
 use tenon_model::resources::{CPU, MEMORY, PODS};
-use tenon_model::{CapacityType, InstanceType, Overhead, Quantity, Resources};
+use tenon_model::{InstanceType, Quantity};
+
+pub use catalog::{CatalogEntry, OfferingEntry};
+use fields::{Fault, Fields};
 
 /// A size without a word about pods takes as many as a kubelet does by default.
 const DEFAULT_PODS: i64 = 110;
 
 /// Reads the sizes of a file, which stand in place of the built-in ones.
 pub fn read(text: &str) -> Result<Vec<InstanceType>, InstanceTypesError> {
-    let list: Vec<Value> = serde_json::from_str(text)
-        .map_err(|error| InstanceTypesError { size: "the file".to_owned(), why: error.to_string() })?;
-    let mut sizes = Vec::new();
-    for (index, entry) in list.iter().enumerate() {
-        let entry = lower_keys(entry);
-        let name = entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let size = if name.is_empty() { format!("entry {}", index + 1) } else { name.clone() };
-        let fail = |why: String| InstanceTypesError { size: size.clone(), why };
-        let read = instance_type(name, &entry).map_err(fail)?;
-        if sizes.iter().any(|known: &InstanceType| known.name == read.name) {
-            return Err(fail("it stands there twice".to_owned()));
+    entries(text, |fields| {
+        let name = fields.name()?;
+        let mut capacity = fields.resources("capacity")?;
+        for needed in [CPU, MEMORY] {
+            if capacity.get(needed) <= Quantity::ZERO {
+                return Err(Fault::new("capacity", format!("it has no {needed}")));
+            }
         }
-        sizes.push(read);
-    }
-    Ok(sizes)
-}
-
-fn instance_type(name: String, entry: &BTreeMap<String, Value>) -> Result<InstanceType, String> {
-    if name.is_empty() {
-        return Err("it has no name".to_owned());
-    }
-    let mut capacity = resources(entry.get("capacity"), "capacity")?;
-    for needed in [CPU, MEMORY] {
-        if capacity.get(needed) <= Quantity::ZERO {
-            return Err(format!("its capacity has no {needed}"));
+        if capacity.get(PODS).is_zero() {
+            capacity = capacity.with(PODS, Quantity::whole(DEFAULT_PODS));
         }
-    }
-    if capacity.get(PODS).is_zero() {
-        capacity = capacity.with(PODS, Quantity::whole(DEFAULT_PODS));
-    }
-    let overhead = entry.get("overhead").map(lower_keys).unwrap_or_default();
-    let part = |key: &str| resources(overhead.get(key), key);
-    let overhead = Overhead {
-        kube_reserved: part("kubereserved")?,
-        system_reserved: part("systemreserved")?,
-        eviction_threshold: part("evictionthreshold")?,
-    };
-    let capacity_type = match entry.get("capacitytype").and_then(Value::as_str) {
-        None | Some("" | "on-demand") => CapacityType::OnDemand,
-        Some("spot") => CapacityType::Spot,
-        Some("reserved") => CapacityType::Reserved,
-        Some(other) => return Err(format!("its capacitytype `{other}` is none of on-demand, spot, reserved")),
-    };
-    Ok(InstanceType { name, capacity, overhead, capacity_type })
+        Ok(InstanceType { name, capacity, overhead: fields.overhead()?, capacity_type: fields.capacity_type()? })
+    })
 }
 
-fn resources(value: Option<&Value>, what: &str) -> Result<Resources, String> {
-    let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(Resources::default()) };
-    let map = value.as_object().ok_or_else(|| format!("its {what} is not a map"))?;
-    let mut resources = Resources::default();
-    for (resource, amount) in map {
-        let text = amount.as_str().map_or_else(|| amount.to_string(), str::to_owned);
-        let amount: Quantity = text.trim().parse().map_err(|error| format!("its {what} of {resource}: {error}"))?;
-        resources = resources.with(resource, amount);
-    }
-    Ok(resources)
+/// Reads everything a file says: sizes, and what is offered where and at which price.
+pub fn read_catalog(text: &str) -> Result<Vec<CatalogEntry>, InstanceTypesError> {
+    entries(text, CatalogEntry::read)
 }
 
-/// The keys of an object in lower case: the reference reads them in any.
-fn lower_keys(value: &Value) -> BTreeMap<String, Value> {
-    let pairs = value.as_object().into_iter().flatten();
-    pairs.map(|(key, value)| (key.to_lowercase(), value.clone())).collect()
+fn entries<T>(text: &str, each: impl Fn(&Fields) -> Result<T, Fault>) -> Result<Vec<T>, InstanceTypesError> {
+    let list: Vec<&RawValue> = serde_json::from_str(text)
+        .map_err(|error| InstanceTypesError::File { line: error.line(), why: error.to_string() })?;
+    let (mut names, mut read) = (std::collections::BTreeMap::new(), Vec::new());
+    for (index, raw) in list.iter().enumerate() {
+        let line = line_of(text, raw.get());
+        let fields = Fields::read(raw.get());
+        let name = fields.as_ref().ok().and_then(|fields| fields.name().ok());
+        let size = name.clone().unwrap_or_else(|| format!("entry {}", index + 1));
+        let fail = |fault: Fault| InstanceTypesError::Entry { size: size.clone(), line, fault: fault.to_string() };
+        let entry = fields.and_then(|fields| each(&fields)).map_err(fail)?;
+        if let Some(first) = names.insert(name, line) {
+            return Err(fail(Fault::new("name", format!("it stands there twice, first in line {first}"))));
+        }
+        read.push(entry);
+    }
+    Ok(read)
+}
+
+/// The line on which a part of the text begins.
+fn line_of(text: &str, part: &str) -> usize {
+    let offset = (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+    1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
 /// Why a file of sizes cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("instance type {size}: {why}")]
-pub struct InstanceTypesError {
-    size: String,
-    why: String,
+pub enum InstanceTypesError {
+    /// It is no list in JSON.
+    #[error("line {line}: the file is not a JSON list of instance types: {why}")]
+    File {
+        /// Where that shows.
+        line: usize,
+        /// What the JSON reader says.
+        why: String,
+    },
+    /// One entry cannot be used.
+    #[error("line {line}: instance type {size}: {fault}")]
+    Entry {
+        /// Its name, or where it stands.
+        size: String,
+        /// The line it begins on.
+        line: usize,
+        /// Which field, and what is wrong with it.
+        fault: String,
+    },
 }
 
 #[cfg(test)]
 mod tests {
+    use tenon_model::CapacityType;
+
     use super::*;
 
     #[test]
@@ -104,10 +109,14 @@ mod tests {
     #[test]
     fn an_entry_that_cannot_be_used_is_named_with_its_fault() {
         for (text, words) in [
-            ("{}", "the file"),
-            (r#"[{"capacity":{"cpu":1,"memory":1}}]"#, "entry 1: it has no name"),
-            (r#"[{"name":"a","capacity":{"cpu":1}}]"#, "a: its capacity has no memory"),
-            (r#"[{"name":"a","capacity":{"cpu":"lots","memory":1}}]"#, "its capacity of cpu: `lots`"),
+            ("{}", "not a JSON list"),
+            ("[{\n", "line 2: the file is not"),
+            ("[{}, 7]", "entry 1: name: it is missing"),
+            ("[7]", "entry 1: it is not an object"),
+            (r#"[{"capacity":{"cpu":1,"memory":1}}]"#, "entry 1: name: it is missing"),
+            ("[\n{\"name\":\"a\",\"capacity\":{\"cpu\":1}}]", "line 2: instance type a: capacity: it has no memory"),
+            (r#"[{"name":"a","capacity":{"cpu":"lots","memory":1}}]"#, "a: capacity.cpu: `lots`"),
+            (r#"[{"name":"a","capacity":{"cpu":"-1","memory":1}}]"#, "a: capacity.cpu: `-1` is less than nothing"),
             (r#"[{"name":"a","capacity":{"cpu":1,"memory":1},"capacitytype":"free"}]"#, "`free` is none of"),
             (r#"[{"name":"a","capacity":{"cpu":1,"memory":1}},{"name":"a","capacity":{"cpu":1,"memory":1}}]"#, "twice"),
         ] {

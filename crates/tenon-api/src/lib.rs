@@ -31,6 +31,9 @@ mod nodeclaim;
 mod nodeclass;
 mod nodeoverlay;
 mod nodepool;
+pub mod objects;
+pub mod plan_options;
+pub mod planning;
 pub mod pod;
 mod pod_company;
 mod pod_nodes;
@@ -59,7 +62,7 @@ pub use nodeoverlay::{NodeOverlay, NodeOverlaySpec, NodeOverlayStatus, OverlayRe
 pub use nodepool::{
     ClaimTemplate, ClaimTemplateMetadata, ClaimTemplateSpec, NodeClassRef, NodePool, NodePoolSpec, NodePoolStatus,
 };
-pub use pool_faults::{demand, pool_faults};
+pub use pool_faults::{demand, pool_faults, pool_not_ready};
 pub use quantity::ResourceMap;
 pub use requirement::{Operator, Requirement, Taint, TaintEffect};
 pub use template::{Bios, ChecksumType, Machine, ProxmoxTemplate, ProxmoxTemplateSpec, SourceImage};

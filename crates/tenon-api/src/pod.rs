@@ -1,6 +1,6 @@
 //! A Kubernetes Pod as the engine sees it: what it needs, which nodes it wants, what it puts up with.
 //!
-//! A demand the engine cannot judge yet makes the pod unplaceable, by name; the demand itself is converted all the same.
+//! A demand that cannot be read makes the pod unplaceable, by name. What of the rest it can judge, the engine decides.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -24,7 +24,7 @@ pub fn to_model(pod: &KubePod) -> Pod {
     let (alternatives, unreadable) = pod_nodes::alternatives(spec);
     let asker = Asker { namespace: &key.namespace, labels: &labels };
     let (companies, spreads) = (asker.companies(spec), asker.spreads(spec));
-    let mut model = Pod {
+    Pod {
         requests: effective_requests(pod),
         alternatives,
         tolerations: spec.tolerations.iter().flatten().filter_map(toleration).collect(),
@@ -44,36 +44,13 @@ pub fn to_model(pod: &KubePod) -> Pod {
         protection: protection(pod),
         key,
         labels,
-        unsupported: None,
-    };
-    model.unsupported = unreadable.or_else(|| unsupported(&model, spec));
-    model
+        unsupported: unreadable,
+    }
 }
 
 /// What is wrong with what a pod asks of its node, for whoever wrote it: all of it, each as a sentence.
 pub fn faults(pod: &KubePod) -> Vec<String> {
     pod.spec.as_ref().map(pod_nodes::faults).unwrap_or_default()
-}
-
-/// The first demand that the engine does not know yet.
-fn unsupported(pod: &Pod, spec: &PodSpec) -> Option<String> {
-    let mut containers = spec.containers.iter().chain(spec.init_containers.iter().flatten());
-    let takes_port = |container: &Container| {
-        container.ports.iter().flatten().any(|port| port.host_port.is_some_and(|number| number > 0))
-    };
-    let must_be_spread = spec
-        .topology_spread_constraints
-        .iter()
-        .flatten()
-        .any(|constraint| constraint.when_unsatisfiable == "DoNotSchedule");
-    let found = [
-        (must_be_spread, "topology spread constraints"),
-        (!pod.near.is_empty() || !pod.apart.is_empty(), "required pod affinity or anti-affinity"),
-        (!pod.volumes.is_empty(), "persistent volumes"),
-        (spec.resource_claims.iter().flatten().next().is_some(), "resource claims"),
-        (containers.any(takes_port), "host ports"),
-    ];
-    found.into_iter().find(|(is_used, _)| *is_used).map(|(_, what)| what.to_owned())
 }
 
 /// Ports of the node that containers and sidecars take. With the node's network, every port is one of the node's; the API

@@ -101,7 +101,7 @@ impl Asker<'_> {
 }
 
 /// A selector as the engine knows it. An operator nobody knows is a bound without a number, which chooses nothing.
-fn selector(selector: &LabelSelector) -> Selector {
+pub(crate) fn selector(selector: &LabelSelector) -> Selector {
     let labels = selector.match_labels.iter().flatten();
     let equal = labels.map(|(label, value)| demand(label, Operator::In, vec![value.clone()]));
     let expressions = selector.match_expressions.iter().flatten().map(|expression| match expression.operator.parse() {

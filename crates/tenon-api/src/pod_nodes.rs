@@ -51,11 +51,7 @@ pub(crate) fn faults(spec: &PodSpec) -> Vec<String> {
         values: vec![value.clone()],
         min_values: None,
     });
-    let required = required_terms(spec).into_iter().flatten();
-    let wished = node_affinity(spec)
-        .into_iter()
-        .flat_map(|affinity| affinity.preferred_during_scheduling_ignored_during_execution.iter().flatten());
-    let terms = required.chain(wished.map(|wish| &wish.preference));
+    let terms = required_terms(spec).into_iter().flatten();
     let expressions = terms.flat_map(|term| term.match_expressions.iter().flatten());
     let read: Vec<Result<Demand, String>> = selector.map(Ok).chain(expressions.map(demand)).collect();
     let mut faults: Vec<String> = read
@@ -65,8 +61,9 @@ pub(crate) fn faults(spec: &PodSpec) -> Vec<String> {
             Err(fault) => vec![fault.clone()],
         })
         .collect();
-    let forbids_us = |demand: &Demand| demand.label == NODEPOOL && demand.operator == Operator::DoesNotExist;
-    if read.iter().flatten().any(forbids_us) {
+    // Later terms are looked at only when earlier ones fail, so only the first can keep the pod from us altogether.
+    let is_not_ours = alternatives(spec).0.first().and_then(|first| first.get(NODEPOOL).map(Requirement::operator));
+    if is_not_ours == Some(Operator::DoesNotExist) {
         faults.push(format!("label {NODEPOOL} must be absent, which no node of a pool can be: the pod is not for us"));
     }
     faults

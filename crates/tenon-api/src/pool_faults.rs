@@ -3,7 +3,8 @@
 use tenon_model::validation::{label_faults, pool_requirement_faults, taint_faults};
 use tenon_model::{Demand, Effect, Operator as ModelOperator, Taint as ModelTaint};
 
-use crate::nodepool::NodePoolSpec;
+use crate::condition::ConditionStatus;
+use crate::nodepool::{NodePool, NodePoolSpec};
 use crate::requirement::{Operator, Requirement, Taint, TaintEffect};
 
 /// All faults of a pool, each as a sentence; none if it can make nodes.
@@ -17,6 +18,20 @@ pub fn pool_faults(spec: &NodePoolSpec) -> Vec<String> {
     faults.extend(taint_faults(&taints));
     faults.extend(pool_requirement_faults(&demands));
     faults
+}
+
+/// Why no node may be made from a pool, if so: it says so itself, or it makes no sense. A pool without a word about it is
+/// ready.
+pub fn pool_not_ready(pool: &NodePool) -> Option<String> {
+    let conditions = pool.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let said = conditions.into_iter().find(|condition| condition.type_ == "Ready");
+    if let Some(said) = said.filter(|said| said.status != ConditionStatus::True) {
+        let why = [said.reason.as_str(), said.message.as_str()];
+        let why: Vec<&str> = why.into_iter().filter(|text| !text.is_empty()).collect();
+        return Some(format!("its condition Ready is {:?}: {}", said.status, why.join(", ")));
+    }
+    let faults = pool_faults(&pool.spec);
+    (!faults.is_empty()).then(|| faults.join("; "))
 }
 
 /// A requirement of a pool or claim as the engine knows it.
@@ -46,4 +61,90 @@ fn taint(taint: &Taint) -> ModelTaint {
         TaintEffect::NoExecute => Effect::NoExecute,
     };
     ModelTaint { key: taint.key.clone(), value: taint.value.clone().unwrap_or_default(), effect }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn pool(template: Value, status: &Value) -> NodePool {
+        let mut template = template;
+        template["spec"]["nodeClassRef"] = json!({"group": "g", "kind": "k", "name": "n"});
+        if template["spec"]["requirements"].is_null() {
+            template["spec"]["requirements"] = json!([]);
+        }
+        serde_json::from_value(json!({"metadata": {"name": "p"}, "spec": {"template": template}, "status": status}))
+            .unwrap()
+    }
+
+    fn requirement_pool(key: &str, operator: &str, values: &Value) -> NodePool {
+        let requirement = json!({"key": key, "operator": operator, "values": values});
+        pool(json!({"spec": {"requirements": [requirement]}}), &json!({}))
+    }
+
+    #[test]
+    fn a_pool_that_says_nothing_is_ready_and_one_that_says_no_is_not() {
+        assert_eq!(pool_not_ready(&pool(json!({"spec": {}}), &json!({}))), None);
+        for (status, ready) in [("True", true), ("False", false), ("Unknown", false)] {
+            let condition = json!({"type": "Ready", "status": status, "reason": "R", "message": "m",
+                "lastTransitionTime": "2026-01-01T00:00:00Z"});
+            let pool = pool(json!({"spec": {}}), &json!({"conditions": [condition]}));
+            assert_eq!(pool_not_ready(&pool).is_none(), ready, "{status}");
+        }
+    }
+
+    #[test]
+    fn what_a_node_could_not_have_is_a_fault() {
+        let long = "x".repeat(64);
+        for (key, operator, values) in [
+            ("karpenter.sh/nodepool", "In", json!(["p"])),
+            ("kubernetes.io/hostname", "In", json!(["p"])),
+            ("karpenter.sh/custom", "Exists", json!([])),
+            ("sub.karpenter.sh/custom", "Exists", json!([])),
+            (long.as_str(), "Exists", json!([])),
+            ("UPPER.example/x", "Exists", json!([])),
+            ("a", "In", json!([])),
+            ("a", "In", json!(["-b"])),
+            ("a", "Gt", json!(["1", "2"])),
+            ("a", "Lte", json!(["-1"])),
+            ("karpenter.sh/capacity-type", "In", json!(["free"])),
+        ] {
+            assert_ne!(
+                pool_faults(&requirement_pool(key, operator, &values).spec),
+                Vec::<String>::new(),
+                "{key} {operator}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_node_can_have_is_fine() {
+        for (key, operator, values) in [
+            ("karpenter.sh/capacity-type", "In", json!(["spot", "free"])),
+            ("mykarpenter.sh/custom", "Exists", json!([])),
+            ("node.kubernetes.io/instance-type", "NotIn", json!([])),
+            ("beta.kubernetes.io/arch", "In", json!(["amd64"])),
+            ("a", "Gte", json!(["0"])),
+            ("a", "In", json!([""])),
+        ] {
+            assert_eq!(
+                pool_faults(&requirement_pool(key, operator, &values).spec),
+                Vec::<String>::new(),
+                "{key} {operator}"
+            );
+        }
+    }
+
+    #[test]
+    fn labels_and_taints_are_judged_together() {
+        let taint = json!({"key": "a", "effect": "NoSchedule"});
+        let template = json!({"metadata": {"labels": {"karpenter.sh/nodepool": "x", "ok": "no spaces"}},
+            "spec": {"taints": [taint], "startupTaints": [taint, {"key": "b c", "effect": "NoExecute"}]}});
+        let said = pool_not_ready(&pool(template, &json!({}))).unwrap();
+        for words in ["karpenter.sh/nodepool is set", "\"no spaces\"", "taint a with effect NoSchedule", "\"b c\""] {
+            assert!(said.contains(words), "{said}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 //! Flags and variables are the reference's where it has one, so that its manifests go on working. A variable that is
 //! set to nothing counts as unset wherever a text or a file is expected: charts write such variables.
 
-mod clients;
+pub(crate) mod clients;
 mod duration;
 mod election;
 mod endpoint;
@@ -176,7 +176,7 @@ fn sizes(path: Option<&Path>) -> anyhow::Result<Option<Vec<InstanceType>>> {
     Ok(Some(sizes))
 }
 
-fn cloud(path: &Path) -> anyhow::Result<CloudConfig> {
+pub(crate) fn cloud(path: &Path) -> anyhow::Result<CloudConfig> {
     if path.as_os_str().is_empty() {
         return Err(anyhow!("no cloud config is given: name the file with --cloud-config"));
     }

@@ -10,6 +10,7 @@ pub mod crds;
 pub mod demo;
 pub mod go_flags;
 pub mod kind_reference;
+pub mod plan;
 pub mod pve_sim;
 pub mod reference;
 pub mod telemetry;

@@ -23,6 +23,16 @@ pub struct Settings {
     pub batch_max: Duration,
 }
 
+/// A promise to pods holds at least this long, however short the window is.
+const NOMINATION_LEAST: Duration = Duration::from_secs(10);
+
+impl Settings {
+    /// How long pods are expected on a node they were promised: two windows.
+    pub(crate) fn nomination(&self) -> Duration {
+        (self.batch_max * 2).max(NOMINATION_LEAST)
+    }
+}
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
@@ -34,5 +44,17 @@ impl Default for Settings {
             batch_idle: Duration::from_secs(1),
             batch_max: Duration::from_secs(10),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_promise_holds_for_two_windows_and_not_less_than_ten_seconds() {
+        let with = |batch_max| Settings { batch_max, ..Settings::default() }.nomination();
+        assert_eq!(Settings::default().nomination(), Duration::from_secs(20));
+        assert_eq!(with(Duration::from_secs(2)), Duration::from_secs(10));
     }
 }

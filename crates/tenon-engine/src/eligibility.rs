@@ -1,25 +1,55 @@
-//! Whether a pod may be on a node at all: taints and labels, before anything is counted.
+//! Can a pod be planned for at all? Asked before anything is tried.
 
-use tenon_model::{Incompatible, Pod, Requirements, Taint};
+use tenon_model::labels::{self, NODEPOOL};
+use tenon_model::{
+    Company, Operator, Pod, PreferencePolicy, Reason, Requirement, Requirements, Snapshot, WhenUnsatisfiable,
+};
 
-/// The first taint that keeps the pod off.
-pub(crate) fn barring_taint<'a>(pod: &Pod, taints: &'a [Taint]) -> Option<&'a Taint> {
-    taints.iter().find(|taint| taint.is_a_bar() && !taint.is_tolerated_by(&pod.tolerations))
+/// Why a pod is refused before anything is tried, if it is.
+pub(crate) fn refused(snapshot: &Snapshot, pod: &Pod) -> Option<Reason> {
+    // Later alternatives are looked at only when earlier ones fail, so only the first can keep the pod from us.
+    let first = pod.alternatives.first().and_then(|first| first.get(NODEPOOL).map(Requirement::operator));
+    if first == Some(Operator::DoesNotExist) {
+        return Some(Reason::Invalid(format!(
+            "it asks for a node without label {NODEPOOL}, which is not ours to make"
+        )));
+    }
+    let demands = pod.alternatives.iter().flat_map(Requirements::iter);
+    if let Some(why) = demands.into_iter().find_map(|(label, demand)| fault(snapshot, label, demand)) {
+        return Some(Reason::Invalid(why));
+    }
+    pod.unsupported.clone().or_else(|| unknown(snapshot, pod).map(str::to_owned)).map(Reason::Unsupported)
 }
 
-/// What a node must be like with the pod on it: its own demands and one of the pod's alternatives, for each alternative in
-/// turn, or why that one cannot be met.
-///
-/// A label of which nothing is known is met only if `may_be_unknown` says that somebody still decides it.
-pub(crate) fn joined<'a>(
-    labels: &'a Requirements,
-    pod: &'a Pod,
-    may_be_unknown: fn(&str) -> bool,
-) -> impl Iterator<Item = Result<Requirements, Incompatible>> + 'a {
-    pod.alternatives.iter().map(move |wanted| {
-        labels.meet(wanted, may_be_unknown)?;
-        let mut joined = labels.clone();
-        joined.add_all(wanted);
-        Ok(joined)
-    })
+/// What is wrong with a demand, whatever nodes there are.
+fn fault(snapshot: &Snapshot, label: &str, demand: &Requirement) -> Option<String> {
+    let is_offered = || snapshot.pools.iter().any(|pool| pool.catalog.is_well_known(label));
+    if labels::is_restricted(label) && !is_offered() {
+        return Some(format!("label {label} is restricted: it cannot be asked for; take it out of the pod"));
+    }
+    let known = labels::known_values(label).filter(|_| demand.operator() == Operator::In)?;
+    let has_known = known.iter().any(|value| demand.has(value));
+    (!has_known).then(|| format!("label {label} wants {demand}, and only {} mean something", known.join(", ")))
+}
+
+/// The first demand that is not known yet. A pod is never placed as if it had not asked.
+fn unknown(snapshot: &Snapshot, pod: &Pod) -> Option<&'static str> {
+    let counts = snapshot.options.preferences == PreferencePolicy::Respect;
+    let is_hard = |when: WhenUnsatisfiable| when == WhenUnsatisfiable::DoNotSchedule;
+    let is_repelled = || snapshot.repelled.iter().any(|company| may_choose(company, pod));
+    let found = [
+        (pod.spreads.iter().any(|spread| counts || is_hard(spread.when_unsatisfiable)), "topology spread constraints"),
+        (!pod.near.is_empty() || !pod.apart.is_empty(), "required pod affinity or anti-affinity"),
+        (counts && !(pod.preferred_near.is_empty() && pod.preferred_apart.is_empty()), "preferred pod affinity"),
+        (!pod.volumes.is_empty(), "persistent volumes"),
+        (is_repelled(), "labels that a running pod's required anti-affinity looks for"),
+    ];
+    found.into_iter().find(|(is_used, _)| *is_used).map(|(_, what)| what)
+}
+
+/// Whether a running pod that must not be with these may mean the pod. Where namespaces are chosen by their labels, any
+/// may be meant.
+fn may_choose(company: &Company, pod: &Pod) -> bool {
+    let is_near = company.namespaces.names.contains(&pod.key.namespace) || company.namespaces.selector.is_some();
+    is_near && company.selector.as_ref().is_some_and(|selector| selector.chooses(&pod.labels))
 }

@@ -1,81 +1,120 @@
 //! How much is left of each host while a plan is made.
 
-use std::collections::BTreeMap;
-
 use tenon_model::resources::{CPU, MEMORY};
-use tenon_model::{Host, InstanceType, Place, Quantity, Resources, Shortage};
+use tenon_model::{CatalogType, Host, Place, Quantity, Resources, Shortage};
 
-/// What is left of the hosts that can be used.
+/// What is left of the hosts.
 pub(crate) struct HostLedger {
-    free: BTreeMap<Place, Resources>,
-    closed: BTreeMap<Place, String>,
+    hosts: Vec<Entry>,
+}
+
+struct Entry {
+    place: Place,
+    closed: Option<String>,
+    free: Footprint,
+}
+
+/// What a VM takes from its host. Disks are the storage's concern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Footprint {
+    cpu: Quantity,
+    memory: Quantity,
+}
+
+impl Footprint {
+    pub(crate) fn of(capacity: &Resources) -> Footprint {
+        Footprint { cpu: capacity.get(CPU), memory: capacity.get(MEMORY) }
+    }
+
+    fn within(self, free: Footprint) -> bool {
+        self.shortage_in(free).is_none()
+    }
+
+    fn plus(self, other: Footprint) -> Footprint {
+        Footprint { cpu: self.cpu + other.cpu, memory: self.memory + other.memory }
+    }
+
+    fn minus(self, other: Footprint) -> Footprint {
+        Footprint { cpu: self.cpu - other.cpu, memory: self.memory - other.memory }
+    }
+
+    fn shortage_in(self, free: Footprint) -> Option<Shortage> {
+        let short = [(CPU, self.cpu, free.cpu), (MEMORY, self.memory, free.memory)];
+        let is_short = |(_, wanted, available): &(&str, Quantity, Quantity)| wanted > available;
+        short.into_iter().find(is_short).map(|(resource, wanted, available)| {
+            let resource = resource.to_owned();
+            Shortage { resource, wanted, available }
+        })
+    }
 }
 
 impl HostLedger {
     pub(crate) fn new(hosts: &[Host]) -> HostLedger {
-        let open = hosts.iter().filter(|host| host.closed.is_none());
-        let closed = hosts.iter().filter_map(|host| Some((host.place.clone(), host.closed.clone()?)));
-        HostLedger {
-            free: open.map(|host| (host.place.clone(), host.free.clone())).collect(),
-            closed: closed.collect(),
-        }
+        let entry = |host: &Host| {
+            let free = Footprint::of(&host.free);
+            Entry { place: host.place.clone(), closed: host.closed.clone(), free }
+        };
+        let mut hosts: Vec<Entry> = hosts.iter().map(entry).collect();
+        hosts.sort_by(|a, b| a.place.cmp(&b.place));
+        HostLedger { hosts }
+    }
+
+    /// Where a host stands.
+    pub(crate) fn position(&self, place: &Place) -> Option<usize> {
+        self.hosts.binary_search_by(|entry| entry.place.cmp(place)).ok()
     }
 
     /// Takes a VM of this size off a host.
-    pub(crate) fn hold(&mut self, place: &Place, size: &InstanceType) {
-        if let Some(free) = self.free.get_mut(place) {
-            *free = free.without(&footprint(size));
+    pub(crate) fn hold(&mut self, host: usize, size: Footprint) {
+        if let Some(entry) = self.hosts.get_mut(host) {
+            entry.free = entry.free.minus(size);
         }
     }
 
     /// Gives it back.
-    pub(crate) fn release(&mut self, place: &Place, size: &InstanceType) {
-        if let Some(free) = self.free.get_mut(place) {
-            free.add(&footprint(size));
+    pub(crate) fn release(&mut self, host: usize, size: Footprint) {
+        if let Some(entry) = self.hosts.get_mut(host) {
+            entry.free = entry.free.plus(size);
         }
     }
 
-    /// The host with the most memory left that holds a VM of this size; by name where they are alike.
-    pub(crate) fn roomiest<'a>(
+    /// How much memory is left where a VM of this size would still fit, if what is `given_back` were free again.
+    pub(crate) fn memory_left(
         &self,
-        places: impl Iterator<Item = &'a Place>,
-        size: &InstanceType,
-    ) -> Option<&'a Place> {
-        let wanted = footprint(size);
-        let fits = |place: &&Place| self.free.get(place).is_some_and(|free| wanted.shortage_in(free).is_none());
-        let memory = |place: &Place| self.free.get(place).map(|free| free.get(MEMORY)).unwrap_or_default();
-        // Of equal ones `max_by` would take the last; turned round by name it takes the first.
-        places.filter(fits).max_by(|a, b| memory(a).cmp(&memory(b)).then_with(|| b.cmp(a)))
+        host: usize,
+        size: Footprint,
+        given_back: Option<(usize, Footprint)>,
+    ) -> Option<Quantity> {
+        let entry = self.hosts.get(host).filter(|entry| entry.closed.is_none())?;
+        let free = match given_back {
+            Some((at, amount)) if at == host => entry.free.plus(amount),
+            _ => entry.free,
+        };
+        size.within(free).then_some(free.memory)
     }
 
     /// The first of these hosts, by name, that cannot be used at all, and why.
-    pub(crate) fn closed<'a>(&self, places: impl Iterator<Item = &'a Place>) -> Option<(Place, String)> {
-        places.filter_map(|place| Some((place.clone(), self.closed.get(place)?.clone()))).min()
+    pub(crate) fn closed(&self, hosts: impl Iterator<Item = usize>) -> Option<(Place, String)> {
+        let entries = hosts.filter_map(|host| self.hosts.get(host));
+        entries.filter_map(|entry| Some((entry.place.clone(), entry.closed.clone()?))).min()
     }
 
-    /// Why no host holds a VM of this size: the resource that is short where the most memory is left.
-    pub(crate) fn largest_gap<'a>(
+    /// Why no host holds a VM of this size: the resource that is short where the most of it is left.
+    pub(crate) fn largest_gap(
         &self,
-        places: impl Iterator<Item = &'a Place>,
-        size: &InstanceType,
+        hosts: impl Iterator<Item = usize>,
+        size: &CatalogType,
     ) -> (Shortage, Option<Place>) {
-        let wanted = footprint(size);
-        let gaps = places.filter_map(|place| {
-            let shortage = wanted.shortage_in(self.free.get(place)?)?;
-            Some((shortage, place))
-        });
+        let wanted = Footprint::of(&size.capacity);
+        let open = hosts.filter_map(|host| self.hosts.get(host)).filter(|entry| entry.closed.is_none());
+        let gaps = open.filter_map(|entry| Some((wanted.shortage_in(entry.free)?, &entry.place)));
         let largest = gaps.max_by(|(a, at_a), (b, at_b)| a.available.cmp(&b.available).then_with(|| at_b.cmp(at_a)));
         match largest {
             Some((shortage, place)) => (shortage, Some(place.clone())),
             None => {
-                let (resource, wanted) = (MEMORY.to_owned(), wanted.get(MEMORY));
+                let (resource, wanted) = (MEMORY.to_owned(), wanted.memory);
                 (Shortage { resource, wanted, available: Quantity::ZERO }, None)
             }
         }
     }
-}
-
-/// What a VM takes from its host. Disks are the storage's concern.
-pub(crate) fn footprint(size: &InstanceType) -> Resources {
-    [CPU, MEMORY].into_iter().map(|resource| (resource, size.capacity.get(resource))).collect()
 }

@@ -3,14 +3,31 @@
 //! [`plan`] packs pods onto nodes and nodes onto hosts; [`check`] reads a finished plan again and says what is wrong
 //! with it, knowing nothing of how it was made.
 
+mod attempts;
+mod axes;
+mod bits;
 mod checker;
 pub mod claim;
+mod daemons;
+mod desk;
 mod eligibility;
+mod existing;
+mod explain;
+mod finish;
 mod hosts;
-mod labels;
+mod improve;
+mod interner;
+mod label_index;
 pub mod launch;
-mod open_node;
+mod mirror;
+mod open_claim;
 mod packing;
+mod reservations;
+mod static_pool;
+mod stock;
+mod template;
 
 pub use checker::{Violation, check};
-pub use packing::plan;
+pub use mirror::{BoundPod, Mirror};
+pub use packing::{Prepared, plan};
+pub use static_pool::StaticCounts;

@@ -1,145 +1,204 @@
 //! Packs pods onto nodes that are there, nodes that are planned, and new ones, in that order.
 
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use tenon_model::resources::{CPU, MEMORY};
-use tenon_model::{
-    Node, Placement, Plan, Pod, Pool, PoolRefusal, Quantity, Reason, Requirements, Resources, Snapshot, Taint, Unplaced,
-};
+use tenon_model::{Catalog, Effect, Plan, Pod, PodKey, Pool, Reason, ReservedTrouble, Snapshot, Unplaced};
 
-use crate::eligibility::{barring_taint, joined};
-use crate::open_node::{Desk, OpenNode};
+use crate::attempts::{Attempts, Rules};
+use crate::axes::Axes;
+use crate::desk::Desk;
+use crate::eligibility::refused;
+use crate::existing::Existing;
+use crate::hosts::HostLedger;
+use crate::improve::improved;
+use crate::open_claim::{Claims, Ties};
+use crate::reservations::Reservations;
+use crate::stock::Stock;
+use crate::template::{Supplies, Template};
 
-/// The key of a limit that counts nodes.
-const NODES: &str = "nodes";
-
-/// Decides what is to be made for the pods that fit nowhere. The order of the snapshot's lists does not matter.
+/// Decides what is to be made for the pods that need a node. The order of the snapshot's lists does not matter.
 pub fn plan(snapshot: &Snapshot) -> Plan {
-    let mut packing = Packing::new(snapshot);
-    for pod in in_order(&snapshot.pods) {
-        packing.place(pod);
+    Prepared::new(snapshot).solve()
+}
+
+/// A snapshot, indexed and ready to be solved.
+pub struct Prepared<'a> {
+    pub(crate) packing: Packing<'a>,
+}
+
+/// Everything a plan is made with.
+pub(crate) struct Packing<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    /// Pods to be placed, in the order they are tried.
+    pub(crate) pods: Vec<&'a Pod>,
+    chains: Vec<usize>,
+    pub(crate) attempts: Attempts<'a>,
+    pub(crate) existing: Existing<'a>,
+    pub(crate) desk: Desk<'a>,
+    pub(crate) claims: Claims<'a>,
+    /// Every pool, the first to be asked first, and its template if new nodes can be made from it.
+    pub(crate) pools: Vec<(&'a Pool, Option<usize>)>,
+    pub(crate) unplaced: Vec<Unplaced>,
+}
+
+/// Why a pod was not placed.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Failure {
+    /// Nothing took it; the attempt that was tried last.
+    Nowhere(usize),
+    /// It must wait for capacity that was set aside, in this pool.
+    Reserved(usize, ReservedTrouble),
+}
+
+impl<'a> Prepared<'a> {
+    /// Reads a snapshot.
+    pub fn new(snapshot: &'a Snapshot) -> Prepared<'a> {
+        Prepared { packing: Packing::new(snapshot, Ties::Settled) }
     }
-    packing.close()
-}
 
-/// Large pods first, because small ones fit into what they leave; then by name.
-fn in_order(pods: &[Pod]) -> Vec<&Pod> {
-    let mut pods: Vec<&Pod> = pods.iter().collect();
-    pods.sort_by(|a, b| {
-        let size = |pod: &Pod| (pod.requests.get(CPU), pod.requests.get(MEMORY));
-        Reverse(size(a)).cmp(&Reverse(size(b))).then_with(|| a.key.cmp(&b.key))
-    });
-    pods
-}
-
-struct Packing<'a> {
-    desk: Desk<'a>,
-    existing: Vec<Room<'a>>,
-    pools: Vec<&'a Pool>,
-    open: Vec<OpenNode<'a>>,
-    plan: Plan,
-}
-
-/// What is left on a node that is there.
-struct Room<'a> {
-    name: &'a str,
-    labels: &'a Requirements,
-    taints: &'a [Taint],
-    left: Resources,
-}
-
-impl<'a> Room<'a> {
-    fn of(node: &'a Node) -> Room<'a> {
-        Room { name: &node.name, labels: &node.labels, taints: &node.taints, left: node.room.clone() }
-    }
-
-    /// Labels of a node that is there are facts: what is not known of it, it does not have.
-    fn takes(&self, pod: &Pod) -> bool {
-        barring_taint(pod, self.taints).is_none()
-            && joined(self.labels, pod, |_| false).any(|outcome| outcome.is_ok())
-            && pod.requests.shortage_in(&self.left).is_none()
+    /// Places the pods.
+    pub fn solve(self) -> Plan {
+        let snapshot = self.packing.snapshot;
+        improved(snapshot, self.packing.solve())
     }
 }
 
 impl<'a> Packing<'a> {
-    fn new(snapshot: &'a Snapshot) -> Packing<'a> {
-        let mut existing: Vec<Room<'a>> = snapshot.nodes.iter().map(Room::of).collect();
-        existing.sort_by_key(|room| room.name);
-        let mut pools: Vec<&Pool> = snapshot.pools.iter().collect();
-        pools.sort_by(|a, b| Reverse(a.weight).cmp(&Reverse(b.weight)).then_with(|| a.name.cmp(&b.name)));
-        Packing { desk: Desk::new(snapshot), existing, pools, open: Vec::new(), plan: Plan::default() }
+    pub(crate) fn new(snapshot: &'a Snapshot, ties: Ties) -> Packing<'a> {
+        let (pods, unplaced) = sorted_out(snapshot);
+        let is_judged = |daemon: &&Pod| !snapshot.options.ignore_resource_claims || daemon.resource_claims.is_empty();
+        let daemons: Vec<&Pod> = snapshot.daemons.iter().map(AsRef::as_ref).filter(is_judged).collect();
+        let requests = pods.iter().chain(&daemons).map(|pod| &pod.requests);
+        let axes = Axes::of(requests);
+        let supplies = Supplies { daemons: &daemons, axes: &axes, options: &snapshot.options };
+        let (pools, desk) = set_up(snapshot, &supplies);
+        // A pool whose demands leave nothing to make nodes of still has nodes that are there.
+        let in_use = pools.iter().map(|(pool, _)| *pool).filter(|pool| !is_out_of_use(pool));
+        let has_advice = in_use.flat_map(|pool| &pool.taints).any(|taint| taint.effect == Effect::PreferNoSchedule);
+        let rules = Rules { axes: &axes, options: &snapshot.options, has_advice };
+        let mut attempts = Attempts::default();
+        let chains = pods.iter().map(|pod| attempts.chain(pod, &rules)).collect();
+        let existing = Existing::new(snapshot, &daemons, &axes);
+        let claims = Claims::new(&axes, ties);
+        Packing { snapshot, pods, chains, attempts, existing, desk, claims, pools, unplaced }
     }
 
-    fn place(&mut self, pod: &Pod) {
-        let outcome = match &pod.unsupported {
-            Some(what) => Err(Reason::Unsupported(what.clone())),
-            None if self.place_on_existing(pod) || self.place_on_open(pod) => Ok(()),
-            None => self.place_on_new(pod),
-        };
-        if let Err(reason) = outcome {
-            self.plan.unplaced.push(Unplaced { pod: pod.key.clone(), reason });
+    /// A pod that fails goes to the end of the queue; when all that are left failed in a row, that is it.
+    pub(crate) fn solve(mut self) -> Plan {
+        let mut failures: BTreeMap<usize, Failure> = BTreeMap::new();
+        if self.pools.iter().all(|(pool, _)| is_out_of_use(pool)) {
+            return self.without_pools();
         }
-    }
-
-    fn place_on_existing(&mut self, pod: &Pod) -> bool {
-        let Some(room) = self.existing.iter_mut().find(|room| room.takes(pod)) else { return false };
-        room.left = room.left.without(&pod.requests);
-        self.plan.placements.push(Placement { pod: pod.key.clone(), node: room.name.to_owned() });
-        true
-    }
-
-    fn place_on_open(&mut self, pod: &Pod) -> bool {
-        for index in 0..self.open.len() {
-            let Some(pool) = self.open.get(index).map(OpenNode::pool) else { continue };
-            let allowance = self.allowance(pool, Some(index));
-            let added = self.open.get_mut(index).is_some_and(|node| node.try_add(&mut self.desk, pod, &allowance));
-            if added {
-                return true;
+        let mut queue: VecDeque<usize> = (0..self.pods.len()).collect();
+        let mut pushed_at: Vec<usize> = vec![0; self.pods.len()];
+        while let Some(pod) = queue.front().copied() {
+            if pushed_at.get(pod) == Some(&queue.len()) {
+                break;
+            }
+            queue.pop_front();
+            match self.place(pod) {
+                Ok(()) => drop(failures.remove(&pod)),
+                Err(failure) => {
+                    failures.insert(pod, failure);
+                    queue.push_back(pod);
+                    if let Some(length) = pushed_at.get_mut(pod) {
+                        *length = queue.len();
+                    }
+                }
             }
         }
-        false
+        self.finish(failures)
     }
 
-    fn place_on_new(&mut self, pod: &Pod) -> Result<(), Reason> {
-        let mut refusals = Vec::new();
-        for pool in self.pools.clone() {
-            match self.open_in(pool, pod) {
-                Ok(()) => return Ok(()),
-                Err(refusal) => refusals.push((pool.name.clone(), refusal)),
+    /// Tries a pod with all its wishes, and then with fewer and fewer of them.
+    fn place(&mut self, pod: usize) -> Result<(), Failure> {
+        let chain = self.attempts.of_chain(self.chains.get(pod).copied().unwrap_or_default());
+        let mut last = 0;
+        for attempt in chain {
+            last = attempt;
+            if self.try_attempt(pod, attempt)? {
+                return Ok(());
             }
         }
-        Err(if refusals.is_empty() { Reason::NoPools } else { Reason::Refused(refusals) })
+        Err(Failure::Nowhere(last))
     }
 
-    fn open_in(&mut self, pool: &'a Pool, pod: &Pod) -> Result<(), PoolRefusal> {
-        let allowance = self.allowance(pool, None);
-        let counts_nodes = pool.limits.iter().find(|(resource, _)| *resource == NODES);
-        if let Some((resource, limit)) = counts_nodes.filter(|_| allowance.get(NODES) < Quantity::whole(1)) {
-            return Err(PoolRefusal::Limit { resource: resource.to_owned(), limit });
+    fn try_attempt(&mut self, pod: usize, number: usize) -> Result<bool, Failure> {
+        let Packing { attempts, existing, desk, claims, .. } = self;
+        let Some((attempt, demand, tolerations)) = attempts.open(number) else { return Ok(false) };
+        if existing.place(attempt, (demand, tolerations), pod) || claims.add(desk, attempt, (demand, tolerations), pod)
+        {
+            return Ok(true);
         }
-        let node = OpenNode::open(&mut self.desk, pool, pod, &allowance)?;
-        self.open.push(node);
-        Ok(())
+        claims
+            .open(desk, attempt, (demand, tolerations), pod)
+            .map_err(|(template, trouble)| Failure::Reserved(template, trouble))
     }
 
-    /// What the pool's limits leave for one more node, or for the planned node at this index.
-    fn allowance(&self, pool: &Pool, without: Option<usize>) -> Resources {
-        let mut used = pool.used.clone();
-        let others = self
-            .open
-            .iter()
-            .enumerate()
-            .filter(|(index, node)| Some(*index) != without && node.pool().name == pool.name);
-        for (_, node) in others {
-            used.add(node.capacity());
-            used.add(&Resources::default().with(NODES, Quantity::whole(1)));
+    /// Without a pool that could make nodes nothing is decided, as in Karpenter.
+    fn without_pools(mut self) -> Plan {
+        let mut failures = BTreeMap::new();
+        for (number, chain) in self.chains.iter().enumerate() {
+            let last = self.attempts.of_chain(*chain).last().copied().unwrap_or_default();
+            failures.insert(number, Failure::Nowhere(last));
         }
-        pool.limits.without(&used)
+        if self.pools.is_empty() {
+            let nobody = |pod: &&Pod| Unplaced { pod: pod.key.clone(), reason: Reason::NoPools };
+            let waiting = self.pods.iter().map(nobody).collect::<Vec<_>>();
+            self.unplaced.extend(waiting);
+            failures.clear();
+        }
+        self.finish(failures)
     }
+}
 
-    fn close(self) -> Plan {
-        let mut plan = self.plan;
-        plan.new_nodes = self.open.into_iter().map(OpenNode::close).collect();
-        plan
+/// Whether a pool makes no nodes for pods, whatever they ask.
+pub(crate) fn is_out_of_use(pool: &Pool) -> bool {
+    pool.not_ready.is_some() || pool.replicas.is_some()
+}
+
+/// Pods to be placed, in the order they are tried: large ones first, because small ones fit into what they leave; then
+/// the oldest. The others with the reason why they are not.
+fn sorted_out(snapshot: &Snapshot) -> (Vec<&Pod>, Vec<Unplaced>) {
+    let invalid = |(key, why): &(PodKey, String)| Unplaced { pod: key.clone(), reason: Reason::Invalid(why.clone()) };
+    let (mut pods, mut unplaced) = (Vec::new(), snapshot.invalid.iter().map(invalid).collect::<Vec<_>>());
+    for pod in snapshot.pods.iter().map(AsRef::as_ref) {
+        let ignores = || snapshot.options.ignore_resource_claims && !pod.resource_claims.is_empty();
+        match refused(snapshot, pod).or_else(|| ignores().then_some(Reason::ResourceClaims)) {
+            Some(reason) => unplaced.push(Unplaced { pod: pod.key.clone(), reason }),
+            None => pods.push(pod),
+        }
     }
+    pods.sort_by_cached_key(|pod| {
+        let size = (pod.requests.get(CPU), pod.requests.get(MEMORY));
+        (Reverse(size), pod.created, pod.key.uid.clone(), pod.key.clone())
+    });
+    (pods, unplaced)
+}
+
+/// Indexes each catalogue once, and makes a template of each pool that can be used.
+fn set_up<'a>(snapshot: &'a Snapshot, supplies: &Supplies<'_>) -> (Vec<(&'a Pool, Option<usize>)>, Desk<'a>) {
+    let hosts = HostLedger::new(&snapshot.hosts);
+    let mut pools: Vec<&Pool> = snapshot.pools.iter().map(AsRef::as_ref).collect();
+    pools.sort_by_key(|pool| Reverse((pool.weight, &pool.name)));
+    let (mut known, mut stocks, mut templates): (Vec<*const Catalog>, Vec<Stock<'a>>, Vec<Template<'a>>) =
+        (Vec::new(), Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    for pool in pools {
+        let address = Arc::as_ptr(&pool.catalog);
+        let number = known.iter().position(|other| *other == address).unwrap_or_else(|| {
+            known.push(address);
+            stocks.push(Stock::new(&pool.catalog, supplies.axes, &hosts));
+            stocks.len() - 1
+        });
+        let stock = stocks.get_mut(number).filter(|_| !is_out_of_use(pool));
+        let template = stock.and_then(|stock| Template::new(pool, (number, stock), supplies));
+        found.push((pool, template.is_some().then_some(templates.len())));
+        templates.extend(template);
+    }
+    let (reservations, min_values) = (Reservations::new(snapshot), snapshot.options.min_values);
+    (found, Desk { stocks, templates, hosts, reservations, min_values })
 }

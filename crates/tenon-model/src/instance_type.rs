@@ -1,6 +1,13 @@
 //! Sizes of VMs: what each has, what of it pods can have, and what it counts as.
 
+use std::collections::BTreeSet;
+
+use crate::catalog::{CatalogType, Offering};
+use crate::labels::{ARCH, CAPACITY_TYPE, INSTANCE_FAMILY, INSTANCE_TYPE, OS, REGION, ZONE};
+use crate::place::Place;
+use crate::price::Price;
 use crate::quantity::Quantity;
+use crate::requirement::{Operator, Requirement};
 use crate::resources::{CPU, EPHEMERAL_STORAGE, HUGE_PAGES, MEMORY, PODS, Resources};
 
 /// How a node is paid for. On one's own metal this is a way to group nodes.
@@ -106,14 +113,50 @@ impl InstanceType {
         left.iter().map(free).collect()
     }
 
-    /// What it counts as when sizes are compared, in millionths: a core 25,000, a gigabyte 1,000, half for spot.
-    ///
-    /// A whole number, so that equal sizes compare equal on every machine.
-    pub fn price_micros(&self) -> i64 {
-        let cores = self.capacity.get(CPU).milli_value().saturating_mul(25);
-        let memory = self.capacity.get(MEMORY).value() / 1_000_000;
-        let full = cores.saturating_add(memory);
-        if self.capacity_type == CapacityType::Spot { full / 2 } else { full }
+    /// What it counts as when sizes are compared: 0.025 for a core, 0.001 for a gigabyte, half for spot.
+    pub fn price(&self) -> Price {
+        let cores = f64::from(i32::try_from(self.capacity.get(CPU).milli_value()).unwrap_or(i32::MAX)) / 1e3;
+        // Exact below 8 PiB, which no machine has.
+        #[expect(clippy::cast_precision_loss, reason = "a price may be a millionth off")]
+        let gigabytes = self.capacity.get(MEMORY).value() as f64 / 1e9;
+        let full = 0.025 * cores + 0.001 * gigabytes;
+        Price::new(if self.capacity_type == CapacityType::Spot { full / 2.0 } else { full })
+    }
+
+    /// The size as it can be had on these machines.
+    pub fn offered_at(&self, places: &[Place]) -> CatalogType {
+        let way = |place: &Place| Offering {
+            requirements: [
+                (REGION, place.region.as_str()),
+                (ZONE, place.host.as_str()),
+                (CAPACITY_TYPE, self.capacity_type.as_str()),
+            ]
+            .into_iter()
+            .map(|(label, value)| (label.to_owned(), Requirement::is(value)))
+            .collect(),
+            price: self.price(),
+            available: true,
+            place: Some(place.clone()),
+            ..Offering::default()
+        };
+        let one_of = |values: BTreeSet<&str>| Requirement::new(Operator::In, values.into_iter().map(str::to_owned));
+        // Templates for another architecture would bring a field to say so.
+        let facts = [
+            (INSTANCE_TYPE, Some(Requirement::is(&self.name))),
+            (INSTANCE_FAMILY, Some(Requirement::is(self.family()))),
+            (CAPACITY_TYPE, Some(Requirement::is(self.capacity_type.as_str()))),
+            (ARCH, Some(Requirement::is("amd64"))),
+            (OS, Some(Requirement::is("linux"))),
+            (REGION, one_of(places.iter().map(|place| place.region.as_str()).collect())),
+            (ZONE, one_of(places.iter().map(|place| place.host.as_str()).collect())),
+        ];
+        CatalogType {
+            name: self.name.clone(),
+            requirements: facts.into_iter().filter_map(|(label, fact)| Some((label.to_owned(), fact?))).collect(),
+            capacity: self.capacity.clone(),
+            overhead: self.overhead.clone(),
+            offerings: places.iter().map(way).collect(),
+        }
     }
 
     /// The part of the name before the first dot.
@@ -194,9 +237,9 @@ mod tests {
     fn a_larger_size_counts_as_more_and_spot_as_half() {
         // 0.025 x 1 + 0.001 x 2.147483648
         let small = built_in("c1.1VCPU-2GB");
-        assert_eq!(small.price_micros(), 27_147);
+        assert!((small.price().value() - 0.027_147_483_648).abs() < 1e-12);
         let spot = InstanceType { capacity_type: CapacityType::Spot, ..small.clone() };
-        assert_eq!(spot.price_micros(), 13_573);
-        assert!(built_in("t1.1VCPU-3GB").price_micros() > small.price_micros());
+        assert_eq!(spot.price(), Price::new(small.price().value() / 2.0));
+        assert!(built_in("t1.1VCPU-3GB").price() > small.price());
     }
 }

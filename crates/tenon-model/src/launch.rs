@@ -4,7 +4,7 @@
 //! named the task after it.
 
 use crate::host::HostName;
-use crate::snapshot::Place;
+use crate::place::Place;
 use crate::vmid::VmId;
 
 /// Seconds since the epoch. Decisions are handed the time; they never ask for it.

@@ -4,6 +4,7 @@
 //! client and no time of day; the crates that decide build on it.
 
 mod calendar;
+mod catalog;
 mod demand;
 mod duration;
 mod host;
@@ -13,8 +14,14 @@ pub mod labels;
 mod launch;
 mod min_values;
 mod node_share;
+mod node_state;
+mod options;
+mod place;
 mod plan;
+mod plan_words;
 mod pod;
+mod pool;
+mod price;
 mod protection;
 mod provider_id;
 mod pve_name;
@@ -40,6 +47,7 @@ pub mod validation;
 mod validation_tests;
 mod vmid;
 
+pub use catalog::{AllocatableGroup, Catalog, CatalogType, Offering, Overrides, RESERVED, Reservation};
 pub use demand::{Demand, DemandError};
 pub use duration::{DurationError, GoDuration, Timespan, TimespanOrNever};
 pub use host::{HostName, HostNameError};
@@ -47,11 +55,16 @@ pub use instance_type::{CapacityType, InstanceType, Overhead};
 pub use launch::{LaunchRecord, LaunchStep, Seconds};
 pub use min_values::TooFewValues;
 pub use node_share::{NodeShare, NodeShareError};
-pub use plan::{NewNode, Placement, Plan, PoolRefusal, Reason, Unplaced};
+pub use node_state::{NodeStage, NodeState};
+pub use options::{MinValuesPolicy, Options, PreferencePolicy, ReservedMode};
+pub use place::{Host, Place};
+pub use plan::{Chosen, Met, NewNode, NoType, Placement, Plan, PoolRefusal, Reason, ReservedTrouble, Unplaced};
 pub use pod::{
     Company, HostPort, NamespaceChoice, Pod, PodKey, Preferred, PreferredCompany, Selector, Spread, UseNodes, Volume,
     WhenUnsatisfiable,
 };
+pub use pool::Pool;
+pub use price::Price;
 pub use protection::{Owner, Protection};
 pub use provider_id::{ProviderId, ProviderIdError};
 pub use pve_name::{PoolId, PveNameError, StorageId, Tag, VmName};
@@ -62,6 +75,6 @@ pub use requirement::{Operator, OperatorError, Requirement};
 pub use requirements::{Incompatible, Requirements};
 pub use resources::{Resources, Shortage};
 pub use schedule::{Schedule, ScheduleError};
-pub use snapshot::{Host, Node, Place, Pool, Snapshot};
+pub use snapshot::Snapshot;
 pub use taint::{Effect, Taint, Tolerated, Toleration};
 pub use vmid::{VmId, VmIdError, VmIdRange};

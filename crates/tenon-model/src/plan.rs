@@ -1,12 +1,14 @@
-//! What is to be done, and why everything else is not. A plan leaves no choices.
+//! What is to be done, and why everything else is not. A plan leaves no choices. How reasons read is in `plan_words.rs`.
 
-use std::fmt;
+use std::collections::BTreeMap;
 
+use crate::min_values::TooFewValues;
+use crate::place::Place;
 use crate::pod::PodKey;
+use crate::price::Price;
 use crate::quantity::Quantity;
 use crate::requirements::{Incompatible, Requirements};
-use crate::resources::{CPU, Resources, Shortage};
-use crate::snapshot::Place;
+use crate::resources::{Resources, Shortage};
 use crate::taint::Taint;
 
 /// The outcome of planning.
@@ -25,16 +27,33 @@ pub struct Plan {
 pub struct NewNode {
     /// The pool it belongs to.
     pub pool: String,
+    /// Sizes that would do, the cheapest first.
+    pub instance_types: Vec<String>,
+    /// What is made.
+    pub chosen: Chosen,
+    /// What its labels must be like; the list of sizes is not among it.
+    pub requirements: Requirements,
+    /// What its pods need together, and the least its daemons do.
+    pub requests: Resources,
+    /// The pods it is made for, by key.
+    pub pods: Vec<PodKey>,
+    /// Whether it makes do with fewer values of a label than its pool asks for.
+    pub min_values_relaxed: bool,
+}
+
+/// What a new node is made from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chosen {
     /// Its size.
     pub instance_type: String,
-    /// Where it is made.
-    pub place: Place,
-    /// What its labels must be like.
+    /// What tells the offering from others: zone, capacity type.
     pub requirements: Requirements,
-    /// What its pods need together, daemons included.
-    pub requests: Resources,
-    /// The pods it is made for.
-    pub pods: Vec<PodKey>,
+    /// Labels its node is born with, because its size and offering leave just one value.
+    pub labels: BTreeMap<String, String>,
+    /// What it counts as.
+    pub price: Price,
+    /// The machine it is made on, where that is limited.
+    pub place: Option<Place>,
 }
 
 /// A pod and the node it fits on.
@@ -60,10 +79,36 @@ pub struct Unplaced {
 pub enum Reason {
     /// It asks for something that is not judged yet.
     Unsupported(String),
-    /// There is no pool.
+    /// It asks for something that no node of ours can ever be.
+    Invalid(String),
+    /// It asks for devices by claim, which are ignored.
+    ResourceClaims,
+    /// There is no pool that makes nodes for pods.
     NoPools,
+    /// Pools are there, but what they demand leaves nothing to make nodes of.
+    NothingOffered,
     /// Every pool said no.
     Refused(Vec<(String, PoolRefusal)>),
+    /// Capacity that was set aside serves it, but others take that in the same plan.
+    Reserved {
+        /// The pool.
+        pool: String,
+        /// What is in the way.
+        why: ReservedTrouble,
+    },
+    /// Too many sizes would do, and those a claim may list have too few values of a label.
+    Truncated(TooFewValues),
+}
+
+/// What is in the way of using capacity that was set aside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReservedTrouble {
+    /// Others in the same plan take all that is left.
+    Taken,
+    /// It is used up, and nothing else would do.
+    Full,
+    /// The pod would drive the node out of what it has.
+    WouldLose,
 }
 
 /// Why a pool makes no node for a pod.
@@ -71,12 +116,18 @@ pub enum Reason {
 pub enum PoolRefusal {
     /// The pool or its class is not ready.
     NotReady(String),
+    /// It has a fixed number of nodes.
+    Static,
+    /// What it demands leaves nothing to make nodes of.
+    NothingOffered,
     /// The pod does not tolerate a taint of the pool.
     Taint(Taint),
     /// The pod asks for other labels.
     Labels(Incompatible),
-    /// No size has enough, daemons counted; the nearest miss.
-    NoType(Shortage),
+    /// No size will do.
+    NoType(Box<NoType>),
+    /// Too few values of a label stay possible.
+    MinValues(TooFewValues),
     /// The pool has what it may have.
     Limit {
         /// Of what.
@@ -84,6 +135,8 @@ pub enum PoolRefusal {
         /// How much it may have.
         limit: Quantity,
     },
+    /// Only capacity that was set aside would do, and it is used up.
+    Reserved(ReservedTrouble),
     /// No host holds a VM of the smallest size that would do.
     NoHost {
         /// That size.
@@ -97,109 +150,45 @@ pub enum PoolRefusal {
     },
 }
 
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Reason::Unsupported(what) => write!(f, "it uses {what}, which is not supported yet"),
-            Reason::NoPools => f.write_str("there is no NodePool; create one"),
-            Reason::Refused(refusals) => {
-                for (index, (pool, refusal)) in refusals.iter().enumerate() {
-                    let divide = if index == 0 { "" } else { "; " };
-                    write!(f, "{divide}NodePool {pool}: {refusal}")?;
-                }
-                Ok(())
-            }
-        }
-    }
+/// What the sizes of a pool have, and never all at once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NoType {
+    /// Which of the three are met by some size, alone and in pairs.
+    pub met: Met,
+    /// What the node would have to be.
+    pub requirements: Requirements,
+    /// What its pods and daemons would need: with the fewest daemons, and with the most.
+    pub resources: (Resources, Resources),
+    /// The nearest miss, where resources are short.
+    pub shortage: Option<Shortage>,
 }
 
-impl fmt::Display for PoolRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PoolRefusal::NotReady(why) => write!(f, "not ready ({why})"),
-            PoolRefusal::Taint(taint) => write!(f, "did not tolerate {taint}"),
-            PoolRefusal::Labels(why) => write!(f, "incompatible requirements, {why}"),
-            PoolRefusal::NoType(short) => write!(
-                f,
-                "no instance type has enough {}: {} wanted, at most {} left for pods",
-                short.resource,
-                shown(&short.resource, short.wanted),
-                shown(&short.resource, short.available)
-            ),
-            PoolRefusal::Limit { resource, limit } => {
-                write!(f, "its limit of {} {resource} is reached", shown(resource, *limit))
-            }
-            PoolRefusal::NoHost { instance_type, shortage, largest_on, closed } => {
-                match largest_on {
-                    Some(place) => {
-                        let resource = &shortage.resource;
-                        let (wanted, gap) = (shown(resource, shortage.wanted), shown(resource, shortage.available));
-                        write!(f, "no host has {wanted} of {resource} free for a {instance_type}; ")?;
-                        write!(f, "the largest gap is {gap} on {}", place.host)?;
-                    }
-                    // How much is free does not matter where nothing can be made.
-                    None => write!(f, "no host can be used for a {instance_type}")?,
-                }
-                closed.iter().try_for_each(|(place, why)| write!(f, "; {} is left out: {why}", place.host))
-            }
-        }
-    }
+/// Which conditions some size meets. A node needs all three of one size.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "six facts, each of which may be true or not")]
+pub struct Met {
+    /// Its labels suit.
+    pub requirements: bool,
+    /// It is large enough.
+    pub resources: bool,
+    /// It can be had as demanded.
+    pub offering: bool,
+    /// The first two.
+    pub requirements_and_resources: bool,
+    /// The first and the last.
+    pub requirements_and_offering: bool,
+    /// The last two.
+    pub resources_and_offering: bool,
 }
 
-/// An amount as people say it: bytes in GiB or MiB, cores in cores.
-fn shown(resource: &str, amount: Quantity) -> String {
-    let bytes = amount.value();
-    match resource {
-        CPU => amount.to_string(),
-        _ if bytes >= 1 << 30 => format!("{} GiB", tenths(bytes, 30)),
-        _ if bytes >= 1 << 20 => format!("{} MiB", tenths(bytes, 20)),
-        _ => amount.to_string(),
-    }
-}
-
-/// A number of bytes in units of two to the power, with one decimal where it is not whole, rounded down.
-fn tenths(bytes: i64, power: u32) -> String {
-    let tenths = (i128::from(bytes) * 10) >> power;
-    if tenths % 10 == 0 { (tenths / 10).to_string() } else { format!("{}.{}", tenths / 10, tenths % 10) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::resources::MEMORY;
-
-    #[test]
-    fn a_pod_that_waits_says_how_large_the_largest_gap_is_and_where() {
-        let gib = |n: i64| Quantity::whole(n << 30);
-        let shortage = Shortage { resource: MEMORY.to_owned(), wanted: gib(64), available: gib(48) };
-        let largest_on = Some(Place { region: "lab".to_owned(), host: "pve3".parse().unwrap() });
-        let closed =
-            Some((Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() }, "it is offline".to_owned()));
-        let refusal = PoolRefusal::NoHost { instance_type: "m1.8VCPU-64GB".to_owned(), shortage, largest_on, closed };
-        let reason = Reason::Refused(vec![("default".to_owned(), refusal)]);
-        assert_eq!(
-            reason.to_string(),
-            "NodePool default: no host has 64 GiB of memory free for a m1.8VCPU-64GB; the largest gap is 48 GiB on pve3; \
-             pve1 is left out: it is offline"
-        );
+impl Reason {
+    /// Whether the pod was refused before anything was tried.
+    pub fn is_rejected(&self) -> bool {
+        matches!(self, Reason::Unsupported(_) | Reason::Invalid(_))
     }
 
-    #[test]
-    fn where_no_host_can_be_used_the_reason_is_not_hidden_behind_amounts() {
-        let wanted = Quantity::whole(64 << 30);
-        let shortage = Shortage { resource: MEMORY.to_owned(), wanted, available: Quantity::ZERO };
-        let place = Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() };
-        let closed = Some((place, "it is offline".to_owned()));
-        let size = "m1.8VCPU-64GB".to_owned();
-        let refusal = PoolRefusal::NoHost { instance_type: size, shortage, largest_on: None, closed };
-        assert_eq!(refusal.to_string(), "no host can be used for a m1.8VCPU-64GB; pve1 is left out: it is offline");
-    }
-
-    #[test]
-    fn amounts_read_as_people_say_them() {
-        assert_eq!(shown(MEMORY, Quantity::whole((3 << 30) / 2)), "1.5 GiB");
-        assert_eq!(shown(MEMORY, Quantity::whole(500 << 20)), "500 MiB");
-        assert_eq!(shown(CPU, Quantity::milli(1500)), "1500m");
-        assert_eq!(shown("pods", Quantity::whole(110)), "110");
+    /// Whether the pod only waits for the next plan.
+    pub fn is_deferred(&self) -> bool {
+        matches!(self, Reason::Reserved { .. })
     }
 }

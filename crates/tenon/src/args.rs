@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 use tenon_cli::completions::Shell;
 use tenon_cli::controller::Controller;
 use tenon_cli::demo::Demo;
+use tenon_cli::plan::Plan;
 use tenon_cli::pve_sim::PveSim;
 use tenon_cli::version::Format;
 
@@ -33,6 +34,7 @@ pub(crate) enum Verb {
     },
     /// Show the whole system at work on a simulated cluster, in this process and in seconds.
     Demo(Demo),
+    Plan(Box<Plan>),
     /// Print the custom resource definitions a cluster needs, for `kubectl apply --server-side -f -`.
     Crds,
     /// Serve a simulated Proxmox VE cluster over HTTPS until interrupted.

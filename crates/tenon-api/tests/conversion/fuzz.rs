@@ -30,7 +30,7 @@ fn is_record(text: &str) -> bool {
 
 fn is_instance_types(text: &str) -> bool {
     let Ok(types) = instance_types_file::read(text) else { return false };
-    let _: Vec<_> = types.iter().map(|size| (size.allocatable(), size.price_micros())).collect();
+    let _: Vec<_> = types.iter().map(|size| (size.allocatable(), size.price())).collect();
     true
 }
 

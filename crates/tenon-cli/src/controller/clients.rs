@@ -25,19 +25,19 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How to reach one cluster, and where that was said.
 #[derive(Clone)]
-pub(super) struct Cluster {
+pub(crate) struct Cluster {
     config: Config,
     flag: &'static str,
 }
 
 impl Cluster {
     /// A client that changes nothing while the fence is closed.
-    pub(super) fn fenced(&self, fence: &Fence) -> anyhow::Result<Client> {
+    pub(crate) fn fenced(&self, fence: &Fence) -> anyhow::Result<Client> {
         Ok(self.builder()?.with_layer(fence).build())
     }
 
     /// A client with connections of its own that no fence guards: the election's.
-    pub(super) fn unfenced(&self) -> anyhow::Result<Client> {
+    pub(crate) fn unfenced(&self) -> anyhow::Result<Client> {
         Ok(self.builder()?.build())
     }
 
@@ -49,7 +49,7 @@ impl Cluster {
 
 /// The cluster that the given files name, or the one around us; `flag` is where the files were given, and `identity` is
 /// how the audit log tells this process from another.
-pub(super) async fn cluster(files: Option<&OsStr>, flag: &'static str, identity: &str) -> anyhow::Result<Cluster> {
+pub(crate) async fn cluster(files: Option<&OsStr>, flag: &'static str, identity: &str) -> anyhow::Result<Cluster> {
     // As with kubectl there may be several, joined by colons.
     let files = files.map(|files| env::split_paths(files).filter(|path| !path.as_os_str().is_empty()).collect());
     let files: Vec<PathBuf> = files.unwrap_or_default();

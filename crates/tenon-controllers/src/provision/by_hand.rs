@@ -7,12 +7,12 @@ use std::sync::Arc;
 use kube::ResourceExt;
 use serde_json::json;
 use tenon_api::{NodeClaim, hash_stamp, launch_record, names};
-use tenon_model::{InstanceType, NewNode, Pod, PodKey, Pool, Reason, Resources, Snapshot};
+use tenon_model::{InstanceType, NewNode, Pod, PodKey, Pool, Reason, Snapshot};
 
 use super::claims::{class_of, decided, record_for};
 use super::gather::{Gathered, gather};
 use super::hosts::taken_ids;
-use super::snapshot::{amount_of, not_ready, places, requirements, to_snapshot};
+use super::snapshot::{amount_of, catalog, not_ready, requirements, to_snapshot};
 use crate::context::{Context, is_ours};
 use crate::events::Saying;
 use crate::status::CLASS_CONDITIONS;
@@ -52,7 +52,7 @@ async fn plan_one(context: &Context, gathered: &Gathered, claim: &NodeClaim) {
         Ok(record) => record,
         Err(why) => return context.events.say(claim, &Saying::warning("FailedScheduling", why.to_string())).await,
     };
-    let mut labels: BTreeMap<String, String> = decided(&node.requirements);
+    let mut labels: BTreeMap<String, String> = decided(&node);
     // It belongs to a pool only if whoever made it said so.
     if !claim.labels().contains_key(names::LABEL_NODEPOOL) {
         labels.remove(names::LABEL_NODEPOOL);
@@ -64,7 +64,7 @@ async fn plan_one(context: &Context, gathered: &Gathered, claim: &NodeClaim) {
     let patch = json!({ "metadata": { "labels": labels, "annotations": annotations } });
     match writes::merge(&context.workload, claim, patch).await {
         Ok(Written::Done(written)) => {
-            tracing::info!(claim = claim.name_any(), size = node.instance_type, host = %node.place.host, vmid = %record.vmid,
+            tracing::info!(claim = claim.name_any(), size = node.chosen.instance_type, host = %record.place.host, vmid = %record.vmid,
                 "a claim made by hand was planned");
             context.memory.add_claim(&written, Vec::new(), context.clock.now());
         }
@@ -84,11 +84,9 @@ pub fn decide(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) ->
         name,
         weight: 0,
         requirements: requirements(&claim.spec.requirements),
-        taints: Vec::new(),
-        limits: Resources::default(),
-        used: Resources::default(),
-        places: class.map(|class| places(class)).unwrap_or_default(),
+        catalog: Arc::new(class.map(|class| catalog(class, types)).unwrap_or_default()),
         not_ready: if class.is_some() { trouble } else { Some(missing) },
+        ..Pool::default()
     };
     let wanted = claim.spec.resources.iter().flat_map(|resources| resources.requests.iter().flatten());
     let pod = Pod {
@@ -97,7 +95,8 @@ pub fn decide(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) ->
         ..Pod::default()
     };
     let world = to_snapshot(gathered, types);
-    let alone = Snapshot { pools: vec![pool], pods: vec![pod], nodes: Vec::new(), daemons: Vec::new(), ..world };
+    let alone =
+        Snapshot { hosts: world.hosts, pools: vec![Arc::new(pool)], pods: vec![Arc::new(pod)], ..Snapshot::default() };
     let plan = tenon_engine::plan(&alone);
     let refused = plan.unplaced.into_iter().next().map_or(Reason::NoPools, |unplaced| unplaced.reason);
     plan.new_nodes.into_iter().next().ok_or(refused)

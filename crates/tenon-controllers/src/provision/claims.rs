@@ -10,10 +10,15 @@ use tenon_api::{
     MetadataType, NodeClaim, NodeClaimSpec, NodePool, Operator, ProxmoxNodeClass, Requirement, ResourceRequests,
     hash_stamp, launch_record, names,
 };
-use tenon_model::{LaunchRecord, NewNode, Plan, Requirements, Seconds, VmId, VmIdRange};
+use tenon_model::{
+    Demand, LaunchRecord, NewNode, Operator as ModelOperator, Place, Plan, Seconds, VmId, VmIdRange, labels,
+};
 
 use super::gather::Gathered;
 use super::hosts::taken_ids;
+
+/// On NodeClaims: whether they make do with fewer values of a label than their pool asks for.
+const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
 
 /// Why a new node cannot be written as a claim.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,9 +30,6 @@ pub enum ClaimError {
     #[error("no VM id is free in region {0}; widen the range of ids or remove VMs")]
     NoId(String),
 }
-
-/// Labels that are known only once the VM runs.
-const OF_THE_VM: [&str; 2] = [names::LABEL_INSTANCE_CPU_TYPE, names::LABEL_INSTANCE_IMAGE_ID];
 
 /// Ids that are taken in each region.
 pub(crate) type Taken = BTreeMap<String, BTreeSet<VmId>>;
@@ -52,12 +54,14 @@ pub(crate) fn record_for(
     (ids, taken): (VmIdRange, &mut Taken),
     now: Seconds,
 ) -> Result<LaunchRecord, ClaimError> {
-    let template = template_at(class, node).ok_or_else(|| ClaimError::Gone(node.pool.clone()))?;
-    let region = taken.entry(node.place.region.clone()).or_default();
-    let vmid = ids.lowest_free(region).ok_or_else(|| ClaimError::NoId(node.place.region.clone()))?;
+    let gone = || ClaimError::Gone(node.pool.clone());
+    let place = node.chosen.place.as_ref().ok_or_else(gone)?;
+    let template = template_at(class, place).ok_or_else(gone)?;
+    let region = taken.entry(place.region.clone()).or_default();
+    let vmid = ids.lowest_free(region).ok_or_else(|| ClaimError::NoId(place.region.clone()))?;
     region.insert(vmid);
-    let seed_storage = seed_storage(class, node, gathered);
-    Ok(LaunchRecord { seed_storage, ..LaunchRecord::new(node.place.clone(), vmid, template, now) })
+    let seed_storage = seed_storage(class, place, gathered);
+    Ok(LaunchRecord { seed_storage, ..LaunchRecord::new(place.clone(), vmid, template, now) })
 }
 
 /// A class by its name.
@@ -66,15 +70,15 @@ pub(crate) fn class_of<'a>(name: &str, gathered: &'a Gathered) -> Option<&'a Arc
 }
 
 /// Where the node's first-boot data goes, if it gets any.
-fn seed_storage(class: &ProxmoxNodeClass, node: &NewNode, gathered: &Gathered) -> Option<String> {
+fn seed_storage(class: &ProxmoxNodeClass, place: &Place, gathered: &Gathered) -> Option<String> {
     let has_seed = class.spec.metadata_options.type_ == MetadataType::Cdrom;
-    let storage = || gathered.estate.seed_storage(&node.place.region, node.place.host.as_str());
+    let storage = || gathered.estate.seed_storage(&place.region, place.host.as_str());
     has_seed.then(storage).flatten().map(str::to_owned)
 }
 
 /// The template that was selected for the node's host.
-fn template_at(class: &ProxmoxNodeClass, node: &NewNode) -> Option<VmId> {
-    let prefix = format!("{}/{}/", node.place.region, node.place.host);
+fn template_at(class: &ProxmoxNodeClass, place: &Place) -> Option<VmId> {
+    let prefix = format!("{}/{}/", place.region, place.host);
     let zones = class.status.as_ref()?.selected_zones.as_ref()?;
     zones.iter().find_map(|zone| zone.strip_prefix(&prefix)?.parse().ok())
 }
@@ -86,14 +90,14 @@ fn claim(node: &NewNode, (pool, class): (&NodePool, &ProxmoxNodeClass), record: 
     annotations.insert(names::ANNOTATION_LAUNCH.to_owned(), launch_record::write(record));
     annotations.extend(hash_stamp::of_pool(pool));
     annotations.extend(hash_stamp::of_class(class));
-    let mut labels = metadata.labels.unwrap_or_default();
-    labels.extend(left_open(&node.requirements));
-    labels.extend(decided(&node.requirements));
-    labels.insert(names::LABEL_NODECLASS.to_owned(), template.spec.node_class_ref.name.clone());
+    annotations.insert(MIN_VALUES_RELAXED.to_owned(), node.min_values_relaxed.to_string());
+    let mut own = metadata.labels.unwrap_or_default();
+    own.extend(decided(node));
+    own.insert(names::LABEL_NODECLASS.to_owned(), template.spec.node_class_ref.name.clone());
     let spec = NodeClaimSpec {
         taints: template.spec.taints.clone(),
         startup_taints: template.spec.startup_taints.clone(),
-        requirements: written(&node.requirements),
+        requirements: written(node),
         resources: Some(ResourceRequests { requests: Some(requests(node)) }),
         node_class_ref: template.spec.node_class_ref.clone(),
         termination_grace_period: template.spec.termination_grace_period.clone(),
@@ -101,7 +105,7 @@ fn claim(node: &NewNode, (pool, class): (&NodePool, &ProxmoxNodeClass), record: 
     };
     let metadata = ObjectMeta {
         generate_name: Some(format!("{}-", node.pool)),
-        labels: Some(labels),
+        labels: Some(own),
         annotations: Some(annotations),
         // From its first second: nothing is made for a claim that could vanish without us.
         finalizers: Some(vec![names::FINALIZER.to_owned()]),
@@ -122,54 +126,50 @@ fn owner(pool: &NodePool) -> OwnerReference {
     }
 }
 
-/// Labels with just one possible value.
-pub(crate) fn decided(requirements: &Requirements) -> BTreeMap<String, String> {
-    let single = requirements.iter().filter(|(_, requirement)| requirement.operator() == tenon_model::Operator::In);
-    single
-        .filter_map(|(label, requirement)| {
-            let mut values = requirement.values().iter();
-            let value = values.next().filter(|_| values.next().is_none())?;
-            Some((label.to_owned(), value.clone()))
-        })
-        .collect()
+/// Labels its node is born with: what it is made from says so, or its own demands do, where nobody else decides.
+pub(crate) fn decided(node: &NewNode) -> BTreeMap<String, String> {
+    let mut labels: BTreeMap<String, String> = node
+        .requirements
+        .iter()
+        .filter(|(label, _)| *label == names::LABEL_NODEPOOL || !is_decided_elsewhere(label))
+        // What may be absent is left so.
+        .filter(|(_, demand)| !demand.permits_absence())
+        .filter_map(|(label, demand)| Some((label.to_owned(), demand.any()?)))
+        .collect();
+    labels.extend(node.chosen.labels.clone());
+    labels
 }
 
-/// Labels a pool demands without saying which value, and that neither size nor place decide: the node gets the first value
-/// that will do, or it would not meet its own pool's demands.
-fn left_open(requirements: &Requirements) -> BTreeMap<String, String> {
-    let is_open = |label: &str| !OF_THE_VM.contains(&label);
-    let value = |requirement: &tenon_model::Requirement| match requirement.operator() {
-        tenon_model::Operator::In => requirement.values().first().cloned(),
-        tenon_model::Operator::Exists => Some(requirement.bounds().0.unwrap_or_default().to_string()),
-        _ => None,
-    };
-    let open = requirements.iter().filter(|(label, _)| is_open(label));
-    open.filter_map(|(label, requirement)| Some((label.to_owned(), value(requirement)?))).collect()
+fn is_decided_elsewhere(label: &str) -> bool {
+    labels::is_well_known(label) || labels::is_restricted(label)
 }
 
-/// Requirements as they are written in a claim: bounds, and the set beside them.
-fn written(requirements: &Requirements) -> Vec<Requirement> {
-    let mut written = Vec::new();
-    for (label, requirement) in requirements.iter() {
-        let entry = |operator, values: Option<Vec<String>>| Requirement {
-            key: label.to_owned(),
-            operator,
-            values,
-            min_values: None,
-        };
-        let (least, most) = requirement.bounds();
-        written.extend(least.map(|number| entry(Operator::Gte, Some(vec![number.to_string()]))));
-        written.extend(most.map(|number| entry(Operator::Lte, Some(vec![number.to_string()]))));
-        let values: Vec<String> = requirement.values().iter().cloned().collect();
-        match requirement.operator() {
-            tenon_model::Operator::In => written.push(entry(Operator::In, Some(values))),
-            tenon_model::Operator::NotIn => written.push(entry(Operator::NotIn, Some(values))),
-            tenon_model::Operator::DoesNotExist => written.push(entry(Operator::DoesNotExist, None)),
-            _ if least.is_none() && most.is_none() => written.push(entry(Operator::Exists, None)),
-            _ => {}
-        }
+/// Requirements as they are written in a claim: its own, the sizes that would do, and how those can be had.
+fn written(node: &NewNode) -> Vec<Requirement> {
+    let mut all = node.requirements.clone();
+    let least = all.get(labels::INSTANCE_TYPE).and_then(tenon_model::Requirement::min_values);
+    if let Some(sizes) = tenon_model::Requirement::new(ModelOperator::In, node.instance_types.iter().cloned()) {
+        all.replace(labels::INSTANCE_TYPE, sizes.with_min_values(least));
     }
-    written
+    if let Some(kind) = node.chosen.labels.get(labels::CAPACITY_TYPE) {
+        all.add(labels::CAPACITY_TYPE, &tenon_model::Requirement::is(kind));
+    }
+    all.demands().into_iter().map(entry).collect()
+}
+
+fn entry(demand: Demand) -> Requirement {
+    let operator = match demand.operator {
+        ModelOperator::In => Operator::In,
+        ModelOperator::NotIn => Operator::NotIn,
+        ModelOperator::Exists => Operator::Exists,
+        ModelOperator::DoesNotExist => Operator::DoesNotExist,
+        ModelOperator::Gt => Operator::Gt,
+        ModelOperator::Lt => Operator::Lt,
+        ModelOperator::Gte => Operator::Gte,
+        ModelOperator::Lte => Operator::Lte,
+    };
+    let values = (!demand.values.is_empty()).then_some(demand.values);
+    Requirement { key: demand.label, operator, values, min_values: demand.min_values.map(i64::from) }
 }
 
 fn requests(node: &NewNode) -> BTreeMap<String, IntOrString> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass};
-use tenon_model::Place;
+use tenon_model::{Place, Seconds};
 
 use crate::context::Context;
 use crate::status::Estate;
@@ -27,6 +27,8 @@ pub struct Gathered {
     pub claims: Vec<Arc<NodeClaim>>,
     /// Every Proxmox cluster.
     pub estate: Estate,
+    /// When it was looked at.
+    pub now: Seconds,
     /// Hosts that are left alone for a while, because a launch failed there, and why.
     pub avoided: Vec<(Place, String)>,
 }
@@ -46,6 +48,7 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
         pools: watched.pools.state(),
         classes: watched.classes.state(),
         avoided: context.memory.avoided(now),
+        now: context.clock.seconds(),
         estate,
     }
 }

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::{ObjectReference, Pod};
+use k8s_openapi::api::core::v1::{Node, ObjectReference, Pod};
 use kube::api::{Api, PostParams};
 use kube::{Resource, ResourceExt};
-use tenon_api::NodeClaim;
-use tenon_model::{NewNode, Plan, PodKey};
+use tenon_api::planning::is_provisionable;
+use tenon_api::{NodeClaim, names};
+use tenon_model::{NewNode, Plan, PodKey, Unplaced};
 use tokio::time::Instant;
 
 use super::by_hand::{self, is_unplanned};
 use super::claims::to_claims;
 use super::gather::{Gathered, gather};
-use super::snapshot::{is_waiting, to_snapshot};
+use super::snapshot::to_snapshot;
 use crate::context::Context;
 use crate::events::Saying;
 use crate::metrics::{Created, Loop};
@@ -69,14 +70,23 @@ async fn window(context: &Context, planned: &BTreeSet<String>) -> BTreeSet<Strin
         if waiting.iter().any(|uid| !seen.contains(uid)) {
             last = Instant::now();
         }
-        seen = waiting;
+        // Who is in the window already does not keep it open, even if he went in between.
+        seen.extend(waiting);
     }
 }
 
 fn waiting(context: &Context) -> BTreeSet<String> {
-    let pods = context.watched.pods.state_filter(is_waiting);
+    let pods = context.watched.pods.state_filter(is_provisionable);
     let claims = context.watched.claims.state_filter(is_unplanned);
-    pods.iter().filter_map(|pod| pod.uid()).chain(claims.iter().filter_map(|claim| claim.uid())).collect()
+    // The pods of a node that is being emptied need another.
+    let nodes = context.watched.nodes.state_filter(is_being_emptied);
+    let uids = pods.iter().filter_map(|pod| pod.uid()).chain(claims.iter().filter_map(|claim| claim.uid()));
+    uids.chain(nodes.iter().filter_map(|node| node.uid())).collect()
+}
+
+fn is_being_emptied(node: &Node) -> bool {
+    let mut taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    taints.any(|taint| taint.key == names::TAINT_DISRUPTED)
 }
 
 /// One pass: gather, decide, check, act, report.
@@ -127,12 +137,19 @@ async fn made_for(context: &Context, gathered: &Gathered, node: &NewNode, made: 
     let counted = Created {
         reason: "provisioned".to_owned(),
         nodepool: node.pool.clone(),
-        min_values_relaxed: "false".to_owned(),
+        min_values_relaxed: node.min_values_relaxed.to_string(),
     };
     context.metrics.claims_created.get_or_create(&counted).inc();
-    let vmid = super::record_of(made).map(|record| record.vmid.get());
+    let record = super::record_of(made);
+    let vmid = record.as_ref().map(|record| record.vmid.get());
+    let host = record.as_ref().map(|record| record.place.host.as_str());
     tracing::info!(
-        claim = name, pool = node.pool, size = node.instance_type, host = %node.place.host, vmid, pods = node.pods.len(),
+        claim = name,
+        pool = node.pool,
+        size = node.chosen.instance_type,
+        host,
+        vmid,
+        pods = node.pods.len(),
         "a node is to be made"
     );
     let told = format!("a node is being made for it: nodeclaim/{name}");
@@ -140,7 +157,9 @@ async fn made_for(context: &Context, gathered: &Gathered, node: &NewNode, made: 
 }
 
 async fn report(context: &Context, plan: &Plan, gathered: &Gathered) {
-    let waiting = i64::try_from(plan.unplaced.len()).unwrap_or(i64::MAX);
+    // Who only waits for the next plan is not told that he cannot be helped.
+    let refused: Vec<&Unplaced> = plan.unplaced.iter().filter(|unplaced| !unplaced.reason.is_deferred()).collect();
+    let waiting = i64::try_from(refused.len()).unwrap_or(i64::MAX);
     context.metrics.unschedulable_pods.get_or_create(&LOOP).set(waiting);
     for placement in &plan.placements {
         nominate(context, &placement.node);
@@ -151,7 +170,7 @@ async fn report(context: &Context, plan: &Plan, gathered: &Gathered) {
         let told = format!("it is expected on {kind}/{}", placement.node);
         tell(context, gathered, std::slice::from_ref(&placement.pod), &Saying::normal("Nominated", told)).await;
     }
-    for unplaced in plan.unplaced.iter().take(TOLD) {
+    for unplaced in refused.into_iter().take(TOLD) {
         let told = Saying::warning("FailedScheduling", unplaced.reason.to_string());
         tell(context, gathered, std::slice::from_ref(&unplaced.pod), &told).await;
     }
@@ -159,8 +178,7 @@ async fn report(context: &Context, plan: &Plan, gathered: &Gathered) {
 
 /// Pods are expected there, so it is not taken away for being empty.
 fn nominate(context: &Context, name: &str) {
-    let patience = (context.settings.batch_max * 2).max(Duration::from_secs(10));
-    let until = SignedDuration::try_from(patience).unwrap_or(SignedDuration::from_secs(20));
+    let until = SignedDuration::try_from(context.settings.nomination()).unwrap_or(SignedDuration::from_secs(20));
     context.memory.nominate(name, context.clock.now() + until);
 }
 

@@ -69,12 +69,8 @@ fn judge_class_of(spec: &NodePoolSpec, class: &ClassSeen) -> Verdict {
 
 /// The first field that is set and not acted on.
 fn unsupported(spec: &NodePoolSpec) -> Option<&'static str> {
-    let has_min_values = spec.template.spec.requirements.iter().any(|requirement| requirement.min_values.is_some());
     let is_balanced = spec.disruption.consolidation_policy == ConsolidationPolicy::Balanced;
-    let found = [
-        (spec.replicas.is_some(), "spec.replicas"),
-        (has_min_values, "minValues in spec.template.spec.requirements"),
-        (is_balanced, "spec.disruption.consolidationPolicy Balanced"),
-    ];
+    let found =
+        [(spec.replicas.is_some(), "spec.replicas"), (is_balanced, "spec.disruption.consolidationPolicy Balanced")];
     found.into_iter().find(|(is_set, _)| *is_set).map(|(_, field)| field)
 }

@@ -170,7 +170,7 @@ fn a_node_that_comes_up_counts_as_what_it_will_be_and_only_once() {
     };
     let rising = nodes(json!({}));
     assert_eq!((rising.len(), rising[0].taints.len()), (1, 0), "{rising:?}");
-    let up = nodes(json!({ "karpenter.sh/initialized": "true" }));
+    let up = nodes(json!({ "karpenter.sh/initialized": "true", "karpenter.sh/registered": "true" }));
     assert_eq!((up.len(), up[0].taints.len()), (1, 1), "what is up is what it says: {up:?}");
 }
 
@@ -180,7 +180,8 @@ fn a_claim_that_goes_takes_its_node_out_of_the_plan() {
     going.metadata.deletion_timestamp = Some(spec(json!("2026-01-01T00:00:00Z")));
     let nodes = vec![rising_node("claim-20000", json!({ "karpenter.sh/initialized": "true" }))];
     let gathered = Gathered { claims: vec![Arc::new(going)], nodes, ..Gathered::default() };
-    assert!(to_snapshot(&gathered, &InstanceType::built_in()).nodes.is_empty());
+    let snapshot = to_snapshot(&gathered, &InstanceType::built_in());
+    assert!(snapshot.nodes.iter().all(|node| node.is_leaving), "{:?}", snapshot.nodes);
 }
 
 #[test]
@@ -229,7 +230,8 @@ fn a_claim_made_by_hand_gets_a_size_and_a_host_or_hears_why_not() {
     class.status.as_mut().unwrap().conditions = Some(spec(ready));
     gathered.classes = vec![Arc::new(class)];
     let node = decide(&by_hand, &gathered, &InstanceType::built_in()).unwrap();
-    assert_eq!((node.instance_type.as_str(), node.place.host.as_str()), ("c1.4VCPU-8GB", "pve2"));
+    let chosen = node.chosen;
+    assert_eq!((chosen.instance_type.as_str(), chosen.place.unwrap().host.as_str()), ("c1.4VCPU-8GB", "pve2"));
     gathered.classes.clear();
     let refused = decide(&by_hand, &gathered, &InstanceType::built_in()).unwrap_err().to_string();
     assert!(refused.contains("there is no ProxmoxNodeClass default; create it"), "{refused}");

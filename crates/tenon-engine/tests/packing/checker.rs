@@ -1,62 +1,120 @@
 //! The checker finds what is wrong with a plan that was spoilt.
 
-use tenon_engine::check;
-use tenon_model::{Placement, Plan, Snapshot};
+use std::sync::Arc;
 
-use crate::cluster::{cluster, host, node, place, pod, sound_plan};
+use tenon_engine::check;
+use tenon_model::{Placement, Plan, Pool, Price, Snapshot};
+
+use crate::cluster::{amounts, cluster, place, requirement, sound_plan, taint};
 
 #[track_caller]
 fn expect_violation(snapshot: &Snapshot, plan: &Plan, words: &str) {
     let violations = check(snapshot, plan);
-    assert!(violations.iter().any(|violation| violation.to_string().contains(words)), "{violations:?}");
+    assert!(violations.iter().any(|violation| violation.to_string().contains(words)), "{words}: {violations:?}");
 }
 
-fn planned() -> (Snapshot, Plan) {
-    let snapshot = cluster(vec![pod("a", "500m", "1Gi"), pod("b", "500m", "1Gi")]);
+fn planned(text: &str) -> (Snapshot, Plan) {
+    let snapshot = cluster(text);
     let plan = sound_plan(&snapshot);
     (snapshot, plan)
 }
 
+fn pool(snapshot: &mut Snapshot) -> &mut Pool {
+    Arc::make_mut(&mut snapshot.pools[0])
+}
+
+const HOSTS: &str = "host pve1 cpu=16 memory=64Gi\npod a cpu=500m memory=1Gi\npod b cpu=500m memory=1Gi";
+
 #[test]
 fn a_forgotten_or_doubled_pod_is_found() {
-    let (snapshot, plan) = planned();
+    let (snapshot, plan) = planned(HOSTS);
     let mut forgotten = plan.clone();
     let lost = forgotten.new_nodes[0].pods.pop().unwrap();
     expect_violation(&snapshot, &forgotten, "spoken of 0 times");
     let mut doubled = plan;
     doubled.new_nodes[0].pods.push(lost);
-    let again = doubled.new_nodes[0].pods[0].clone();
-    doubled.new_nodes[0].pods.push(again);
     expect_violation(&snapshot, &doubled, "spoken of 2 times");
 }
 
 #[test]
 fn a_node_too_small_or_a_host_too_full_is_found() {
-    let (mut snapshot, plan) = planned();
+    let (mut snapshot, plan) = planned(HOSTS);
     let mut small = plan.clone();
-    small.new_nodes[0].instance_type = "c1.1VCPU-2GB".to_owned();
-    expect_violation(&snapshot, &small, "is too small");
-    snapshot.hosts[0] = host("pve1", "1", "1Gi");
+    small.new_nodes[0].instance_types.push("c1.1VCPU-2GB".to_owned());
+    expect_violation(&snapshot, &small, "is too small as c1.1VCPU-2GB");
+    snapshot.hosts[0].free = amounts("1", "1Gi");
     expect_violation(&snapshot, &plan, "host pve1 is overfull");
     snapshot.hosts[0].closed = Some("it is offline".to_owned());
     expect_violation(&snapshot, &plan, "host pve1 cannot be used");
 }
 
 #[test]
-fn a_place_or_a_limit_that_is_not_the_pools_is_found() {
-    let (mut snapshot, mut plan) = planned();
-    snapshot.pools[0].limits = crate::cluster::amounts("1", "1Gi");
+fn a_place_a_price_or_a_limit_that_is_not_so_is_found() {
+    let (mut snapshot, plan) = planned(HOSTS);
+    let mut elsewhere = plan.clone();
+    elsewhere.new_nodes[0].chosen.place = Some(place("pve9"));
+    expect_violation(&snapshot, &elsewhere, "is made from what nobody offers");
+    let mut cheap = plan.clone();
+    cheap.new_nodes[0].chosen.price = Price::FREE;
+    expect_violation(&snapshot, &cheap, "is made from what nobody offers");
+    pool(&mut snapshot).limits = amounts("1", "1Gi");
     expect_violation(&snapshot, &plan, "passes its limit");
-    plan.new_nodes[0].place = place("pve9");
-    expect_violation(&snapshot, &plan, "has no place");
-    expect_violation(&snapshot, &plan, "host pve9 is not known");
+    pool(&mut snapshot).replicas = Some(1);
+    expect_violation(&snapshot, &plan, "which makes none");
 }
 
 #[test]
-fn an_overfull_node_is_found() {
-    let mut snapshot = cluster(vec![pod("a", "2", "1Gi")]);
-    snapshot.nodes = vec![node("n1", "1", "8Gi")];
-    let placement = Placement { pod: snapshot.pods[0].key.clone(), node: "n1".to_owned() };
-    let plan = Plan { placements: vec![placement], ..Plan::default() };
-    expect_violation(&snapshot, &plan, "node n1 is overfull");
+fn taints_and_labels_that_do_not_suit_are_found() {
+    let (mut snapshot, plan) = planned(HOSTS);
+    pool(&mut snapshot).taints = vec![taint("gpu:NoSchedule")];
+    expect_violation(&snapshot, &plan, "does not tolerate pool default");
+    pool(&mut snapshot).taints.clear();
+    Arc::make_mut(&mut snapshot.pods[0]).alternatives[0].add("team", &requirement("In:red"));
+    expect_violation(&snapshot, &plan, "wants other labels");
+}
+
+#[test]
+fn ports_and_requests_that_do_not_add_up_are_found() {
+    let (snapshot, _) = planned("type one cpu=4 memory=8Gi price=1\npod a cpu=1 port=80\npod b cpu=1 port=80");
+    let mut together = tenon_engine::plan(&snapshot);
+    let other = together.new_nodes.pop().unwrap();
+    together.new_nodes[0].pods.extend(other.pods);
+    expect_violation(&snapshot, &together, "wants a port that is taken");
+    expect_violation(&snapshot, &together, "asks for less than its pods");
+}
+
+#[test]
+fn an_overfull_leaving_or_unknown_node_is_found() {
+    let mut snapshot = cluster(
+        "type one cpu=4 memory=8Gi\nnode n1 cpu=1 memory=8Gi taint=x:NoSchedule port:y=80\npod a cpu=2 port=80",
+    );
+    let placed = |node: &str, snapshot: &Snapshot| {
+        let placement = Placement { pod: snapshot.pods[0].key.clone(), node: node.to_owned() };
+        Plan { placements: vec![placement], ..Plan::default() }
+    };
+    let plan = placed("n1", &snapshot);
+    for words in ["node n1 is overfull", "does not tolerate n1", "port that is taken on n1"] {
+        expect_violation(&snapshot, &plan, words);
+    }
+    expect_violation(&snapshot, &placed("n9", &snapshot), "which is not there");
+    Arc::make_mut(&mut snapshot.nodes[0]).is_leaving = true;
+    expect_violation(&snapshot, &plan, "which leaves");
+    Arc::make_mut(&mut snapshot.pods[0]).unsupported = Some("x".to_owned());
+    expect_violation(&snapshot, &plan, "asks for what is not judged");
+}
+
+#[test]
+fn values_and_reservations_that_are_not_there_are_found() {
+    let text = "type one cpu=4 memory=8Gi price=2\npod a cpu=1\npool default need:instance-type=Exists:";
+    let (mut snapshot, plan) = planned(text);
+    pool(&mut snapshot).requirements.add("node.kubernetes.io/instance-type", &requirement("Exists:+min=2"));
+    expect_violation(&snapshot, &plan, "TooFewValues");
+    let text = "type one cpu=4 memory=8Gi price=2
+        offering one price=0 zone=a capacity-type=reserved id=r1 left=2\npod a cpu=3\npod b cpu=3";
+    let (mut snapshot, plan) = planned(text);
+    assert_eq!(plan.new_nodes.len(), 2);
+    let mut types = snapshot.pools[0].catalog.types().to_vec();
+    types[0].offerings.iter_mut().for_each(|way| way.reservation.iter_mut().for_each(|held| held.capacity = 1));
+    pool(&mut snapshot).catalog = Arc::new(tenon_model::Catalog::new(types));
+    expect_violation(&snapshot, &plan, "more nodes hold reservations");
 }

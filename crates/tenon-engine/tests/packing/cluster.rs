@@ -1,78 +1,297 @@
-//! Small clusters in few words.
+//! Small clusters in few words, read line by line, and plans told the same way.
+//!
+//! ```text
+//! option    preferences=Ignore min-values=BestEffort reserved=Fallback dra=true
+//! host      pve1 cpu=16 memory=64Gi closed=offline
+//! type      small cpu=1 memory=2Gi price=1 zone=a,b capacity-type=spot,on-demand label:arch=arm64
+//! offering  small price=0.1 zone=a capacity-type=reserved id=r1 left=2
+//! pool      web weight=5 label:team=red need:zone=In:a,b taint=gpu:NoSchedule limit:cpu=4 used:cpu=2 replicas=1
+//! node      n1 cpu=4 memory=8Gi label:team=red taint=x:NoSchedule rising pool=web
+//! daemon    agent cpu=100m
+//! pod       p1 cpu=1 memory=1Gi need:zone=In:a prefer:5:zone=In:b tolerate=gpu port=80
+//! ```
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tenon_engine::{check, plan};
 use tenon_model::resources::{CPU, MEMORY, PODS};
 use tenon_model::{
-    Effect, Host, InstanceType, Node, Operator, Place, Plan, Pod, PodKey, Pool, Quantity, Requirement, Requirements,
-    Resources, Snapshot, Taint, Tolerated, Toleration,
+    Catalog, CatalogType, Effect, Host, HostPort, InstanceType, MinValuesPolicy, NodeStage, NodeState, Offering,
+    Operator, Overrides, Place, Plan, Pod, PodKey, Pool, PreferencePolicy, Preferred, Price, Quantity, Requirement,
+    Requirements, Reservation, ReservedMode, Resources, Seconds, Snapshot, Taint, Tolerated, Toleration,
 };
+
+/// Short names of labels that tests use often.
+const LABELS: [(&str, &str); 8] = [
+    ("zone", "topology.kubernetes.io/zone"),
+    ("region", "topology.kubernetes.io/region"),
+    ("capacity-type", "karpenter.sh/capacity-type"),
+    ("instance-type", "node.kubernetes.io/instance-type"),
+    ("arch", "kubernetes.io/arch"),
+    ("os", "kubernetes.io/os"),
+    ("hostname", "kubernetes.io/hostname"),
+    ("nodepool", "karpenter.sh/nodepool"),
+];
+
+pub(crate) fn label(short: &str) -> String {
+    LABELS.iter().find(|(name, _)| *name == short).map_or(short, |(_, label)| label).to_owned()
+}
 
 pub(crate) fn place(host: &str) -> Place {
     Place { region: "lab".to_owned(), host: host.parse().unwrap() }
 }
 
-pub(crate) fn amounts(cpu: &str, memory: &str) -> Resources {
-    Resources::default().with(CPU, cpu.parse().unwrap()).with(MEMORY, memory.parse().unwrap())
+/// A line: what it is, its name, and words of the form `key=value` or just `key`.
+struct Line<'a> {
+    kind: &'a str,
+    name: &'a str,
+    words: Vec<(&'a str, &'a str)>,
 }
 
-/// A pod that asks for cores and memory.
-pub(crate) fn pod(name: &str, cpu: &str, memory: &str) -> Pod {
-    Pod {
-        key: PodKey { namespace: "default".to_owned(), name: name.to_owned(), uid: format!("uid-{name}") },
-        requests: amounts(cpu, memory).with(PODS, Quantity::whole(1)),
-        ..Pod::default()
+impl<'a> Line<'a> {
+    fn read(text: &'a str) -> Line<'a> {
+        let mut words = text.split_whitespace();
+        let (kind, rest): (&str, Vec<&str>) = (words.next().unwrap(), words.collect());
+        let has_name = kind != "option";
+        let name = if has_name { rest[0] } else { "" };
+        let pairs = rest.iter().skip(usize::from(has_name)).map(|word| word.split_once('=').unwrap_or((word, "")));
+        Line { kind, name, words: pairs.collect() }
+    }
+
+    fn get(&self, key: &str) -> Option<&'a str> {
+        self.words.iter().find(|(found, _)| *found == key).map(|(_, value)| *value)
+    }
+
+    /// Words that begin with a prefix, with the rest of their key.
+    fn under(&self, prefix: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.words.iter().filter_map(move |(key, value)| Some((key.strip_prefix(prefix)?, *value)))
+    }
+
+    fn amounts(&self, prefix: &str) -> Resources {
+        let plain = ["cpu", "memory", "pods", "gpu", "hugepages-2Mi", "nodes"];
+        let words = self.words.iter().filter_map(|(key, value)| Some((key.strip_prefix(prefix)?, *value)));
+        words.filter(|(key, _)| plain.contains(key)).map(|(key, value)| (key, value.parse().unwrap())).collect()
+    }
+
+    fn labels(&self) -> BTreeMap<String, String> {
+        self.under("label:").map(|(key, value)| (label(key), value.to_owned())).collect()
+    }
+
+    fn requirements(&self, prefix: &str) -> Requirements {
+        self.under(prefix).map(|(key, value)| (label(key), requirement(value))).collect()
+    }
+
+    fn taints(&self, key: &str) -> Vec<Taint> {
+        self.words.iter().filter(|(found, _)| *found == key).map(|(_, value)| taint(value)).collect()
     }
 }
 
-/// The same pod, asking for a label.
-pub(crate) fn wanting(mut pod: Pod, label: &str, operator: Operator, values: &[&str]) -> Pod {
-    let requirement = Requirement::new(operator, values.iter().map(ToString::to_string)).unwrap();
-    pod.alternatives.iter_mut().for_each(|alternative| alternative.add(label, &requirement));
-    pod
+/// `In:a,b`, `Exists:`, `Gt:3`, with `min=2` after a `+` for a number of values.
+pub(crate) fn requirement(text: &str) -> Requirement {
+    let (text, least) = text.split_once("+min=").map_or((text, None), |(text, least)| (text, Some(least)));
+    let (operator, values) = text.split_once(':').unwrap_or((text, ""));
+    let operator: Operator = operator.parse().unwrap();
+    let values = values.split(',').filter(|value| !value.is_empty()).map(str::to_owned);
+    Requirement::new(operator, values).unwrap().with_min_values(least.map(|least| least.parse().unwrap()))
 }
 
-/// The same pod, putting up with a taint.
-pub(crate) fn tolerating(mut pod: Pod, key: &str) -> Pod {
-    pod.tolerations.push(Toleration { key: Some(key.to_owned()), value: Tolerated::Exists, effect: None });
-    pod
-}
-
-pub(crate) fn taint(key: &str, effect: Effect) -> Taint {
+pub(crate) fn taint(text: &str) -> Taint {
+    let (key, effect) = text.split_once(':').unwrap();
+    let effect = match effect {
+        "NoSchedule" => Effect::NoSchedule,
+        "NoExecute" => Effect::NoExecute,
+        "PreferNoSchedule" => Effect::PreferNoSchedule,
+        other => panic!("{other} is no effect"),
+    };
     Taint { key: key.to_owned(), value: String::new(), effect }
 }
 
-pub(crate) fn host(name: &str, cpu: &str, memory: &str) -> Host {
-    Host { place: place(name), closed: None, free: amounts(cpu, memory) }
+/// A cluster from its lines. Without a `type` there are the built-in ones on the hosts; without a `pool` there is one.
+pub(crate) fn cluster(text: &str) -> Snapshot {
+    let lines: Vec<Line<'_>> = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(Line::read).collect();
+    let of = |kind: &'static str| lines.iter().filter(move |line| line.kind == kind);
+    let mut snapshot = Snapshot { hosts: of("host").map(host).collect(), ..Snapshot::default() };
+    let places: Vec<Place> = snapshot.hosts.iter().map(|host| host.place.clone()).collect();
+    let mut types: Vec<CatalogType> = of("type").map(catalog_type).collect();
+    for line in of("offering") {
+        let size = types.iter_mut().find(|size| size.name == line.name).unwrap();
+        size.offerings.push(offering(line));
+        for key in ["zone", "capacity-type"].map(label) {
+            let offered = size.offerings.iter().filter_map(|way| way.requirements.get(&key));
+            let values: Vec<String> = offered.flat_map(|demand| demand.values().clone()).collect();
+            size.requirements.replace(key, Requirement::new(Operator::In, values).unwrap());
+        }
+    }
+    if types.is_empty() {
+        types = InstanceType::built_in().iter().map(|size| size.offered_at(&places)).collect();
+    }
+    let catalog = Arc::new(Catalog::new(types));
+    let default = [Line::read("pool default")];
+    let pools: Vec<&Line<'_>> = of("pool").collect();
+    let pools = if pools.is_empty() { default.iter().collect() } else { pools };
+    snapshot.pools = pools.into_iter().map(|line| Arc::new(pool(line, &catalog))).collect();
+    snapshot.nodes = of("node").map(|line| Arc::new(node(line))).collect();
+    snapshot.daemons = of("daemon").map(|line| Arc::new(pod(line))).collect();
+    snapshot.pods = of("pod").map(|line| Arc::new(pod(line))).collect();
+    of("option").for_each(|line| options(line, &mut snapshot));
+    snapshot
 }
 
-pub(crate) fn pool(name: &str, hosts: &[&str]) -> Pool {
-    Pool {
-        name: name.to_owned(),
-        weight: 0,
-        requirements: Requirements::default(),
-        taints: Vec::new(),
-        limits: Resources::default(),
-        used: Resources::default(),
-        places: hosts.iter().map(|host| place(host)).collect(),
-        not_ready: None,
+fn options(line: &Line<'_>, snapshot: &mut Snapshot) {
+    for (key, value) in &line.words {
+        let options = &mut snapshot.options;
+        match (*key, *value) {
+            ("preferences", "Ignore") => options.preferences = PreferencePolicy::Ignore,
+            ("min-values", "BestEffort") => options.min_values = MinValuesPolicy::BestEffort,
+            ("reserved", "Fallback") => options.reserved = ReservedMode::Fallback,
+            ("reserved", "Off") => options.reserved = ReservedMode::Off,
+            ("dra", "true") => options.ignore_resource_claims = false,
+            ("max-types", count) => options.max_types = count.parse().unwrap(),
+            other => panic!("{other:?} is no option"),
+        }
     }
 }
 
-pub(crate) fn node(name: &str, cpu: &str, memory: &str) -> Node {
-    let labels = [("kubernetes.io/hostname".to_owned(), Requirement::is(name))].into_iter().collect();
-    let room = amounts(cpu, memory).with(PODS, Quantity::whole(110));
-    Node { name: name.to_owned(), labels, taints: Vec::new(), room }
+fn host(line: &Line<'_>) -> Host {
+    let closed = line.get("closed").map(|why| format!("it is {why}"));
+    Host { place: place(line.name), closed, free: line.amounts("") }
 }
 
-/// One pool on three equal hosts, with the built-in sizes.
-pub(crate) fn cluster(pods: Vec<Pod>) -> Snapshot {
-    let names = ["pve1", "pve2", "pve3"];
-    Snapshot {
-        pools: vec![pool("default", &names)],
-        types: InstanceType::built_in(),
-        hosts: names.iter().map(|name| host(name, "16", "64Gi")).collect(),
-        pods,
-        ..Snapshot::default()
+fn catalog_type(line: &Line<'_>) -> CatalogType {
+    let list = |key: &str, default: &'static str| -> Vec<String> {
+        line.get(key).unwrap_or(default).split(',').map(str::to_owned).collect()
+    };
+    let (zones, kinds) = (list("zone", "a"), list("capacity-type", "on-demand"));
+    let price: f64 = line.get("price").unwrap_or("1").parse().unwrap();
+    let way = |zone: &String, kind: &String| Offering {
+        requirements: [("zone", zone), ("capacity-type", kind)]
+            .into_iter()
+            .map(|(key, value)| (label(key), Requirement::is(value)))
+            .collect(),
+        price: Price::new(if kind == "spot" { price / 2.0 } else { price }),
+        available: line.get("unavailable") != Some(zone),
+        ..Offering::default()
+    };
+    let all = |values: &[String]| Requirement::new(Operator::In, values.iter().cloned()).unwrap();
+    let mut requirements: Requirements = [
+        ("instance-type", Requirement::is(line.name)),
+        ("zone", all(&zones)),
+        ("capacity-type", all(&kinds)),
+        ("arch", Requirement::is(line.get("arch").unwrap_or("amd64"))),
+        ("os", Requirement::is("linux")),
+    ]
+    .into_iter()
+    .map(|(key, value)| (label(key), value))
+    .collect();
+    requirements.add_all(&Requirements::from_labels(&line.labels()));
+    let mut capacity = line.amounts("");
+    if capacity.get(PODS).is_zero() {
+        capacity = capacity.with(PODS, Quantity::whole(110));
+    }
+    let overhead = tenon_model::Overhead { kube_reserved: line.amounts("overhead:"), ..Default::default() };
+    let offerings = zones.iter().flat_map(|zone| kinds.iter().map(move |kind| way(zone, kind))).collect();
+    CatalogType { name: line.name.to_owned(), requirements, capacity, overhead, offerings }
+}
+
+fn offering(line: &Line<'_>) -> Offering {
+    let facts = ["zone", "capacity-type"].into_iter().filter_map(|key| Some((key, line.get(key)?)));
+    let mut requirements: Requirements = facts.map(|(key, value)| (label(key), Requirement::is(value))).collect();
+    let reservation = line.get("id").map(|id| {
+        requirements.add("example.com/reservation-id", &Requirement::is(id));
+        let capacity = line.get("left").unwrap_or("0").parse().unwrap();
+        Reservation { label: "example.com/reservation-id".to_owned(), id: id.to_owned(), capacity }
+    });
+    Offering {
+        requirements,
+        price: Price::new(line.get("price").unwrap_or("0").parse().unwrap()),
+        available: line.get("unavailable").is_none(),
+        reservation,
+        place: None,
+        overrides: Overrides { capacity: line.amounts("capacity:"), overhead: line.amounts("overhead:") },
+    }
+}
+
+fn pool(line: &Line<'_>, catalog: &Arc<Catalog>) -> Pool {
+    let mut requirements = line.requirements("need:");
+    requirements.add_all(&Requirements::from_labels(&line.labels()));
+    Pool {
+        name: line.name.to_owned(),
+        weight: line.get("weight").map(|weight| weight.parse().unwrap()).unwrap_or_default(),
+        requirements,
+        taints: line.taints("taint"),
+        startup_taints: line.taints("startup"),
+        limits: line.amounts("limit:"),
+        used: line.amounts("used:"),
+        catalog: if line.get("empty").is_some() { Arc::default() } else { catalog.clone() },
+        replicas: line.get("replicas").map(|count| count.parse().unwrap()),
+        not_ready: line.get("not-ready").map(str::to_owned),
+    }
+}
+
+fn node(line: &Line<'_>) -> NodeState {
+    let mut allocatable = line.amounts("");
+    if allocatable.get(PODS).is_zero() {
+        allocatable = allocatable.with(PODS, Quantity::whole(110));
+    }
+    NodeState {
+        name: line.name.to_owned(),
+        pool: line.get("pool").map(str::to_owned),
+        is_managed: line.get("pool").is_some(),
+        labels: line.labels(),
+        taints: line.taints("taint"),
+        startup_taints: line.taints("startup"),
+        capacity: allocatable.clone(),
+        allocatable,
+        bound: line.amounts("bound:"),
+        bound_daemons: line.amounts("daemons:"),
+        host_ports: line.under("port:").map(|(pod, number)| (key(pod), port(number))).collect(),
+        stage: match (line.get("rising"), line.get("rebooting")) {
+            (Some(_), _) => NodeStage::Rising,
+            (_, Some(_)) => NodeStage::Rebooting,
+            _ => NodeStage::Initialized,
+        },
+        is_leaving: line.get("leaving").is_some(),
+    }
+}
+
+fn key(name: &str) -> PodKey {
+    PodKey { namespace: "default".to_owned(), name: name.to_owned(), uid: format!("uid-{name}") }
+}
+
+fn port(number: &str) -> HostPort {
+    let address = "0.0.0.0".parse().unwrap();
+    HostPort { address, port: number.parse().unwrap(), protocol: "TCP".to_owned() }
+}
+
+fn pod(line: &Line<'_>) -> Pod {
+    let terms: Vec<Requirements> =
+        line.under("or:").map(|(key, value)| [(label(key), requirement(value))].into_iter().collect()).collect();
+    let needed = line.requirements("need:");
+    let joined = |term: &Requirements| {
+        let mut joined = needed.clone();
+        joined.add_all(term);
+        joined
+    };
+    let alternatives = if terms.is_empty() { vec![needed.clone()] } else { terms.iter().map(joined).collect() };
+    let preferred = line.under("prefer:").map(|(wish, value)| {
+        let (weight, key) = wish.split_once(':').unwrap();
+        let requirements = [(label(key), requirement(value))].into_iter().collect();
+        Preferred { weight: weight.parse().unwrap(), requirements }
+    });
+    let tolerations = line.words.iter().filter(|(key, _)| *key == "tolerate");
+    Pod {
+        key: key(line.name),
+        requests: line.amounts("").with(PODS, Quantity::whole(1)),
+        alternatives,
+        preferred: preferred.collect(),
+        tolerations: tolerations
+            .map(|(_, key)| Toleration { key: Some((*key).to_owned()), value: Tolerated::Exists, effect: None })
+            .collect(),
+        host_ports: line.words.iter().filter(|(key, _)| *key == "port").map(|(_, number)| port(number)).collect(),
+        resource_claims: line.get("claim").map(str::to_owned).into_iter().collect(),
+        created: line.get("created").map(|second| Seconds(second.parse().unwrap())),
+        ..Pod::default()
     }
 }
 
@@ -88,12 +307,37 @@ pub(crate) fn sound_plan(snapshot: &Snapshot) -> Plan {
     plan
 }
 
-/// A plan in words: each new node as `type@host: pods`, each placement as `node: pod`, each waiting pod with its reason.
+/// A plan in words: each new node as `pool/type[@host]: pods`, each placement as `node: pod`, each waiting pod as
+/// `pod waits`.
 pub(crate) fn told(plan: &Plan) -> Vec<String> {
     let names = |pods: &[PodKey]| pods.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>().join(" ");
-    let new =
-        plan.new_nodes.iter().map(|node| format!("{}@{}: {}", node.instance_type, node.place.host, names(&node.pods)));
+    let new = plan.new_nodes.iter().map(|node| {
+        let at = node.chosen.place.as_ref().map(|place| format!("@{}", place.host)).unwrap_or_default();
+        format!("{}/{}{at}: {}", node.pool, node.chosen.instance_type, names(&node.pods))
+    });
     let placed = plan.placements.iter().map(|placement| format!("{}: {}", placement.node, placement.pod.name));
-    let waiting = plan.unplaced.iter().map(|unplaced| format!("{} waits: {}", unplaced.pod.name, unplaced.reason));
+    let waiting = plan.unplaced.iter().map(|unplaced| format!("{} waits", unplaced.pod.name));
     new.chain(placed).chain(waiting).collect()
+}
+
+/// What the plan of a cluster must say, in any order; and the plan must be sound.
+#[track_caller]
+pub(crate) fn expect(text: &str, expected: &[&str]) {
+    let mut told = told(&sound_plan(&cluster(text)));
+    let mut expected: Vec<String> = expected.iter().map(ToString::to_string).collect();
+    told.sort();
+    expected.sort();
+    assert_eq!(told, expected, "\n{text}");
+}
+
+/// The reason why the only waiting pod waits.
+#[track_caller]
+pub(crate) fn reason(text: &str) -> String {
+    let plan = sound_plan(&cluster(text));
+    assert_eq!(plan.unplaced.len(), 1, "{:?}", told(&plan));
+    plan.unplaced[0].reason.to_string()
+}
+
+pub(crate) fn amounts(cpu: &str, memory: &str) -> Resources {
+    Resources::default().with(CPU, cpu.parse().unwrap()).with(MEMORY, memory.parse().unwrap())
 }

@@ -1,81 +1,120 @@
 //! Laws that hold for every cluster.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use tenon_engine::plan;
-use tenon_model::{Effect, InstanceType, Node, Operator, Pod, Quantity, Resources, Snapshot};
+use tenon_model::{NodeStage, NodeState, Quantity, Resources, Snapshot};
 
-use crate::cluster::{amounts, host, node, pod, pool, sound_plan, taint, tolerating, wanting};
+use crate::cluster::{cluster, sound_plan};
 
-const HOSTS: [&str; 3] = ["pve1", "pve2", "pve3"];
-
-fn any_pod(index: usize) -> impl Strategy<Value = Pod> {
-    (1_i64..5_000, 64_i64..20_000, 0..8_u8).prop_map(move |(cpu, memory, kind)| {
-        let plain = pod(&format!("p{index}"), &format!("{cpu}m"), &format!("{memory}Mi"));
-        match kind {
-            0 => wanting(plain, "topology.kubernetes.io/zone", Operator::In, &["pve1", "pve9"]),
-            1 => wanting(plain, "topology.kubernetes.io/zone", Operator::NotIn, &["pve2"]),
-            2 => wanting(plain, "kubernetes.io/arch", Operator::In, &["arm64"]),
-            3 => tolerating(plain, "special"),
-            4 => wanting(plain, "team", Operator::Exists, &[]),
-            _ => plain,
-        }
+fn any_pod(index: usize) -> impl Strategy<Value = String> {
+    (1_i64..5_000, 64_i64..20_000, 0..14_u8).prop_map(move |(cpu, memory, kind)| {
+        let wish = match kind {
+            0 => "need:zone=In:pve1,pve9",
+            1 => "need:zone=NotIn:pve2",
+            2 => "need:arch=In:arm64",
+            3 => "tolerate=special",
+            4 => "need:team=Exists",
+            5 => "port=80",
+            6 => "prefer:3:zone=In:pve3 prefer:9:team=In:red",
+            7 => "or:zone=In:pve9 or:zone=In:pve1",
+            8 => "need:capacity-type=In:spot",
+            9 => "need:team=NotIn:blue",
+            _ => "",
+        };
+        format!("pod p{index} cpu={cpu}m memory={memory}Mi created={} {wish}", index % 3)
     })
+}
+
+/// Either built-in sizes on hosts, or a catalogue with reservations and no hosts.
+fn any_ground() -> impl Strategy<Value = String> {
+    let hosts = proptest::collection::vec((0_i64..32, 0_i64..96, any::<bool>()), 3).prop_map(|sizes| {
+        let host = |(index, (cpu, memory, online)): (usize, (i64, i64, bool))| {
+            let closed = if online || index == 0 { "" } else { "closed=offline" };
+            format!("host pve{} cpu={cpu} memory={memory}Gi {closed}", index + 1)
+        };
+        sizes.into_iter().enumerate().map(host).collect::<Vec<_>>().join("\n")
+    });
+    let catalogue = (proptest::collection::vec((1_i64..16, 1_i64..32, 1_i64..20), 1..6), 0_u32..3).prop_map(|(types, left)| {
+        let size = |(index, (cpu, memory, price)): (usize, &(i64, i64, i64))| {
+            format!("type t{index} cpu={cpu} memory={memory}Gi price={price} zone=pve1,pve2,pve3 capacity-type=spot,on-demand")
+        };
+        let types: Vec<String> = types.iter().enumerate().map(size).collect();
+        format!("{}\noffering t0 price=0 zone=pve1 capacity-type=reserved id=r left={left}", types.join("\n"))
+    });
+    prop_oneof![hosts, catalogue]
 }
 
 fn any_snapshot() -> impl Strategy<Value = Snapshot> {
-    let pods = (0..12_usize).prop_flat_map(|count| (0..count).map(any_pod).collect::<Vec<_>>());
-    let host_sizes = proptest::collection::vec((0_i64..32, 0_i64..96, any::<bool>()), 3);
-    let nodes = proptest::collection::vec((0_i64..4_000, 0_i64..8), 0..3);
-    (pods, host_sizes, nodes, 0_i64..40, any::<bool>()).prop_map(|(pods, sizes, nodes, limit, special)| {
-        let mut hosts = Vec::new();
-        for (name, (cpu, memory, online)) in HOSTS.iter().zip(sizes) {
-            let mut host = host(name, &cpu.to_string(), &format!("{memory}Gi"));
-            host.closed = (!online && *name != "pve1").then(|| "it is offline".to_owned());
-            hosts.push(host);
-        }
-        let mut pools = vec![pool("default", &HOSTS), pool("special", &["pve1", "pve2"])];
-        pools[0].limits = Resources::default().with("cpu", Quantity::whole(limit));
-        pools[1].weight = i32::from(special);
-        pools[1].taints = vec![taint("special", Effect::NoSchedule)];
-        let to_node = |(index, (cpu, memory)): (usize, (i64, i64))| {
-            node(&format!("n{index}"), &format!("{cpu}m"), &format!("{memory}Gi"))
+    let pods = (0..14_usize).prop_flat_map(|count| (0..count).map(any_pod).collect::<Vec<_>>());
+    let nodes = proptest::collection::vec((0_i64..4_000, 0_i64..8, 0..4_u8), 0..3);
+    (pods, any_ground(), nodes, 0_i64..60, (0_i64..6, 0..4_u8)).prop_map(|(pods, ground, nodes, limit, (count, mode))| {
+        let node = |(index, (cpu, memory, kind)): (usize, (i64, i64, u8))| {
+            let more = ["", "rising pool=default", "label:team=red", "leaving"][usize::from(kind)];
+            format!("node n{index} cpu={cpu}m memory={memory}Gi {more}")
         };
-        let nodes: Vec<Node> = nodes.into_iter().enumerate().map(to_node).collect();
-        let daemons = vec![pod("agent", "100m", "64Mi")];
-        Snapshot { pools, types: InstanceType::built_in(), hosts, nodes, pods, daemons }
+        let nodes: Vec<String> = nodes.into_iter().enumerate().map(node).collect();
+        let options = ["", "option preferences=Ignore", "option reserved=Fallback", "option min-values=BestEffort"];
+        cluster(&format!(
+            "{}\n{ground}\npool default limit:cpu={limit} need:instance-type=Exists:+min=1\n\
+             pool special weight=1 taint=special:NoSchedule limit:nodes={count}\npool soft taint=x:PreferNoSchedule label:team=red\n\
+             daemon agent cpu=100m memory=64Mi\ndaemon odd cpu=50m need:team=In:red port=80\n{}\n{}",
+            options[usize::from(mode)],
+            nodes.join("\n"),
+            pods.join("\n")
+        ))
     })
 }
 
-/// The snapshot after the plan was carried out: its new nodes are there, with what is left on them.
+/// The snapshot after the plan was carried out: its new nodes are on their way, with what was put on them.
 fn carried_out(snapshot: &Snapshot) -> Snapshot {
     let plan = plan(snapshot);
     let mut after = snapshot.clone();
     after.pods.retain(|pod| plan.unplaced.iter().any(|unplaced| unplaced.pod == pod.key));
+    let pod_of = |key| snapshot.pods.iter().find(|pod| pod.key == key).unwrap();
     for placement in &plan.placements {
-        let requests = &snapshot.pods.iter().find(|pod| pod.key == placement.pod).unwrap().requests;
         let node = after.nodes.iter_mut().find(|node| node.name == placement.node).unwrap();
-        node.room = node.room.without(requests);
+        let (node, pod) = (Arc::make_mut(node), pod_of(placement.pod.clone()));
+        node.bound.add(&pod.requests);
+        node.host_ports.extend(pod.host_ports.iter().map(|port| (pod.key.clone(), port.clone())));
     }
     for (index, new) in plan.new_nodes.iter().enumerate() {
-        let size = snapshot.types.iter().find(|size| size.name == new.instance_type).unwrap();
-        let host = after.hosts.iter_mut().find(|host| host.place == new.place).unwrap();
-        let vm = amounts(&size.capacity.get("cpu").to_string(), &size.capacity.get("memory").to_string());
-        host.free = host.free.without(&vm);
         let pool = after.pools.iter_mut().find(|pool| pool.name == new.pool).unwrap();
+        let pool = Arc::make_mut(pool);
+        let size = pool.catalog.find(&new.chosen.instance_type).unwrap().clone();
         pool.used.add(&size.capacity);
-        let room = size.allocatable().without(&new.requests);
-        after.nodes.push(Node {
+        pool.used.add(&Resources::default().with("nodes", Quantity::whole(1)));
+        if let Some(place) = &new.chosen.place {
+            let host = after.hosts.iter_mut().find(|host| host.place == *place).unwrap();
+            let vm: Resources = ["cpu", "memory"].into_iter().map(|name| (name, size.capacity.get(name))).collect();
+            host.free = host.free.without(&vm);
+        }
+        let mut labels = new.chosen.labels.clone();
+        labels.extend(new.requirements.iter().filter_map(|(label, demand)| Some((label.to_owned(), demand.any()?))));
+        labels.extend(new.chosen.labels.clone());
+        let mut node = NodeState {
             name: format!("new{index}"),
-            labels: new.requirements.clone(),
+            pool: Some(new.pool.clone()),
+            is_managed: true,
+            labels,
             taints: pool.taints.clone(),
-            room,
-        });
+            capacity: size.capacity.clone(),
+            allocatable: size.allocatable(&tenon_model::Overrides::default()),
+            stage: NodeStage::Rising,
+            ..NodeState::default()
+        };
+        for pod in new.pods.iter().map(|key| pod_of(key.clone())) {
+            node.bound.add(&pod.requests);
+            node.host_ports.extend(pod.host_ports.iter().map(|port| (pod.key.clone(), port.clone())));
+        }
+        after.nodes.push(Arc::new(node));
     }
     after
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
     fn every_plan_is_sound(snapshot in any_snapshot()) {
@@ -89,9 +128,12 @@ proptest! {
         turned.nodes.reverse();
         turned.hosts.reverse();
         turned.pools.reverse();
-        turned.types.reverse();
+        turned.daemons.reverse();
         for pool in &mut turned.pools {
-            pool.places.reverse();
+            let mut types = pool.catalog.types().to_vec();
+            types.reverse();
+            types.iter_mut().for_each(|size| size.offerings.reverse());
+            Arc::make_mut(pool).catalog = Arc::new(tenon_model::Catalog::new(types));
         }
         prop_assert_eq!(plan(&snapshot), plan(&turned));
     }

@@ -2,7 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a cluster of the test's own that does not read is a failed test")]
 
-mod cases;
 mod checker;
+mod claims;
 mod cluster;
+mod daemons;
+mod existing;
+mod hosts;
+mod labels;
 mod laws;
+mod limits;
+mod min_values;
+mod mirror;
+mod preferences;
+mod refusals;
+mod reserved;
+mod speed;

@@ -81,7 +81,7 @@ async fn a_template_is_missing(world: &World) -> anyhow::Result<()> {
 async fn no_host_is_large_enough(world: &World) -> anyhow::Result<()> {
     let pods: Api<Pod> = Api::namespaced(world.admin.clone(), NAMESPACE);
     for (name, memory, words) in [
-        ("vast", "500Gi", "no instance type has enough memory: 500 GiB wanted, at most"),
+        ("vast", "500Gi", "no instance type has enough resources, memory: 500 GiB wanted, at most"),
         ("large", "100Gi", "no host has 128 GiB of memory free for a m1.16VCPU-128GB; the largest gap is"),
     ] {
         let pod: Pod = from_json(json!({

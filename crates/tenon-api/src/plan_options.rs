@@ -1,0 +1,254 @@
+//! The controller's settings that change a plan, as a file: YAML or JSON, under any of the names they go by.
+//!
+//! What is not known is an error, so that a misspelt setting is not a silent default.
+
+mod gates;
+mod scheduler_config;
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::TopologySpreadConstraint;
+use serde_json::Value;
+
+pub use gates::FeatureGates;
+
+/// Whether what pods prefer is tried first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PreferencePolicy {
+    /// A preference counts as a demand until it cannot be met.
+    #[default]
+    Respect,
+    /// Only demands count.
+    Ignore,
+}
+
+/// What happens where fewer values than wanted stay possible.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MinValuesPolicy {
+    /// No node is made.
+    #[default]
+    Strict,
+    /// A node is made with as many as there are.
+    BestEffort,
+}
+
+/// Millicores that nobody or nothing sensible was said about.
+const DEFAULT_CPU_REQUESTS: i64 = 1_000;
+
+/// The settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlanOptions {
+    /// Whether what pods prefer is tried first.
+    pub preference_policy: PreferencePolicy,
+    /// What happens where fewer values than wanted stay possible.
+    pub min_values_policy: MinValuesPolicy,
+    /// What is switched on.
+    pub feature_gates: FeatureGates,
+    /// Spread constraints of pods that have none of their own.
+    pub default_spread: Vec<TopologySpreadConstraint>,
+    /// Whether pods that ask for devices are left out.
+    pub ignore_dra_requests: bool,
+    /// How many millicores the controller has, which is how many types it looks at side by side.
+    pub cpu_requests: i64,
+    /// What was read and has no effect.
+    pub notes: Vec<String>,
+}
+
+impl Default for PlanOptions {
+    fn default() -> PlanOptions {
+        PlanOptions {
+            preference_policy: PreferencePolicy::default(),
+            min_values_policy: MinValuesPolicy::default(),
+            feature_gates: FeatureGates::default(),
+            default_spread: Vec::new(),
+            ignore_dra_requests: true,
+            cpu_requests: DEFAULT_CPU_REQUESTS,
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// A setting under its three names: in a file, as a flag, in the environment.
+struct Setting {
+    names: [&'static str; 3],
+    apply: fn(&mut PlanOptions, &Value) -> Result<(), String>,
+}
+
+const SETTINGS: [Setting; 6] = [
+    Setting { names: ["preferencePolicy", "preference-policy", "PREFERENCE_POLICY"], apply: preference_policy },
+    Setting { names: ["minValuesPolicy", "min-values-policy", "MIN_VALUES_POLICY"], apply: min_values_policy },
+    Setting { names: ["featureGates", "feature-gates", "FEATURE_GATES"], apply: gates::apply },
+    Setting { names: ["schedulerConfig", "scheduler-config", "SCHEDULER_CONFIG"], apply: scheduler_config::apply },
+    Setting { names: ["ignoreDRARequests", "ignore-dra-requests", "IGNORE_DRA_REQUESTS"], apply: ignore_dra_requests },
+    Setting { names: ["cpuRequests", "cpu-requests", "CPU_REQUESTS"], apply: cpu_requests },
+];
+
+/// Reads a file of settings. An empty one decides nothing.
+pub fn read(text: &str) -> Result<PlanOptions, PlanOptionsError> {
+    let fail = |error: serde_saphyr::Error| PlanOptionsError {
+        line: error.location().map(|location| location.line()),
+        why: error.without_snippet().to_string(),
+    };
+    let settings: Option<BTreeMap<String, Value>> =
+        serde_saphyr::from_str_with_options(text, yaml_options()).map_err(fail)?;
+    let mut options = PlanOptions::default();
+    let mut seen: BTreeMap<&str, String> = BTreeMap::new();
+    for (key, value) in settings.iter().flatten() {
+        let fail = |why: String| PlanOptionsError { line: line_of(text, key), why: format!("{key}: {why}") };
+        let setting = SETTINGS.iter().find(|setting| setting.names.contains(&key.as_str()));
+        let setting = setting.ok_or_else(|| fail(unknown(key)))?;
+        if let Some(other) = seen.insert(setting.names[0], key.clone()) {
+            return Err(fail(format!("it is the same setting as {other}: keep one")));
+        }
+        // A setting without a value decides nothing.
+        if !value.is_null() {
+            (setting.apply)(&mut options, value).map_err(fail)?;
+        }
+    }
+    Ok(options)
+}
+
+/// Only `true` and `false` are truth values; `no` is a word.
+pub(crate) fn yaml_options() -> serde_saphyr::Options {
+    serde_saphyr::options! { strict_booleans: true, legacy_octal_numbers: true, with_snippet: false }
+}
+
+fn preference_policy(options: &mut PlanOptions, value: &Value) -> Result<(), String> {
+    options.preference_policy = match value.as_str() {
+        Some("Respect") => PreferencePolicy::Respect,
+        Some("Ignore") => PreferencePolicy::Ignore,
+        _ => return Err(format!("{value} is neither Respect nor Ignore")),
+    };
+    Ok(())
+}
+
+fn min_values_policy(options: &mut PlanOptions, value: &Value) -> Result<(), String> {
+    options.min_values_policy = match value.as_str() {
+        Some("Strict") => MinValuesPolicy::Strict,
+        Some("BestEffort") => MinValuesPolicy::BestEffort,
+        _ => return Err(format!("{value} is neither Strict nor BestEffort")),
+    };
+    Ok(())
+}
+
+fn ignore_dra_requests(options: &mut PlanOptions, value: &Value) -> Result<(), String> {
+    options.ignore_dra_requests = match value {
+        Value::Bool(flag) => *flag,
+        Value::String(text) if text == "true" => true,
+        Value::String(text) if text == "false" => false,
+        _ => return Err(format!("{value} is neither true nor false")),
+    };
+    Ok(())
+}
+
+fn cpu_requests(options: &mut PlanOptions, value: &Value) -> Result<(), String> {
+    let number = value.as_i64().or_else(|| value.as_str()?.trim().parse().ok());
+    let number = number.ok_or_else(|| format!("{value} is not a whole number of millicores"))?;
+    options.cpu_requests = if number > 0 { number } else { DEFAULT_CPU_REQUESTS };
+    Ok(())
+}
+
+/// What to do about a key nobody knows.
+fn unknown(key: &str) -> String {
+    let plain = |name: &str| name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
+    let names = SETTINGS.iter().map(|setting| setting.names[0]);
+    let near = names.clone().map(|name| (distance(&plain(name), &plain(key)), name)).min();
+    match near {
+        Some((errors, name)) if errors <= 3 => format!("no such setting; did you mean {name}?"),
+        _ => format!("no such setting; a plan knows {}", names.collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// How many letters must be changed, added or left out.
+fn distance(a: &str, b: &str) -> usize {
+    // A key may be as long as its file; one this long is no slip of the pen.
+    if b.len() > 64 {
+        return b.len();
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut corner = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.bytes().enumerate() {
+            let changed = corner + usize::from(x != y);
+            corner = row[j + 1];
+            row[j + 1] = changed.min(corner + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// The line a key stands on, by its looks.
+fn line_of(text: &str, key: &str) -> Option<u64> {
+    let begins = |line: &str| {
+        let line = line.trim_start_matches(['{', ',', ' ', '\t', '"', '\'']);
+        line.strip_prefix(key).is_some_and(|rest| rest.trim_start_matches(['"', '\'', ' ']).starts_with(':'))
+    };
+    text.lines().position(begins).and_then(|index| u64::try_from(index + 1).ok())
+}
+
+/// Why a file of settings cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanOptionsError {
+    line: Option<u64>,
+    why: String,
+}
+
+impl std::error::Error for PlanOptionsError {}
+
+impl std::fmt::Display for PlanOptionsError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.line.iter().try_for_each(|line| write!(f, "line {line}: "))?;
+        f.write_str(&self.why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_decides_nothing_gives_the_defaults() {
+        for text in ["", "# nothing\n", "{}", "null", "preferencePolicy:\n"] {
+            assert_eq!(read(text).unwrap(), PlanOptions::default(), "{text}");
+        }
+        let defaults = PlanOptions::default();
+        assert!(defaults.ignore_dra_requests && defaults.feature_gates.reserved_capacity);
+        assert_eq!(defaults.cpu_requests, 1_000);
+    }
+
+    #[test]
+    fn a_setting_is_known_by_each_of_its_names() {
+        for text in [
+            "preferencePolicy: Ignore\nminValuesPolicy: BestEffort\nignoreDRARequests: false\ncpuRequests: 4000\n",
+            "preference-policy: Ignore\nmin-values-policy: BestEffort\nignore-dra-requests: false\ncpu-requests: 4000\n",
+            "PREFERENCE_POLICY: Ignore\nMIN_VALUES_POLICY: BestEffort\nIGNORE_DRA_REQUESTS: \"false\"\nCPU_REQUESTS: \"4000\"\n",
+            r#"{"preferencePolicy": "Ignore", "minValuesPolicy": "BestEffort", "ignoreDRARequests": false, "cpuRequests": 4000}"#,
+        ] {
+            let options = read(text).unwrap();
+            assert_eq!(options.preference_policy, PreferencePolicy::Ignore, "{text}");
+            assert_eq!(options.min_values_policy, MinValuesPolicy::BestEffort, "{text}");
+            assert_eq!((options.ignore_dra_requests, options.cpu_requests), (false, 4_000), "{text}");
+        }
+        assert_eq!(read("cpuRequests: -5").unwrap().cpu_requests, 1_000);
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_with_its_line_and_a_hint() {
+        for (text, words) in [
+            ("a: 1", "line 1: a: no such setting; a plan knows preferencePolicy, minValuesPolicy"),
+            ("\npreferencePolcy: Ignore", "line 2: preferencePolcy: no such setting; did you mean preferencePolicy?"),
+            ("preference_policy: Ignore", "did you mean preferencePolicy?"),
+            ("cpuRequests: 1\ncpu-requests: 2", "same setting as"),
+            ("cpuRequests: 1\ncpuRequests: 2", "line 2: "),
+            ("cpuRequests: lots", "\"lots\" is not a whole number of millicores"),
+            ("preferencePolicy: ignore", "\"ignore\" is neither Respect nor Ignore"),
+            ("minValuesPolicy: 3", "3 is neither Strict nor BestEffort"),
+            ("ignoreDRARequests: no", "\"no\" is neither true nor false"),
+            ("- a", "line 1"),
+            ("a: [", "line "),
+        ] {
+            let said = read(text).unwrap_err().to_string();
+            assert!(said.contains(words) && !said.contains('\n'), "{text}: {said}");
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! What objects mean together: who needs a node, what nodes are, what daemons ask for, what pools use.
+
+#![expect(clippy::unwrap_used, reason = "an object of the test's own that does not read is a failed test")]
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tenon_api::objects::{Kind, Objects};
+use tenon_api::plan_options::PlanOptions;
+use tenon_api::planning::{Surroundings, to_snapshot};
+use tenon_api::{NodeClaim, NodePool};
+use tenon_model::{Catalog, NodeStage, Quantity, Requirement, Resources, Seconds, Snapshot};
+
+/// When the snapshots are taken: 2026-01-01T01:00:00Z.
+const NOW: Seconds = Seconds(1_767_229_200);
+
+struct Plain;
+
+impl Surroundings for Plain {
+    fn catalog(&self, _pool: &NodePool) -> Arc<Catalog> {
+        Arc::default()
+    }
+
+    fn not_ready(&self, _pool: &NodePool) -> Option<String> {
+        None
+    }
+
+    fn expected(&self, _claim: &NodeClaim) -> Option<(Resources, Resources)> {
+        let amounts = Resources::default().with("cpu", Quantity::whole(7));
+        Some((amounts.clone(), amounts))
+    }
+}
+
+fn snapshot(items: &[(Kind, Value)]) -> Snapshot {
+    let mut objects = Objects::default();
+    for (kind, value) in items {
+        objects.add(kind.read(value.clone()).unwrap().settled().unwrap());
+    }
+    objects.sort();
+    to_snapshot(&objects, &Plain, &PlanOptions::default(), NOW)
+}
+
+fn merged(mut base: Value, more: &Value) -> Value {
+    for (key, value) in more.as_object().unwrap() {
+        match base.get_mut(key) {
+            Some(present) if present.is_object() && value.is_object() => *present = merged(present.clone(), value),
+            _ => base[key] = value.clone(),
+        }
+    }
+    base
+}
+
+fn pod(name: &str, more: &Value) -> (Kind, Value) {
+    let plain = json!({
+        "metadata": { "name": name, "namespace": "n", "labels": { "app": "web" } },
+        "spec": { "containers": [{ "name": "c", "resources": { "requests": { "cpu": "1" } } }] },
+    });
+    (Kind::Pod, merged(plain, more))
+}
+
+fn waiting(name: &str, more: &Value) -> (Kind, Value) {
+    let told = json!({ "status": { "conditions": [{ "type": "PodScheduled", "status": "False", "reason": "Unschedulable" }] } });
+    pod(name, &merged(told, more))
+}
+
+fn node(name: &str, more: &Value) -> (Kind, Value) {
+    let plain = json!({
+        "metadata": { "name": name, "labels": {} },
+        "spec": { "providerID": format!("proxmox://r/{name}") },
+        "status": { "capacity": { "cpu": "4", "pods": "10" }, "allocatable": { "cpu": "4", "pods": "10" } },
+    });
+    (Kind::Node, merged(plain, more))
+}
+
+fn claim(name: &str, node: &str, more: &Value) -> (Kind, Value) {
+    let plain = json!({
+        "metadata": { "name": name, "labels": { "karpenter.sh/nodepool": "default", "from": "claim" } },
+        "spec": { "requirements": [], "nodeClassRef": { "group": "g", "kind": "k", "name": "c" },
+            "taints": [{ "key": "lasting", "effect": "NoSchedule" }], "startupTaints": [{ "key": "boot", "effect": "NoSchedule" }] },
+        "status": { "providerID": format!("proxmox://r/{node}"), "capacity": { "cpu": "4", "gpu": "2" },
+            "allocatable": { "cpu": "3", "gpu": "2" } },
+    });
+    (Kind::NodeClaim, merged(plain, more))
+}
+
+fn names(snapshot: &Snapshot) -> Vec<&str> {
+    snapshot.pods.iter().map(|pod| pod.key.name.as_str()).collect()
+}
+
+#[test]
+fn pods_the_scheduler_gave_up_on_need_a_node_and_no_others() {
+    let owner = |kind: &str| json!({ "metadata": { "ownerReferences": [{ "apiVersion": "apps/v1", "kind": kind, "name": "x", "uid": "x" }] } });
+    let gated = json!({ "status": { "conditions": [{ "type": "PodScheduled", "status": "False", "reason": "SchedulingGated" }] } });
+    let seen = snapshot(&[
+        waiting("a", &json!({})),
+        pod("untried", &json!({})),
+        pod("gated", &gated),
+        waiting("bound", &json!({ "spec": { "nodeName": "n" } })),
+        waiting("promised", &json!({ "status": { "nominatedNodeName": "n" } })),
+        waiting("daemon", &owner("DaemonSet")),
+        waiting("set", &owner("StatefulSet")),
+    ]);
+    assert_eq!(names(&seen), ["a", "set"]);
+}
+
+#[test]
+fn a_pod_that_no_node_can_suit_is_refused_with_a_reason() {
+    let seen = snapshot(&[waiting("a", &json!({ "spec": { "nodeSelector": { "kubernetes.io/hostname": "x" } } }))]);
+    assert!(seen.pods.is_empty());
+    assert!(seen.invalid[0].1.contains("kubernetes.io/hostname"), "{:?}", seen.invalid);
+    // Only the first term can keep a pod from us, later ones may never be looked at.
+    let term = |key: &str, operator: &str| json!({ "matchExpressions": [{ "key": key, "operator": operator }] });
+    let with = |terms: Value| {
+        let required = json!({ "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": terms } });
+        snapshot(&[waiting("a", &json!({ "spec": { "affinity": { "nodeAffinity": required } } }))]).invalid.len()
+    };
+    let foreign = || term("karpenter.sh/nodepool", "DoesNotExist");
+    assert_eq!(with(json!([foreign(), term("team", "Exists")])), 1);
+    assert_eq!(with(json!([term("team", "Exists"), foreign()])), 0);
+}
+
+/// A pod on a node that leaves.
+fn leaving(more: &Value, budgets: &[Value]) -> bool {
+    let gone = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["f"] } });
+    let mut items = vec![
+        claim("c", "n1", &gone),
+        node(
+            "n1",
+            &json!({ "metadata": { "labels": { "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true" } } }),
+        ),
+        pod(
+            "p",
+            &merged(
+                json!({ "spec": { "nodeName": "n1" }, "status": { "phase": "Running", "startTime": "2026-01-01T00:30:00Z" } }),
+                more,
+            ),
+        ),
+    ];
+    for (index, spec) in budgets.iter().enumerate() {
+        let spec = merged(json!({ "selector": { "matchLabels": { "app": "web" } } }), spec);
+        items.push((
+            Kind::PodDisruptionBudget,
+            json!({ "metadata": { "name": format!("b{index}"), "namespace": "n" }, "spec": spec }),
+        ));
+    }
+    let seen = snapshot(&items);
+    assert!(seen.nodes.iter().all(|node| node.is_leaving));
+    names(&seen) == ["p"]
+}
+
+#[test]
+fn pods_of_a_node_that_leaves_need_another_if_they_will_run_again() {
+    let owner = |api: &str, kind: &str| json!([{ "apiVersion": api, "kind": kind, "name": "x", "uid": "x" }]);
+    let going = |kind: &str| json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z", "ownerReferences": owner("apps/v1", kind) } });
+    assert!(leaving(&json!({}), &[]));
+    assert!(!leaving(&json!({ "status": { "phase": "Succeeded" } }), &[]));
+    assert!(!leaving(&json!({ "metadata": { "ownerReferences": owner("apps/v1", "DaemonSet") } }), &[]));
+    assert!(!leaving(&json!({ "metadata": { "ownerReferences": owner("v1", "Node") } }), &[]));
+    assert!(!leaving(&going("ReplicaSet"), &[]));
+    assert!(leaving(&going("StatefulSet"), &[]));
+}
+
+#[test]
+fn pods_that_may_not_be_moved_need_no_other_node_yet() {
+    let wish = |text: &str| json!({ "metadata": { "annotations": { "karpenter.sh/do-not-disrupt": text } } });
+    assert!(!leaving(&wish("true"), &[]));
+    assert!(!leaving(&wish("31m"), &[]), "it started half an hour ago");
+    assert!(leaving(&wish("29m"), &[]));
+    for full in [json!({ "maxUnavailable": 0 }), json!({ "maxUnavailable": "0%" }), json!({ "minAvailable": "100%" })] {
+        assert!(!leaving(&json!({}), std::slice::from_ref(&full)), "{full}");
+        let sick = json!({ "status": { "conditions": [{ "type": "Ready", "status": "False" }] } });
+        assert!(leaving(&sick, &[merged(full, &json!({ "unhealthyPodEvictionPolicy": "AlwaysAllow" }))]));
+    }
+    let loose = json!({ "maxUnavailable": 1 });
+    assert!(leaving(&json!({}), std::slice::from_ref(&loose)));
+    assert!(!leaving(&json!({}), &[loose.clone(), loose]), "two budgets for one pod are refused by the API server");
+}
+
+#[test]
+fn a_node_that_comes_up_is_what_its_claim_says_until_it_registers() {
+    let rising =
+        snapshot(&[claim("c", "n1", &json!({})), node("n1", &json!({ "status": { "allocatable": { "cpu": "2" } } }))]);
+    let state = &rising.nodes[0];
+    assert_eq!((state.name.as_str(), state.stage, state.labels["from"].as_str()), ("c", NodeStage::Rising, "claim"));
+    assert_eq!(state.taints.iter().map(|taint| taint.key.as_str()).collect::<Vec<_>>(), ["lasting"]);
+    // The kubelet knows nothing of the devices yet; the claim does.
+    assert_eq!((state.allocatable.get("cpu"), state.allocatable.get("gpu")), (Quantity::whole(2), Quantity::whole(2)));
+    let labels =
+        json!({ "metadata": { "labels": { "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true" } } });
+    let up = snapshot(&[claim("c", "n1", &json!({})), node("n1", &labels)]);
+    let state = &up.nodes[0];
+    assert_eq!((up.nodes.len(), state.name.as_str(), state.stage), (1, "n1", NodeStage::Initialized));
+    assert_eq!((state.allocatable.get("gpu"), state.taints.len()), (Quantity::ZERO, 0));
+}
+
+#[test]
+fn a_claim_with_nothing_behind_it_is_no_capacity_and_one_we_launch_is() {
+    let bare = json!({ "status": { "providerID": "" } });
+    assert!(snapshot(&[claim("c", "n1", &bare)]).nodes.is_empty());
+    let mut ours = claim("c", "n1", &json!({ "metadata": { "annotations": { "tenon.dev/launch": "{}" } } }));
+    ours.1["status"] = json!({});
+    let seen = snapshot(&[ours]);
+    assert_eq!(seen.nodes[0].allocatable.get("cpu"), Quantity::whole(7));
+}
+
+#[test]
+fn what_is_bound_is_counted_and_daemons_apart() {
+    let owner = json!([{ "apiVersion": "apps/v1", "kind": "DaemonSet", "name": "x", "uid": "x" }]);
+    let bound = json!({ "spec": { "nodeName": "n1" } });
+    let port = json!({ "spec": { "nodeName": "n1", "containers": [{ "name": "c", "ports": [{ "containerPort": 80, "hostPort": 80 }] }] } });
+    let seen = snapshot(&[
+        node("n1", &json!({})),
+        pod("a", &bound),
+        pod("b", &merged(bound.clone(), &json!({ "metadata": { "ownerReferences": owner } }))),
+        pod("over", &merged(bound, &json!({ "status": { "phase": "Failed" } }))),
+        pod("port", &port),
+    ]);
+    let state = &seen.nodes[0];
+    assert_eq!((state.bound.get("cpu"), state.bound_daemons.get("cpu")), (Quantity::whole(2), Quantity::whole(1)));
+    assert_eq!((state.host_ports.len(), state.is_managed), (1, false));
+}
+
+#[test]
+fn pools_count_claims_from_the_moment_they_are_made_and_not_what_leaves() {
+    let pool = (
+        Kind::NodePool,
+        json!({ "metadata": { "name": "default" }, "spec": { "limits": { "cpu": "10" }, "template": {
+            "metadata": { "labels": { "team": "red" } },
+            "spec": { "requirements": [], "nodeClassRef": { "group": "g", "kind": "Klass", "name": "c" } } } } }),
+    );
+    let gone = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } });
+    let seen = snapshot(&[pool, claim("a", "n1", &json!({})), claim("b", "n2", &gone)]);
+    let pool = &seen.pools[0];
+    assert_eq!((pool.used.get("cpu"), pool.used.get("nodes")), (Quantity::whole(4), Quantity::whole(1)));
+    assert_eq!(pool.requirements.get("g/klass"), Some(&Requirement::is("c")));
+    assert_eq!(pool.requirements.get("team"), Some(&Requirement::is("red")));
+}
+
+#[test]
+fn a_daemon_is_its_newest_pod_with_the_affinity_of_its_template() {
+    let affinity = |terms: Value| json!({ "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": terms } } });
+    let wanted = affinity(json!([{ "matchExpressions": [{ "key": "team", "operator": "Exists" }] }]));
+    let pinned = affinity(json!([{ "matchFields": [{ "key": "metadata.name", "operator": "In", "values": ["n1"] }] }]));
+    let set = |spec: Value| {
+        let spec =
+            merged(json!({ "containers": [{ "name": "c", "resources": { "limits": { "cpu": "100m" } } }] }), &spec);
+        (
+            Kind::DaemonSet,
+            json!({ "metadata": { "name": "d", "namespace": "n" }, "spec": { "selector": {}, "template": { "spec": spec } } }),
+        )
+    };
+    let live = |name: &str, made: &str, cpu: &str| {
+        pod(
+            name,
+            &json!({
+                "metadata": { "creationTimestamp": made, "ownerReferences": [{ "apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d" }] },
+                "spec": { "nodeName": "n1", "affinity": pinned, "containers": [{ "name": "c", "resources": { "requests": { "cpu": cpu } } }] },
+            }),
+        )
+    };
+    let fresh = snapshot(&[set(json!({ "affinity": wanted }))]);
+    assert_eq!(fresh.daemons[0].requests.get("cpu"), Quantity::milli(100), "limits fill requests");
+    let seen = snapshot(&[
+        set(json!({ "affinity": wanted })),
+        live("old", "2026-01-01T00:00:00Z", "1"),
+        live("new", "2026-01-02T00:00:00Z", "2"),
+    ]);
+    assert_eq!(seen.daemons[0].requests.get("cpu"), Quantity::whole(2));
+    assert_eq!(seen.daemons[0].alternatives[0].get("team"), Some(&Requirement::anything()));
+    let plain = snapshot(&[set(json!({})), live("new", "2026-01-02T00:00:00Z", "2")]);
+    assert!(plain.daemons[0].alternatives[0].is_empty(), "the pin to its node is nobody's wish");
+}
+
+#[test]
+fn running_pods_that_must_be_alone_are_told_of() {
+    let term =
+        json!([{ "topologyKey": "kubernetes.io/hostname", "labelSelector": { "matchLabels": { "app": "db" } } }]);
+    let apart = json!({ "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": term } });
+    let alone = |more: Value| pod("a", &merged(json!({ "spec": { "nodeName": "n1", "affinity": apart } }), &more));
+    assert_eq!(snapshot(&[node("n1", &json!({})), alone(json!({}))]).repelled.len(), 1);
+    assert!(
+        snapshot(&[node("n1", &json!({})), alone(json!({ "status": { "phase": "Succeeded" } }))]).repelled.is_empty()
+    );
+}

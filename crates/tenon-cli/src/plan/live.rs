@@ -1,0 +1,123 @@
+//! The objects of a live cluster, as they would stand in files. Nothing is written there.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow};
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{
+    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service,
+};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::storage::v1::{CSINode, StorageClass, VolumeAttachment};
+use kube::api::{Api, ListParams};
+use kube::{Client, Resource};
+use serde::de::DeserializeOwned;
+use tenon_api::objects::Object;
+use tenon_api::{NodeClaim, NodePool};
+
+use super::collect::Collector;
+use super::place::Place;
+
+/// Objects in one answer: what an API server likes to give at once.
+const PAGE: u32 = 500;
+
+/// Lists every kind that matters.
+///
+/// Nodes come before pods: a pod that is bound in between is then counted as waiting, and no room is counted twice.
+pub async fn list_all(client: &Client, into: &mut Collector) -> anyhow::Result<()> {
+    list::<NodePool>(client, into).await?;
+    list::<Node>(client, into).await?;
+    list::<NodeClaim>(client, into).await?;
+    list::<CSINode>(client, into).await?;
+    list::<VolumeAttachment>(client, into).await?;
+    list::<PersistentVolume>(client, into).await?;
+    list::<PersistentVolumeClaim>(client, into).await?;
+    list::<StorageClass>(client, into).await?;
+    list::<DaemonSet>(client, into).await?;
+    list::<Deployment>(client, into).await?;
+    list::<ReplicaSet>(client, into).await?;
+    list::<StatefulSet>(client, into).await?;
+    list::<Job>(client, into).await?;
+    list::<ReplicationController>(client, into).await?;
+    list::<Namespace>(client, into).await?;
+    list::<Service>(client, into).await?;
+    list::<PodDisruptionBudget>(client, into).await?;
+    list::<Pod>(client, into).await
+}
+
+async fn list<K>(client: &Client, into: &mut Collector) -> anyhow::Result<()>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    Object: From<K>,
+{
+    let (kind, source) = (K::kind(&()), Arc::from("the cluster"));
+    let api = Api::<K>::all(client.clone());
+    let mut params = ListParams::default().limit(PAGE);
+    loop {
+        let page = match api.list(&params).await {
+            Ok(page) => page,
+            // A cluster without a kind has no objects of it.
+            Err(kube::Error::Api(status)) if status.code == 404 => {
+                into.note(format!("the cluster does not know {kind} of {}", K::api_version(&())));
+                return Ok(());
+            }
+            Err(error) => return Err(error).with_context(|| format!("cannot list {kind} in the cluster")),
+        };
+        let next = page.metadata.continue_.clone().filter(|token| !token.is_empty());
+        for object in page.items {
+            let object = Object::from(object);
+            let key = object.key();
+            let object = object.settled().map_err(|fault| anyhow!("the cluster's {key}: {fault}"))?;
+            into.add(object, Place::whole(&source))?;
+        }
+        match next {
+            Some(token) => params = params.continue_token(&token),
+            None => return Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::api::PostParams;
+    use serde_json::json;
+    use tenon_sim::{Cluster, ClusterConfig};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_cluster_is_read_as_files_are() {
+        let cluster = Cluster::new(ClusterConfig::default()).unwrap();
+        let client = cluster.client();
+        for definition in tenon_api::definitions() {
+            Api::all(client.clone()).create(&PostParams::default(), &definition).await.unwrap();
+        }
+        let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
+        for index in 0..3 {
+            let container = json!({"name": "c", "image": "i", "resources": {"limits": {"cpu": "1"}}});
+            let pod = json!({"metadata": {"name": format!("web-{index}")}, "spec": {"containers": [container]}});
+            pods.create(&PostParams::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
+        }
+        let claim = json!({"metadata": {"name": "c"}, "spec": {"requirements": [], "nodeClassRef":
+            {"group": "karpenter.proxmox.sinextra.dev", "kind": "ProxmoxNodeClass", "name": "n"}}});
+        let claims: Api<NodeClaim> = Api::all(client.clone());
+        claims
+            .create(
+                &PostParams::default(),
+                &serde_json::from_value(json!({"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": claim["metadata"], "spec": claim["spec"]}))
+                .unwrap(),
+            )
+            .await
+            .unwrap();
+        let mut collector = Collector::default();
+        list_all(&client, &mut collector).await.unwrap();
+        let (objects, notes) = collector.finish();
+        assert_eq!(objects.pods.len(), 3);
+        assert!(objects.pods[0].metadata.uid.as_deref().is_some_and(|uid| uid != "default/web-0"));
+        assert!(objects.node_claims.is_empty());
+        assert!(notes.iter().any(|note| note.contains("1 NodeClaim without a providerID")), "{notes:?}");
+    }
+}

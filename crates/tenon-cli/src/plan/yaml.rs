@@ -1,0 +1,137 @@
+//! YAML as Kubernetes means it, within bounds: only `true` and `false` are truth values, texts that look like numbers
+//! need quotes, and nothing grows far beyond the file it stands in.
+
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
+use serde_json::Value;
+use serde_saphyr::{Error, Options, with_deserializer_from_str_with_options};
+use tenon_api::objects::{Kind, Object};
+
+use super::head::{Head, HeadOf};
+use super::pieces::{Form, Piece};
+use super::yaml_layout::Part;
+
+/// What references may add to a document. A list of alike objects uses a few; a bomb uses millions.
+const REPLAYED_EVENTS_MAX: usize = 200_000;
+
+/// Whether a text may look like a number.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    NeedNoQuotesAsText,
+    NeedQuotesAsText,
+}
+
+fn options(length: usize, numbers: Numbers) -> Options {
+    let mut options = serde_saphyr::options! {
+        strict_booleans: true,
+        legacy_octal_numbers: true,
+        emit_comments: false,
+        with_snippet: false,
+        no_schema: numbers == Numbers::NeedQuotesAsText,
+    };
+    options.alias_limits.max_total_replayed_events = REPLAYED_EVENTS_MAX;
+    // A node is at least a byte: what is bounded is what references make of it.
+    if let Some(budget) = options.budget.as_mut() {
+        budget.max_nodes = budget.max_nodes.max(length.saturating_add(REPLAYED_EVENTS_MAX));
+        budget.max_events = budget.max_events.max(length.saturating_mul(2).saturating_add(REPLAYED_EVENTS_MAX));
+        budget.max_total_scalar_bytes = budget.max_total_scalar_bytes.max(length.saturating_mul(2));
+    }
+    options
+}
+
+/// What a document says it is.
+pub(super) fn head(document: Part<'_>) -> Result<Head, (usize, String)> {
+    read_head(document.text, false).map_err(|error| told(&error, document.line))
+}
+
+/// A whole document without types.
+pub(super) fn value(document: Part<'_>) -> Result<Value, (usize, String)> {
+    let options = options(document.text.len(), Numbers::NeedNoQuotesAsText);
+    serde_saphyr::from_str_with_options(document.text, options).map_err(|error| told(&error, document.line))
+}
+
+/// What a piece says it is.
+pub(super) fn head_of(piece: &Piece<'_>) -> Result<Head, (usize, String)> {
+    read_head(&piece.text, piece.form == Form::YamlItem).map_err(|error| told(&error, piece.line))
+}
+
+fn read_head(text: &str, is_in_list: bool) -> Result<Head, Error> {
+    let mut head = Head::default();
+    let options = options(text.len(), Numbers::NeedNoQuotesAsText);
+    let seed = HeadOf { head: &mut head, is_in_list };
+    let outcome = with_deserializer_from_str_with_options(text, options, |from| seed.deserialize(from));
+    if head.is_complete() { Ok(head) } else { outcome.map(|()| head) }
+}
+
+/// A piece as an object of its kind.
+pub(super) fn object(piece: &Piece<'_>, kind: Kind) -> Result<Object, (usize, String)> {
+    let strict = read_object(piece, kind, Numbers::NeedQuotesAsText);
+    let read = match &strict {
+        // Most writers do not see a number in `12e4`; as the hash of a template it is a text.
+        Err(Error::QuotingRequired { value, .. }) if is_exponent(value) => {
+            read_object(piece, kind, Numbers::NeedNoQuotesAsText)
+        }
+        _ => strict,
+    };
+    read.map_err(|error| told(&error, piece.line))
+}
+
+/// A piece without types.
+pub(super) fn value_of(piece: &Piece<'_>) -> Option<Value> {
+    let value = value(Part { text: &piece.text, line: piece.line }).ok()?;
+    match value {
+        Value::Array(mut list) if piece.form == Form::YamlItem => list.pop(),
+        other => Some(other),
+    }
+}
+
+fn is_exponent(text: &str) -> bool {
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    text.split_once(['e', 'E']).is_some_and(|(mantissa, power)| is_digits(mantissa) && is_digits(power))
+}
+
+fn read_object(piece: &Piece<'_>, kind: Kind, numbers: Numbers) -> Result<Object, Error> {
+    let options = options(piece.text.len(), numbers);
+    let is_item = piece.form == Form::YamlItem;
+    with_deserializer_from_str_with_options(&piece.text, options, |from| {
+        if is_item { from.deserialize_seq(OnlyOne(kind)) } else { kind.read(from) }
+    })
+}
+
+/// The only member of a list.
+struct OnlyOne(Kind);
+
+impl<'de> DeserializeSeed<'de> for OnlyOne {
+    type Value = Object;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Object, D::Error> {
+        self.0.read(from)
+    }
+}
+
+impl<'de> Visitor<'de> for OnlyOne {
+    type Value = Object;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a list of one object")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Object, A::Error> {
+        let kind = self.0;
+        list.next_element_seed(self)?.ok_or_else(|| A::Error::custom(format!("the {} is missing", kind.name())))
+    }
+}
+
+/// What the YAML reader says, and on which line of the file.
+fn told(error: &Error, first: usize) -> (usize, String) {
+    let line = error.location().and_then(|place| usize::try_from(place.line()).ok()).unwrap_or(1);
+    (first + line.saturating_sub(1), words(error))
+}
+
+/// Its words without its own account of the place, which counts from the beginning of a part.
+fn words(error: &Error) -> String {
+    let words = error.without_snippet().to_string();
+    let words = words.lines().next().unwrap_or_default();
+    let end = words.rfind(" at line ").or_else(|| words.rfind(" (line ")).unwrap_or(words.len());
+    words.get(..end).unwrap_or(words).trim_end_matches([',', ';', ' ']).to_owned()
+}

@@ -1,0 +1,156 @@
+//! Reads a finished plan again and says what is wrong with it. It knows nothing of how plans are made, and is slow and
+//! plain on purpose.
+
+mod nodes;
+mod sums;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use tenon_model::{
+    CatalogType, HostPort, NewNode, NodeState, Offering, Plan, Pod, PodKey, Pool, Requirements, Resources, Snapshot,
+    Taint,
+};
+
+/// A rule the plan breaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation(String);
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Everything that is wrong with a plan for this snapshot; nothing, if it is sound.
+pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
+    let pods = snapshot.pods.iter().map(|pod| (&pod.key, pod.as_ref())).collect();
+    let mut checker = Checker { snapshot, plan, pods, violations: Vec::new() };
+    checker.every_pod_is_spoken_of_once();
+    checker.placements_fit();
+    checker.new_nodes_carry_their_pods();
+    checker.hosts_hold_their_vms();
+    checker.limits_hold();
+    checker.reservations_hold();
+    checker.violations
+}
+
+struct Checker<'a> {
+    snapshot: &'a Snapshot,
+    plan: &'a Plan,
+    pods: BTreeMap<&'a PodKey, &'a Pod>,
+    violations: Vec<Violation>,
+}
+
+impl<'a> Checker<'a> {
+    fn expect(&mut self, holds: bool, rule: impl FnOnce() -> String) {
+        if !holds {
+            self.violations.push(Violation(rule()));
+        }
+    }
+
+    fn pod(&self, key: &PodKey) -> Option<&'a Pod> {
+        self.pods.get(key).copied()
+    }
+
+    fn pool(&self, node: &NewNode) -> Option<&'a Pool> {
+        self.snapshot.pools.iter().map(AsRef::as_ref).find(|pool: &&Pool| pool.name == node.pool)
+    }
+
+    /// The size and the offering a new node is made from.
+    fn chosen(&self, node: &NewNode) -> Option<(&'a CatalogType, &'a Offering)> {
+        let size = self.pool(node)?.catalog.find(&node.chosen.instance_type)?;
+        let is_it = |way: &&Offering| {
+            way.requirements == node.chosen.requirements
+                && way.price == node.chosen.price
+                && way.place == node.chosen.place
+        };
+        Some((size, size.offerings.iter().find(is_it)?))
+    }
+
+    fn every_pod_is_spoken_of_once(&mut self) {
+        let mut times = BTreeMap::<&PodKey, usize>::new();
+        let plan = self.plan;
+        let on_new = plan.new_nodes.iter().flat_map(|node| &node.pods);
+        let elsewhere = plan.placements.iter().map(|placement| &placement.pod);
+        let waiting = plan.unplaced.iter().map(|unplaced| &unplaced.pod);
+        for key in on_new.chain(elsewhere).chain(waiting) {
+            *times.entry(key).or_default() += 1;
+        }
+        let refused = self.snapshot.invalid.iter().map(|(key, _)| key);
+        for key in self.snapshot.pods.iter().map(|pod| &pod.key).chain(refused) {
+            let count = times.remove(key).unwrap_or_default();
+            self.expect(count == 1, || format!("pod {key} is spoken of {count} times"));
+        }
+        self.expect(times.is_empty(), || format!("pods nobody asked about: {:?}", times.keys()));
+    }
+
+    fn placements_fit(&mut self) {
+        let mut by_node: BTreeMap<&str, Vec<&Pod>> = BTreeMap::new();
+        for placement in &self.plan.placements {
+            match self.pod(&placement.pod) {
+                Some(pod) => by_node.entry(&placement.node).or_default().push(pod),
+                None => self.expect(false, || format!("pod {} is placed and not known", placement.pod)),
+            }
+        }
+        for (name, pods) in by_node {
+            match self.snapshot.nodes.iter().find(|node| node.name == name) {
+                Some(node) => self.node_carries(node, &pods),
+                None => self.expect(false, || format!("pods are on node {name}, which is not there")),
+            }
+        }
+    }
+
+    fn node_carries(&mut self, node: &NodeState, pods: &[&Pod]) {
+        let name = &node.name;
+        self.expect(!node.is_leaving, || format!("pods are put on node {name}, which leaves"));
+        let labels = facts(node);
+        let expected = self.snapshot.daemons.iter().filter(|daemon| {
+            let runs = |wanted: &Requirements| labels.meet(wanted, |_| false).is_ok();
+            is_let_in(daemon, node.lasting_taints()) && daemon.alternatives.iter().any(runs) && self.is_judged(daemon)
+        });
+        let mut missing = Resources::default();
+        expected.for_each(|daemon| missing.add(&daemon.requests));
+        let missing = missing.without(&node.bound_daemons);
+        let missing: Resources = missing.iter().map(|(name, amount)| (name, amount.at_least_zero())).collect();
+        let mut left = node.allocatable.without(&node.bound).without(&missing);
+        let mut ports: Vec<&HostPort> = node.host_ports.iter().map(|(_, port)| port).collect();
+        for pod in pods {
+            self.is_placeable(pod);
+            self.expect(is_let_in(pod, node.lasting_taints()), || format!("pod {} does not tolerate {name}", pod.key));
+            let suits = |wanted: &Requirements| labels.meet(wanted, |_| false).is_ok();
+            let meets = pod.alternatives.is_empty() || pod.alternatives.iter().any(suits);
+            self.expect(meets, || format!("pod {} wants other labels than {name} has", pod.key));
+            let is_free = pod.host_ports.iter().all(|port| !ports.iter().any(|used| used.conflicts_with(port)));
+            self.expect(is_free, || format!("pod {} wants a port that is taken on {name}", pod.key));
+            ports.extend(&pod.host_ports);
+            left = left.without(&pod.requests);
+        }
+        let short = left.iter().find(|(_, amount)| amount.is_negative());
+        self.expect(short.is_none(), || format!("node {name} is overfull: {short:?}"));
+    }
+
+    fn is_placeable(&mut self, pod: &Pod) {
+        let is_plain = pod.spreads.is_empty() && pod.near.is_empty() && pod.apart.is_empty() && pod.volumes.is_empty();
+        let is_judged = pod.unsupported.is_none() && is_plain && self.is_judged(pod);
+        self.expect(is_judged, || format!("pod {} asks for what is not judged", pod.key));
+    }
+
+    /// Whether nothing it asks for is ignored.
+    fn is_judged(&self, pod: &Pod) -> bool {
+        pod.resource_claims.is_empty() || !self.snapshot.options.ignore_resource_claims
+    }
+}
+
+/// The labels of a node, with its name as its host name where nothing else is said.
+fn facts(node: &NodeState) -> Requirements {
+    let mut labels = Requirements::from_labels(&node.labels);
+    if labels.get(tenon_model::labels::HOSTNAME).is_none() {
+        labels.add(tenon_model::labels::HOSTNAME, &tenon_model::Requirement::is(&node.name));
+    }
+    labels
+}
+
+fn is_let_in<'t>(pod: &Pod, mut taints: impl Iterator<Item = &'t Taint>) -> bool {
+    taints.all(|taint| !taint.is_a_bar() || taint.is_tolerated_by(&pod.tolerations))
+}

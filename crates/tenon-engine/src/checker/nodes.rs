@@ -1,0 +1,136 @@
+//! Can each new node be made, and does it carry its pods whatever size it becomes?
+
+use tenon_model::{
+    CatalogType, HostPort, MinValuesPolicy, NewNode, Offering, Pod, Pool, Requirement, Requirements, Resources,
+};
+
+use super::{Checker, is_let_in};
+
+/// Labels that daemons may ask for and that every node has once it takes pods.
+const LATER: [&str; 2] = ["karpenter.sh/registered", "karpenter.sh/initialized"];
+
+impl<'a> Checker<'a> {
+    pub(super) fn new_nodes_carry_their_pods(&mut self) {
+        for (number, node) in self.plan.new_nodes.iter().enumerate() {
+            let Some(pool) = self.pool(node) else {
+                self.expect(false, || format!("new node {number} has an unknown pool"));
+                continue;
+            };
+            let is_usable = pool.not_ready.is_none() && pool.replicas.is_none();
+            self.expect(is_usable, || format!("new node {number} is of pool {}, which makes none", pool.name));
+            self.expect(!node.pods.is_empty(), || format!("new node {number} is for nobody"));
+            let most = self.snapshot.options.max_types;
+            let is_listed = node.instance_types.contains(&node.chosen.instance_type);
+            self.expect(is_listed && node.instance_types.len() <= most, || {
+                format!("new node {number} lists too many sizes, or not its own")
+            });
+            let pods: Vec<&Pod> = node.pods.iter().filter_map(|key| self.pod(key)).collect();
+            self.every_size_will_do(number, node, (pool, &pods));
+            self.chosen_can_be_made(number, node);
+            self.pods_suit(number, node, (pool, &pods));
+            self.min_values_hold(number, node, pool);
+        }
+    }
+
+    fn every_size_will_do(&mut self, number: usize, node: &NewNode, (pool, pods): (&Pool, &[&Pod])) {
+        let mut needed = Resources::default();
+        pods.iter().for_each(|pod| needed.add(&pod.requests));
+        let short = needed.shortage_in(&node.requests);
+        self.expect(short.is_none(), || format!("new node {number} asks for less than its pods: {short:?}"));
+        for name in &node.instance_types {
+            let Some(size) = pool.catalog.find(name) else {
+                self.expect(false, || format!("new node {number} lists size {name}, which is not known"));
+                continue;
+            };
+            self.expect(size.requirements.intersects(&node.requirements), || {
+                format!("new node {number} lists size {name}, whose labels are others")
+            });
+            let daemons: Vec<&Pod> = self.daemons_on(pool, size);
+            let mut all = needed.clone();
+            daemons.iter().for_each(|daemon| all.add(&daemon.requests));
+            let carries = |way: &Offering| {
+                let room = size.allocatable(&way.overrides);
+                way.available
+                    && node.requirements.can_meet(&way.requirements, |label| pool.catalog.is_well_known(label))
+                    && all.shortage_in(&room).is_none()
+                    && room.iter().all(|(_, amount)| !amount.is_negative())
+            };
+            self.expect(size.offerings.iter().any(carries), || {
+                format!("new node {number} is too small as {name}, or cannot be had as that")
+            });
+            self.ports_are_free(number, &daemons, pods);
+        }
+    }
+
+    fn ports_are_free(&mut self, number: usize, daemons: &[&Pod], pods: &[&Pod]) {
+        let mut used: Vec<&HostPort> = daemons.iter().flat_map(|daemon| &daemon.host_ports).collect();
+        for pod in pods {
+            let is_free = pod.host_ports.iter().all(|port| !used.iter().any(|other| other.conflicts_with(port)));
+            self.expect(is_free, || format!("pod {} wants a port that is taken on new node {number}", pod.key));
+            used.extend(&pod.host_ports);
+        }
+    }
+
+    /// Daemons that run on a new node of a pool and size.
+    fn daemons_on(&self, pool: &Pool, size: &CatalogType) -> Vec<&'a Pod> {
+        let mut own = pool.requirements.clone();
+        own.add(tenon_model::labels::NODEPOOL, &Requirement::is(&pool.name));
+        LATER.into_iter().for_each(|label| own.add(label, &Requirement::is("true")));
+        let runs = |wanted: &Requirements| {
+            own.meet(wanted, |label| pool.catalog.is_well_known(label)).is_ok() && size.requirements.intersects(wanted)
+        };
+        let here = |daemon: &&Pod| {
+            self.is_judged(daemon) && is_let_in(daemon, pool.taints.iter()) && daemon.alternatives.iter().any(runs)
+        };
+        self.snapshot.daemons.iter().map(AsRef::as_ref).filter(here).collect()
+    }
+
+    fn chosen_can_be_made(&mut self, number: usize, node: &NewNode) {
+        let Some((size, way)) = self.chosen(node) else {
+            self.expect(false, || format!("new node {number} is made from what nobody offers"));
+            return;
+        };
+        let suits = way.requirements.intersects(&node.requirements) && size.requirements.intersects(&node.requirements);
+        self.expect(way.is_launchable() && suits, || format!("new node {number} cannot be made as it is chosen"));
+    }
+
+    fn pods_suit(&mut self, number: usize, node: &NewNode, (pool, pods): (&Pool, &[&Pod])) {
+        self.expect(node.requirements.intersects(&pool.requirements), || {
+            format!("new node {number} contradicts its pool")
+        });
+        // What it will be: its own demands, narrowed to what it is made from.
+        let mut labels = node.requirements.clone();
+        labels.add_all(&node.chosen.requirements);
+        if let Some((size, _)) = self.chosen(node) {
+            labels.add_all(&size.requirements);
+        }
+        for pod in pods {
+            self.is_placeable(pod);
+            self.expect(is_let_in(pod, pool.taints.iter()), || {
+                format!("pod {} does not tolerate pool {}", pod.key, pool.name)
+            });
+            let suits = |wanted: &Requirements| labels.meet(wanted, |label| pool.catalog.is_well_known(label)).is_ok();
+            let meets = pod.alternatives.is_empty() || pod.alternatives.iter().any(suits);
+            self.expect(meets, || format!("pod {} wants other labels than its new node will have", pod.key));
+        }
+    }
+
+    fn min_values_hold(&mut self, number: usize, node: &NewNode, pool: &Pool) {
+        let is_strict = self.snapshot.options.min_values == MinValuesPolicy::Strict;
+        self.expect(!is_strict || !node.min_values_relaxed, || format!("new node {number} gave up values of a label"));
+        let asked = node.requirements.iter().map(|(label, demand)| (label, demand.clone()));
+        let pools_own = |label: &str| pool.requirements.get(label).and_then(Requirement::min_values);
+        let asked: Requirements = asked
+            .map(|(label, demand)| {
+                let wanted = if node.min_values_relaxed { demand.min_values() } else { pools_own(label) };
+                (label.to_owned(), demand.with_min_values(wanted))
+            })
+            .collect();
+        let sizes = node.instance_types.iter().filter_map(|name| pool.catalog.find(name));
+        let outcome = asked.min_values_satisfied_by(sizes.map(|size| &size.requirements));
+        let is_cut = node.instance_types.len() == self.snapshot.options.max_types && !is_strict;
+        // What is made from capacity that was set aside has no choice left that could be counted.
+        let is_reserved = self.chosen(node).is_some_and(|(_, way)| way.is_reserved());
+        self.expect(outcome.is_ok() || is_cut || is_reserved, || format!("new node {number}: {outcome:?}"));
+    }
+}

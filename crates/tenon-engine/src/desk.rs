@@ -1,0 +1,232 @@
+//! Can a planned node take one more pod, and what would it then be? Nothing is changed by asking.
+
+use tenon_model::{HostPort, MinValuesPolicy, Quantity, Requirements, ReservedTrouble, TooFewValues};
+
+use crate::axes::{self, Amounts};
+use crate::bits::Bits;
+use crate::hosts::{Footprint, HostLedger};
+use crate::reservations::{Held, Reservations};
+use crate::stock::{Offered, Stock};
+use crate::template::Template;
+
+/// What every question is answered with.
+pub(crate) struct Desk<'a> {
+    pub(crate) stocks: Vec<Stock<'a>>,
+    pub(crate) templates: Vec<Template<'a>>,
+    pub(crate) hosts: HostLedger,
+    pub(crate) reservations: Reservations,
+    pub(crate) min_values: MinValuesPolicy,
+}
+
+/// A node as it stands before the pod.
+pub(crate) struct Candidate<'c> {
+    pub(crate) template: usize,
+    pub(crate) state: usize,
+    pub(crate) slots: &'c Bits,
+    pub(crate) requests: &'c Amounts,
+    pub(crate) held: &'c Held,
+    /// The offering it would be made from.
+    pub(crate) hold: Option<usize>,
+    /// Whether it is not planned yet: then it may make do with fewer values of a label.
+    pub(crate) is_new: bool,
+}
+
+/// What a pod asks of a node.
+pub(crate) struct Ask<'p> {
+    pub(crate) demand: (usize, &'p Requirements),
+    pub(crate) amounts: &'p Amounts,
+    pub(crate) ports: &'p [HostPort],
+}
+
+/// A node as it would be with the pod.
+#[derive(Debug, Default)]
+pub(crate) struct Accepted {
+    pub(crate) state: usize,
+    pub(crate) slots: Bits,
+    pub(crate) requests: Amounts,
+    pub(crate) held: Held,
+    pub(crate) hold: Option<usize>,
+    pub(crate) is_relaxed: bool,
+}
+
+/// Why a node does not take a pod.
+#[derive(Debug)]
+pub(crate) enum No {
+    /// Labels cannot be met.
+    Labels,
+    /// No size will do.
+    Types,
+    /// Too few values of a label stay possible.
+    MinValues(TooFewValues),
+    /// Capacity that was set aside is in the way.
+    Reserved(ReservedTrouble),
+    /// No host has room; the state and slots that would have done.
+    Hosts(usize, Bits),
+}
+
+impl No {
+    /// Whether asking again is in vain: what others give back may help only against the last two.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self, No::Labels | No::Types | No::MinValues(_))
+    }
+}
+
+impl<'a> Desk<'a> {
+    /// The stock and the template of a pool.
+    pub(crate) fn of(&self, template: usize) -> Option<(&Stock<'a>, &Template<'a>)> {
+        let template = self.templates.get(template)?;
+        Some((self.stocks.get(template.stock)?, template))
+    }
+
+    /// What the node would be with the pod, or why it cannot take it.
+    pub(crate) fn judge(&mut self, node: &Candidate<'_>, ask: &Ask<'_>) -> Result<Accepted, No> {
+        let template = self.templates.get(node.template).ok_or(No::Labels)?;
+        let stock = self.stocks.get_mut(template.stock).ok_or(No::Labels)?;
+        let mut state = stock.merge(node.state, ask.demand).ok_or(No::Labels)?;
+        let mut requests = node.requests.clone();
+        axes::add(&mut requests, ask.amounts);
+        let suiting = stock.state(state).ok_or(No::Labels)?;
+        let slots = fitting(template, stock, node.slots.and(&suiting.slots), (&requests, ask.ports));
+        if slots.is_empty() {
+            return Err(No::Types);
+        }
+        let mut is_relaxed = false;
+        if suiting.has_min_values
+            && let Err(short) = min_values(stock, &suiting.requirements, &slots)
+        {
+            if self.min_values == MinValuesPolicy::Strict || !node.is_new {
+                return Err(No::MinValues(short));
+            }
+            let lowered = lowered(&suiting.requirements, &short);
+            state = stock.enter(lowered);
+            is_relaxed = true;
+        }
+        let held = self.reserve(node, state, &slots)?;
+        let hold = self.hold(node, (state, &slots), &held)?;
+        Ok(Accepted { state, slots, requests, held, hold, is_relaxed })
+    }
+
+    fn reserve(&self, node: &Candidate<'_>, state: usize, slots: &Bits) -> Result<Held, No> {
+        let Some((stock, _)) = self.of(node.template) else { return Ok(Held::new()) };
+        if !stock.has_reserved || !self.reservations.are_used() {
+            return Ok(Held::new());
+        }
+        let left = offerings(stock, state, slots).map(|(_, offered)| offered.way);
+        self.reservations.choose(node.held, left).map_err(No::Reserved)
+    }
+
+    /// The offering the node holds a host for, where hosts are limited.
+    fn hold(&self, node: &Candidate<'_>, after: (usize, &Bits), held: &Held) -> Result<Option<usize>, No> {
+        let (state, slots) = after;
+        let Some((stock, _)) = self.of(node.template) else { return Ok(None) };
+        if !stock.has_places {
+            return Ok(None);
+        }
+        let own = node.hold.and_then(|hold| stock.offerings.get(hold));
+        let given_back = own.and_then(|own| Some((own.host?, own.footprint)));
+        match self.cheapest(stock, after, held, given_back) {
+            Some(offering) => Ok(Some(offering)),
+            None => Err(No::Hosts(state, slots.clone())),
+        }
+    }
+
+    /// The cheapest offering that is left and has room; among equal ones where the most memory is.
+    pub(crate) fn cheapest(
+        &self,
+        stock: &Stock<'a>,
+        (state, slots): (usize, &Bits),
+        held: &Held,
+        given_back: Option<(usize, Footprint)>,
+    ) -> Option<usize> {
+        let state = stock.state(state)?;
+        let mut best: Option<(usize, &Offered<'a>, Option<Quantity>)> = None;
+        for number in &stock.by_price {
+            let Some(offered) = stock.offerings.get(*number) else { continue };
+            let is_equal = |(_, best, _): &(usize, &Offered<'a>, Option<Quantity>)| {
+                best.way.price == offered.way.price && best.size == offered.size
+            };
+            if best.as_ref().is_some_and(|best| !is_equal(best)) {
+                break;
+            }
+            let is_left = state.offerings.has(*number) && offered.slot.is_some_and(|slot| slots.has(slot));
+            if !is_left || !self.may_use(offered, held) {
+                continue;
+            }
+            let Some(memory) = self.room_for(offered, given_back) else { continue };
+            if best.as_ref().is_none_or(|(_, _, most)| memory > *most) {
+                best = Some((*number, offered, memory));
+            }
+        }
+        best.map(|(number, ..)| number)
+    }
+
+    /// Whoever holds reserved capacity uses that; whoever does not, uses none.
+    pub(crate) fn may_use(&self, offered: &Offered<'_>, held: &Held) -> bool {
+        let reserved = offered.way.reservation.as_ref().filter(|_| offered.way.is_reserved());
+        match reserved {
+            _ if !self.reservations.are_used() => true,
+            Some(reservation) => held.contains(&reservation.id),
+            None => held.is_empty(),
+        }
+    }
+
+    /// The memory left where it would be made; `Some(None)` where that is not limited.
+    fn room_for(&self, offered: &Offered<'_>, given_back: Option<(usize, Footprint)>) -> Option<Option<Quantity>> {
+        if offered.way.place.is_none() {
+            return Some(None);
+        }
+        self.hosts.memory_left(offered.host?, offered.footprint, given_back).map(Some)
+    }
+}
+
+/// Slots that carry what is asked for and have no daemon on the ports.
+fn fitting(
+    template: &Template<'_>,
+    stock: &Stock<'_>,
+    mut slots: Bits,
+    (requests, ports): (&Amounts, &[HostPort]),
+) -> Bits {
+    let mut next = slots.next_from(0);
+    while let Some(slot) = next {
+        let fits = template.rooms.get(slot).is_some_and(|room| axes::fits(requests, room));
+        if !fits || (!ports.is_empty() && has_daemon_on(template, stock, slot, ports)) {
+            slots.remove(slot);
+        }
+        next = slots.next_from(slot + 1);
+    }
+    slots
+}
+
+fn has_daemon_on(template: &Template<'_>, stock: &Stock<'_>, slot: usize, ports: &[HostPort]) -> bool {
+    let group = stock.slots.get(slot).and_then(|slot| template.daemons.of(slot.size));
+    let taken = group.iter().flat_map(|group| &group.ports);
+    taken.into_iter().any(|taken| ports.iter().any(|port| port.conflicts_with(taken)))
+}
+
+/// Available offerings that are left to a node, by number.
+pub(crate) fn offerings<'s, 'a>(
+    stock: &'s Stock<'a>,
+    state: usize,
+    slots: &'s Bits,
+) -> impl Iterator<Item = (usize, &'s Offered<'a>)> {
+    let suiting = stock.state(state).into_iter().flat_map(|state| state.offerings.iter());
+    let all = suiting.filter_map(|number| Some((number, stock.offerings.get(number)?)));
+    all.filter(|(_, offered)| offered.slot.is_some_and(|slot| slots.has(slot)))
+}
+
+/// Whether enough values stay possible over these slots.
+pub(crate) fn min_values(stock: &Stock<'_>, requirements: &Requirements, slots: &Bits) -> Result<(), TooFewValues> {
+    let sizes = slots.iter().filter_map(|slot| stock.catalog.types().get(stock.slots.get(slot)?.size));
+    requirements.min_values_satisfied_by(sizes.map(|size| &size.requirements)).map(drop)
+}
+
+/// The demands with as many values asked for as there are.
+fn lowered(requirements: &Requirements, short: &TooFewValues) -> Requirements {
+    let mut lowered = requirements.clone();
+    for (label, reached) in &short.reached {
+        if let Some(demand) = requirements.get(label) {
+            lowered.replace(label.as_str(), demand.clone().with_min_values(Some(*reached)));
+        }
+    }
+    lowered
+}

@@ -1,0 +1,180 @@
+//! Why did every pool say no? Found out afterwards, for the pods that wait.
+
+use std::collections::BTreeMap;
+
+use tenon_model::{
+    Met, NoType, Pool, PoolRefusal, Quantity, Reason, Requirements, ReservedTrouble, Resources, Shortage, Toleration,
+    Unplaced,
+};
+
+use crate::attempts::Attempt;
+use crate::axes::Amounts;
+use crate::bits::Bits;
+use crate::desk::{Ask, Desk, No, offerings};
+use crate::open_claim::judge_new;
+use crate::packing::{Failure, Packing};
+use crate::stock::Stock;
+use crate::template::Template;
+
+impl Packing<'_> {
+    /// A reason for each pod that was not placed.
+    pub(crate) fn reasons(&mut self, failures: BTreeMap<usize, Failure>) -> Vec<Unplaced> {
+        let mut known: BTreeMap<usize, Reason> = BTreeMap::new();
+        let mut waiting = Vec::new();
+        for (pod, failure) in failures {
+            let reason = match failure {
+                Failure::Reserved(template, why) => self.waits_for_reserved(template, why),
+                Failure::Nowhere(attempt) => match known.get(&attempt) {
+                    Some(reason) => reason.clone(),
+                    None => {
+                        let reason = self.refusals(pod, attempt);
+                        known.insert(attempt, reason.clone());
+                        reason
+                    }
+                },
+            };
+            waiting.extend(self.pods.get(pod).map(|pod| Unplaced { pod: pod.key.clone(), reason }));
+        }
+        waiting
+    }
+
+    fn waits_for_reserved(&self, template: usize, why: ReservedTrouble) -> Reason {
+        let pool = self.desk.templates.get(template).map(|template| template.pool.name.clone());
+        Reason::Reserved { pool: pool.unwrap_or_default(), why }
+    }
+
+    fn refusals(&mut self, pod: usize, attempt: usize) -> Reason {
+        let usable = self.pools.iter().filter(|(pool, _)| !crate::packing::is_out_of_use(pool));
+        if usable.clone().next().is_some() && usable.clone().all(|(_, template)| template.is_none()) {
+            return Reason::NothingOffered;
+        }
+        let requests = self.pods.get(pod).map(|pod| pod.requests.clone()).unwrap_or_default();
+        let Packing { attempts, desk, pools, .. } = self;
+        let Some((attempt, demand, tolerations)) = attempts.open(attempt) else { return Reason::NoPools };
+        let asked = Asked { attempt, demand, tolerations, requests: &requests };
+        let refusals =
+            pools.iter().map(|(pool, template)| (pool.name.clone(), refusal(desk, (pool, *template), &asked)));
+        Reason::Refused(refusals.collect())
+    }
+}
+
+/// What a pod asked for when it was tried last.
+struct Asked<'p> {
+    attempt: &'p Attempt<'p>,
+    demand: &'p Requirements,
+    tolerations: &'p [Toleration],
+    requests: &'p Resources,
+}
+
+fn refusal(desk: &mut Desk<'_>, (pool, template): (&Pool, Option<usize>), asked: &Asked<'_>) -> PoolRefusal {
+    match (&pool.not_ready, pool.replicas) {
+        (Some(why), _) => return PoolRefusal::NotReady(why.clone()),
+        (None, Some(_)) => return PoolRefusal::Static,
+        (None, None) => {}
+    }
+    let Some(number) = template else { return PoolRefusal::NothingOffered };
+    if let Some(taint) = pool.taints.iter().find(|taint| !taint.is_tolerated_by(asked.tolerations)) {
+        return PoolRefusal::Taint(taint.clone());
+    }
+    let Some((stock, template)) = desk.of(number) else { return PoolRefusal::NothingOffered };
+    if let Err(resource) = template.affordable(stock) {
+        let limit = pool.limits.get(&resource);
+        return PoolRefusal::Limit { resource, limit };
+    }
+    let own = stock.state(template.state).map(|state| &state.requirements);
+    let met = own.map(|own| own.meet(asked.demand, |label| stock.catalog.is_well_known(label)));
+    if let Some(Err(why)) = met {
+        return PoolRefusal::Labels(why);
+    }
+    let attempt = asked.attempt;
+    let ask = Ask { demand: (attempt.demand, asked.demand), amounts: &attempt.amounts, ports: attempt.ports };
+    let nothing: Amounts = vec![Quantity::ZERO; attempt.amounts.len()];
+    match judge_new(desk, number, (&ask, asked.tolerations), &nothing) {
+        Err(Some(No::MinValues(short))) => PoolRefusal::MinValues(short),
+        Err(Some(No::Reserved(why))) => PoolRefusal::Reserved(why),
+        Err(Some(No::Hosts(state, slots))) => no_host(desk, number, state, &slots),
+        _ => no_type(desk, number, asked),
+    }
+}
+
+/// Which of its three conditions the sizes meet. Each is asked of every size, so that the answer names what is in the way.
+fn no_type(desk: &mut Desk<'_>, number: usize, asked: &Asked<'_>) -> PoolRefusal {
+    let Desk { stocks, templates, .. } = desk;
+    let Some(template) = templates.get(number) else { return PoolRefusal::NothingOffered };
+    let Some(stock) = stocks.get_mut(template.stock) else { return PoolRefusal::NothingOffered };
+    let Some(merged) = stock.merge(template.state, (asked.attempt.demand, asked.demand)) else {
+        return PoolRefusal::NothingOffered;
+    };
+    let (Some(state), Ok(slots)) = (stock.state(merged), template.affordable(stock)) else {
+        return PoolRefusal::NothingOffered;
+    };
+    let sizes = stock.sizes_suiting(&state.requirements);
+    let mut met = Met::default();
+    for (number, slot) in slots.iter().filter_map(|number| Some((number, stock.slots.get(number)?))) {
+        let suits = sizes.has(slot.size);
+        let is_large = template.rooms.get(number).is_some_and(|room| crate::axes::fits(&asked.attempt.amounts, room));
+        let is_offered = stock.slot_meets(number, &state.offerings);
+        met.requirements |= suits;
+        met.resources |= is_large;
+        met.offering |= is_offered;
+        met.requirements_and_resources |= suits && is_large;
+        met.requirements_and_offering |= suits && is_offered;
+        met.resources_and_offering |= is_large && is_offered;
+    }
+    let requirements = shown(&state.requirements);
+    let resources = needed(stock, template, &slots, asked.requests);
+    let shortage = nearest(stock, template, &slots, asked.requests);
+    PoolRefusal::NoType(Box::new(NoType { met, requirements, resources, shortage }))
+}
+
+/// Without the labels that only daemons ask for.
+fn shown(requirements: &Requirements) -> Requirements {
+    let mut shown = requirements.clone();
+    crate::template::SIMULATED.into_iter().for_each(|label| drop(shown.remove(label)));
+    shown
+}
+
+/// What would be needed with the fewest daemons, and with the most.
+fn needed(stock: &Stock<'_>, template: &Template<'_>, slots: &Bits, requests: &Resources) -> (Resources, Resources) {
+    let sizes = slots.iter().filter_map(|slot| stock.slots.get(slot)).map(|slot| slot.size);
+    let sums = sizes.filter_map(|size| template.daemons.of(size)).map(|group| {
+        let mut sum = requests.clone();
+        sum.add(&group.requests);
+        sum
+    });
+    let smaller = |a: &Resources, b: &Resources| -> Resources {
+        a.iter().map(|(name, amount)| (name.to_owned(), amount.min(b.get(name)))).collect()
+    };
+    let bounds = sums.map(|sum| (sum.clone(), sum));
+    bounds
+        .reduce(|(least, most), (sum, _)| (smaller(&least, &sum), most.or_larger(&sum)))
+        .unwrap_or_else(|| (requests.clone(), requests.clone()))
+}
+
+/// Of what the pod asks for too much, and the most that any size leaves of it.
+fn nearest(stock: &Stock<'_>, template: &Template<'_>, slots: &Bits, requests: &Resources) -> Option<Shortage> {
+    let rooms = slots.iter().filter_map(|slot| {
+        let size = stock.slots.get(slot)?.size;
+        let daemons = template.daemons.of(size)?;
+        let offered = stock.catalog.types().get(size)?;
+        Some(offered.allocatable(&tenon_model::Overrides::default()).without(&daemons.requests))
+    });
+    let shortages = rooms.filter_map(|room| requests.shortage_in(&room));
+    shortages.max_by(|a, b| (&b.resource, a.available).cmp(&(&a.resource, b.available)))
+}
+
+/// No host has room: said of the cheapest size that would do.
+fn no_host(desk: &Desk<'_>, number: usize, state: usize, slots: &Bits) -> PoolRefusal {
+    let Some((stock, _)) = desk.of(number) else { return PoolRefusal::NothingOffered };
+    let placed: Vec<_> = offerings(stock, state, slots).filter(|(_, offered)| offered.way.is_launchable()).collect();
+    let cheapest = placed.iter().min_by_key(|(number, offered)| (offered.way.price, offered.size, *number));
+    let size = cheapest.and_then(|(_, offered)| stock.catalog.types().get(offered.size));
+    let Some(size) = size else { return PoolRefusal::NothingOffered };
+    let here = |(_, offered): &(usize, &crate::stock::Offered<'_>)| {
+        stock.catalog.types().get(offered.size).is_some_and(|other| other.name == size.name).then_some(offered.host)?
+    };
+    let hosts: Vec<usize> = placed.iter().filter_map(here).collect();
+    let (shortage, largest_on) = desk.hosts.largest_gap(hosts.iter().copied(), size);
+    let closed = desk.hosts.closed(hosts.into_iter());
+    PoolRefusal::NoHost { instance_type: size.name.clone(), shortage, largest_on, closed }
+}

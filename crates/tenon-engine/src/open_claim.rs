@@ -1,0 +1,231 @@
+//! Nodes that are being planned: who takes a pod, and what they become by it.
+
+use tenon_model::{HostPort, Requirements, ReservedTrouble, Toleration};
+
+use crate::attempts::Attempt;
+use crate::axes::{self, Amounts, Axes};
+use crate::bits::Bits;
+use crate::desk::{Accepted, Ask, Candidate, Desk, No};
+use crate::reservations::Held;
+
+/// A node that is being planned.
+pub(crate) struct OpenClaim<'a> {
+    pub(crate) template: usize,
+    pub(crate) now: Accepted,
+    pub(crate) pods: Vec<usize>,
+    /// The most that any size it may still become leaves to pods: what is larger need not be tried.
+    reach: Amounts,
+    ports: Vec<&'a HostPort>,
+    /// Whether it makes do with fewer values of a label than its pool asks for.
+    pub(crate) is_relaxed: bool,
+}
+
+/// All nodes that are being planned.
+pub(crate) struct Claims<'a> {
+    pub(crate) claims: Vec<OpenClaim<'a>>,
+    /// Those with the fewest pods first.
+    order: Vec<usize>,
+    ties: Ties,
+    nothing: Amounts,
+}
+
+/// Which of several planned nodes with equally many pods is asked first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ties {
+    /// The one that has had so many for longer.
+    Settled,
+    /// The one that was planned first.
+    Oldest,
+    /// The one that was planned last.
+    Newest,
+    /// One or the other, in an order that this number stirs.
+    Mixed(usize),
+}
+
+impl Ties {
+    /// Whether a node comes before another with equally many pods, both by number.
+    fn puts_first(self, other: usize, mine: usize) -> bool {
+        // Multiples of a large odd number are spread evenly enough.
+        let place =
+            |number: usize, salt: usize| (number + salt).wrapping_mul(salt.wrapping_mul(2_654_435_769) | 1) % 1_009;
+        match self {
+            Ties::Settled => false,
+            Ties::Oldest => other < mine,
+            Ties::Newest => other > mine,
+            Ties::Mixed(salt) => place(other, salt) < place(mine, salt),
+        }
+    }
+}
+
+/// What a pod demands and tolerates.
+type Asked<'p> = (&'p Requirements, &'p [Toleration]);
+
+impl<'a> Claims<'a> {
+    pub(crate) fn new(axes: &Axes, ties: Ties) -> Claims<'a> {
+        Claims { claims: Vec::new(), order: Vec::new(), ties, nothing: axes.nothing() }
+    }
+
+    /// Puts the pod on the first planned node that takes it.
+    pub(crate) fn add(&mut self, desk: &mut Desk<'a>, attempt: &mut Attempt<'a>, asked: Asked<'_>, pod: usize) -> bool {
+        for position in 0..self.order.len() {
+            let Some(number) = self.order.get(position).copied() else { continue };
+            if attempt.failed.claims.has(number) {
+                continue;
+            }
+            let Some(claim) = self.claims.get_mut(number) else { continue };
+            match claim.judge(desk, attempt, asked) {
+                Ok(accepted) => {
+                    claim.accept(desk, accepted, attempt, pod);
+                    self.reorder(position);
+                    return true;
+                }
+                Err(no) if no.as_ref().is_none_or(No::is_final) => attempt.failed.claims.insert(number),
+                Err(_) => {}
+            }
+        }
+        false
+    }
+
+    /// Plans a node for the pod, in the first pool that makes one. The pool and the trouble, if the pod has to wait for
+    /// capacity that was set aside: then no other pool is asked.
+    pub(crate) fn open(
+        &mut self,
+        desk: &mut Desk<'a>,
+        attempt: &mut Attempt<'a>,
+        (demand, tolerations): Asked<'_>,
+        pod: usize,
+    ) -> Result<bool, (usize, ReservedTrouble)> {
+        for number in 0..desk.templates.len() {
+            if attempt.failed.pools.has(number) {
+                continue;
+            }
+            let ask = Ask { demand: (attempt.demand, demand), amounts: &attempt.amounts, ports: attempt.ports };
+            match judge_new(desk, number, (&ask, tolerations), &self.nothing) {
+                Ok(accepted) => {
+                    self.begin(desk, number, (accepted, attempt), pod);
+                    return Ok(true);
+                }
+                Err(Some(No::Reserved(trouble))) if desk.reservations.are_strict() => return Err((number, trouble)),
+                Err(no) if no.as_ref().is_none_or(No::is_final) => attempt.failed.pools.insert(number),
+                Err(_) => {}
+            }
+        }
+        Ok(false)
+    }
+
+    fn begin(
+        &mut self,
+        desk: &mut Desk<'a>,
+        template: usize,
+        (accepted, attempt): (Accepted, &Attempt<'a>),
+        pod: usize,
+    ) {
+        let Desk { stocks, templates, .. } = desk;
+        if let Some(template) = templates.get_mut(template)
+            && let Some(stock) = stocks.get(template.stock)
+        {
+            template.charge(stock, &accepted.slots);
+        }
+        let is_relaxed = accepted.is_relaxed;
+        let mut claim = OpenClaim {
+            template,
+            now: Accepted { held: Held::new(), ..Accepted::default() },
+            pods: Vec::new(),
+            reach: Amounts::new(),
+            ports: Vec::new(),
+            is_relaxed,
+        };
+        claim.accept(desk, accepted, attempt, pod);
+        let position = match self.ties {
+            Ties::Newest => 0,
+            _ => self.order.iter().take_while(|number| self.pods_on(**number) <= 1).count(),
+        };
+        self.order.insert(position, self.claims.len());
+        self.claims.push(claim);
+    }
+
+    fn pods_on(&self, number: usize) -> usize {
+        self.claims.get(number).map_or(0, |claim| claim.pods.len())
+    }
+
+    /// The node at this position took a pod: it moves behind those that have fewer, and those that come first of equals.
+    fn reorder(&mut self, position: usize) {
+        let Some(mine) = self.order.get(position).copied() else { return };
+        let pods = self.pods_on(mine);
+        let is_before = |other: usize| {
+            let theirs = self.pods_on(other);
+            theirs < pods || (theirs == pods && self.ties.puts_first(other, mine))
+        };
+        let behind = self.order.iter().skip(position + 1).take_while(|other| is_before(**other)).count();
+        if let Some(moved) = self.order.get_mut(position..=position + behind) {
+            moved.rotate_left(1);
+        }
+    }
+}
+
+/// A new node of a pool for the pod; nothing said means that its limits or taints say no.
+pub(crate) fn judge_new(
+    desk: &mut Desk<'_>,
+    number: usize,
+    (ask, tolerations): (&Ask<'_>, &[Toleration]),
+    nothing: &Amounts,
+) -> Result<Accepted, Option<No>> {
+    let (stock, template) = desk.of(number).ok_or(None)?;
+    if !template.pool.taints.iter().all(|taint| taint.is_tolerated_by(tolerations)) {
+        return Err(None);
+    }
+    let slots = template.affordable(stock).map_err(|_| None)?;
+    let (held, state) = (Held::new(), template.state);
+    let node =
+        Candidate { template: number, state, slots: &slots, requests: nothing, held: &held, hold: None, is_new: true };
+    desk.judge(&node, ask).map_err(Some)
+}
+
+impl<'a> OpenClaim<'a> {
+    fn judge(&self, desk: &mut Desk<'a>, attempt: &Attempt<'a>, asked: Asked<'_>) -> Result<Accepted, Option<No>> {
+        let (demand, tolerations) = asked;
+        let needed = self.now.requests.iter().zip(&attempt.amounts).map(|(now, more)| *now + *more);
+        if needed.zip(&self.reach).any(|(needed, reach)| needed > *reach) {
+            return Err(None);
+        }
+        let taints = desk.templates.get(self.template).map_or(&[][..], |template| &template.pool.taints);
+        let is_free = |port: &HostPort| !self.ports.iter().any(|used| used.conflicts_with(port));
+        if !taints.iter().all(|taint| taint.is_tolerated_by(tolerations)) || !attempt.ports.iter().all(is_free) {
+            return Err(None);
+        }
+        let Accepted { state, slots, requests, held, hold, .. } = &self.now;
+        let (state, hold) = (*state, *hold);
+        let node = Candidate { template: self.template, state, slots, requests, held, hold, is_new: false };
+        let ask = Ask { demand: (attempt.demand, demand), amounts: &attempt.amounts, ports: attempt.ports };
+        desk.judge(&node, &ask).map_err(Some)
+    }
+
+    /// Becomes what was judged, and holds what that takes.
+    fn accept(&mut self, desk: &mut Desk<'a>, accepted: Accepted, attempt: &Attempt<'a>, pod: usize) {
+        let Desk { stocks, templates, hosts, reservations, .. } = desk;
+        let Some(template) = templates.get(self.template) else { return };
+        let Some(stock) = stocks.get(template.stock) else { return };
+        let at = |offering: Option<usize>| {
+            let offered = stock.offerings.get(offering?)?;
+            Some((offered.host?, offered.footprint))
+        };
+        if self.now.hold != accepted.hold {
+            at(self.now.hold).into_iter().for_each(|(host, size)| hosts.release(host, size));
+            at(accepted.hold).into_iter().for_each(|(host, size)| hosts.hold(host, size));
+        }
+        reservations.change(&self.now.held, &accepted.held);
+        if self.now.slots != accepted.slots {
+            self.reach = reach(&template.rooms, &accepted.slots);
+        }
+        self.now = accepted;
+        self.ports.extend(attempt.ports);
+        self.pods.push(pod);
+    }
+}
+
+fn reach(rooms: &[Amounts], slots: &Bits) -> Amounts {
+    let mut rooms = slots.iter().filter_map(|slot| rooms.get(slot));
+    let mut reach = rooms.next().cloned().unwrap_or_default();
+    rooms.for_each(|room| axes::raise(&mut reach, room));
+    reach
+}

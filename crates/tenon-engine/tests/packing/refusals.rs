@@ -1,0 +1,145 @@
+//! What is said to whoever waits (D12, D13, C2), and demands that are not judged yet.
+
+use std::sync::Arc;
+
+use tenon_model::{Company, NamespaceChoice, Pod, Selector, Snapshot, Spread, UseNodes, Volume, WhenUnsatisfiable};
+
+use crate::cluster::{cluster, reason, sound_plan};
+
+const ONE: &str = "type one cpu=4 memory=8Gi price=1 zone=a,b";
+
+#[test]
+fn the_words_name_what_no_size_has() {
+    for (pod, words) in [
+        ("cpu=9", "no instance type has enough resources"),
+        ("cpu=1 need:instance-type=In:two", "no instance type met all requirements"),
+        ("cpu=9 need:instance-type=In:two", "no instance type met the scheduling requirements or had enough resources"),
+        ("cpu=1 need:zone=In:x", "no instance type met the scheduling requirements or had a required offering"),
+        (
+            "cpu=9 need:zone=In:x",
+            "no instance type met the scheduling requirements or had enough resources or had a required offering",
+        ),
+        ("cpu=2000000", "(CPU request >= 1 Million, m vs M typo?)"),
+    ] {
+        let why = reason(&format!("{ONE}\npod p {pod}"));
+        assert!(why.contains(words) && why.contains("requirements=") && why.contains("resources="), "{pod}: {why}");
+    }
+    let why = reason(&format!("{ONE}\npod p cpu=1 memory=200Gi"));
+    assert!(why.contains("memory: 200 GiB wanted, at most 8 GiB left for pods"), "{why}");
+}
+
+#[test]
+fn pairs_that_never_come_together_are_told() {
+    let two = "type a cpu=4 memory=8Gi price=1 label:gen=1\ntype b cpu=1 memory=1Gi price=1 label:gen=2";
+    let why = reason(&format!("{two}\npod p cpu=3 need:gen=In:2"));
+    assert!(
+        why.contains(
+            "no instance type which had enough resources and the required offering met the scheduling requirements"
+        ),
+        "{why}"
+    );
+    let apart = "type a cpu=4 memory=8Gi price=1 zone=a,b unavailable=a\ntype b cpu=1 memory=1Gi price=1 zone=a";
+    let why = reason(&format!("{apart}\npod p cpu=3 need:zone=In:a"));
+    assert!(
+        why.contains("which met the scheduling requirements and had enough resources, had a required offering"),
+        "{why}"
+    );
+}
+
+#[test]
+fn daemons_are_shown_in_what_would_be_needed() {
+    let why = reason(&format!(
+        "{ONE}\ntype two cpu=2 memory=2Gi price=1\ndaemon d cpu=1 need:instance-type=In:one\npod p cpu=9"
+    ));
+    assert!(why.contains("min={cpu: 9") && why.contains("max={cpu: 10"), "{why}");
+}
+
+#[test]
+fn every_pool_is_told_of() {
+    let pools = "pool a taint=gpu:NoSchedule\npool b not-ready=Sick\npool c replicas=1\npool d empty";
+    let why = reason(&format!("{ONE}\n{pools}\npod p cpu=1"));
+    assert_eq!(
+        why,
+        "NodePool d: nodepool requirements filtered out all available instance types; \
+         NodePool c: it has a fixed number of nodes; NodePool b: not ready (Sick); NodePool a: did not tolerate gpu:NoSchedule"
+    );
+}
+
+#[test]
+fn without_a_pool_the_pod_is_told_to_get_one() {
+    let mut snapshot = cluster(&format!("{ONE}\npod p cpu=1"));
+    snapshot.pools.clear();
+    let plan = sound_plan(&snapshot);
+    assert!(plan.unplaced[0].reason.to_string().contains("no dynamic nodepools found"));
+}
+
+#[test]
+fn devices_by_claim_are_refused_while_they_are_ignored() {
+    let why = reason(&format!("{ONE}\nnode n cpu=4 memory=8Gi\npod p cpu=1 claim=gpu"));
+    assert!(why.contains("resource claims"), "{why}");
+    let daemon = sound_plan(&cluster(&format!("{ONE}\ndaemon d cpu=4 claim=gpu\npod p cpu=1")));
+    assert!(daemon.unplaced.is_empty(), "a daemon that is never started takes no room: {daemon:?}");
+}
+
+/// Something that is done to a pod.
+type ChangePod = Box<dyn Fn(&mut Pod)>;
+
+fn changed(text: &str, change: impl Fn(&mut Pod)) -> Snapshot {
+    let mut snapshot = cluster(text);
+    change(Arc::make_mut(&mut snapshot.pods[0]));
+    snapshot
+}
+
+fn company() -> Company {
+    let names = ["default".to_owned()].into();
+    Company {
+        label: "zone".to_owned(),
+        selector: Some(Selector::default()),
+        namespaces: NamespaceChoice { names, selector: None },
+    }
+}
+
+fn spread(when_unsatisfiable: WhenUnsatisfiable) -> Spread {
+    Spread {
+        label: "zone".to_owned(),
+        max_skew: 1,
+        min_domains: None,
+        when_unsatisfiable,
+        selector: Some(Selector::default()),
+        nodes: UseNodes { that_are_wanted: true, that_are_tolerated: false },
+    }
+}
+
+#[test]
+fn a_demand_that_is_not_judged_yet_is_never_passed_over() {
+    let text = format!("{ONE}\nnode n cpu=4 memory=8Gi\npod p cpu=1");
+    let wish = || tenon_model::PreferredCompany { weight: 1, company: company() };
+    let changes: [(&str, ChangePod); 7] = [
+        ("affinity", Box::new(|pod| pod.near = vec![company()])),
+        ("affinity", Box::new(|pod| pod.apart = vec![company()])),
+        ("affinity", Box::new(move |pod| pod.preferred_near = vec![wish()])),
+        ("spread", Box::new(|pod| pod.spreads = vec![spread(WhenUnsatisfiable::DoNotSchedule)])),
+        ("spread", Box::new(|pod| pod.spreads = vec![spread(WhenUnsatisfiable::ScheduleAnyway)])),
+        ("volumes", Box::new(|pod| pod.volumes = vec![Volume { claim: "data".to_owned(), is_ephemeral: false }])),
+        ("odd things", Box::new(|pod| pod.unsupported = Some("odd things".to_owned()))),
+    ];
+    for (words, change) in changes {
+        let plan = sound_plan(&changed(&text, change));
+        assert!(plan.placements.is_empty() && plan.new_nodes.is_empty(), "{plan:?}");
+        let reason = &plan.unplaced[0].reason;
+        assert!(reason.is_rejected() && reason.to_string().contains(words), "{reason}");
+    }
+    let ignored = changed(&format!("option preferences=Ignore\n{text}"), |pod| {
+        pod.spreads = vec![spread(WhenUnsatisfiable::ScheduleAnyway)];
+    });
+    assert!(tenon_engine::plan(&ignored).unplaced.is_empty(), "wishes that are ignored need not be known");
+}
+
+#[test]
+fn a_pod_that_a_running_pod_must_not_be_with_is_not_placed_yet() {
+    let mut snapshot = cluster(&format!("{ONE}\nnode n cpu=4 memory=8Gi\npod p cpu=1"));
+    snapshot.repelled = vec![company()];
+    assert!(sound_plan(&snapshot).unplaced[0].reason.is_rejected());
+    snapshot.repelled[0].namespaces.names = ["other".to_owned()].into();
+    assert!(sound_plan(&snapshot).unplaced.is_empty());
+}

@@ -1,0 +1,24 @@
+//! Where a VM can be made, and what is left there.
+
+use crate::host::HostName;
+use crate::resources::Resources;
+
+/// A machine in a Proxmox cluster.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The Proxmox cluster.
+    pub region: String,
+    /// The machine, which is also the zone.
+    pub host: HostName,
+}
+
+/// A machine and what is left of it.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// Which.
+    pub place: Place,
+    /// Why it cannot be used now, if it cannot.
+    pub closed: Option<String>,
+    /// Cores and memory, less what its guests may use at most and what open claims hold. Less than nothing is possible.
+    pub free: Resources,
+}

@@ -1,0 +1,193 @@
+//! How the reasons of a plan read. Some begin with words that people's alerts on Karpenter already look for.
+
+use std::fmt;
+
+use crate::plan::{Met, NoType, PoolRefusal, Reason, ReservedTrouble};
+use crate::quantity::Quantity;
+use crate::resources::{CPU, Resources};
+
+/// As many cores no machine has; whoever asks for them meant thousandths.
+const CORES_BY_MISTAKE: i64 = 1_000_000;
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Unsupported(what) => write!(f, "it uses {what}, which is not supported yet"),
+            Reason::Invalid(why) => f.write_str(why),
+            Reason::ResourceClaims => {
+                f.write_str("it has resource claims, which are ignored; start with --ignore-dra-requests=false")
+            }
+            Reason::NoPools => f.write_str("no dynamic nodepools found; there is no NodePool to use, create one"),
+            Reason::NothingOffered => f.write_str(
+                "nodepool requirements filtered out all available instance types; widen those of a NodePool",
+            ),
+            Reason::Refused(refusals) => {
+                for (index, (pool, refusal)) in refusals.iter().enumerate() {
+                    let divide = if index == 0 { "" } else { "; " };
+                    write!(f, "{divide}NodePool {pool}: {refusal}")?;
+                }
+                Ok(())
+            }
+            Reason::Reserved { pool, why } => write!(f, "NodePool {pool}: {why}; it is tried again with the next plan"),
+            Reason::Truncated(short) => write!(f, "of the instance types a NodeClaim may list, {short}"),
+        }
+    }
+}
+
+impl fmt::Display for ReservedTrouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ReservedTrouble::Taken => "reserved capacity would do, but nodes of the same plan take all of it",
+            ReservedTrouble::Full => "only reserved capacity would do, and it is used up",
+            ReservedTrouble::WouldLose => "the node would lose the reserved capacity it has",
+        })
+    }
+}
+
+impl fmt::Display for PoolRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PoolRefusal::NotReady(why) => write!(f, "not ready ({why})"),
+            PoolRefusal::Static => f.write_str("it has a fixed number of nodes"),
+            PoolRefusal::NothingOffered => {
+                f.write_str("nodepool requirements filtered out all available instance types")
+            }
+            PoolRefusal::Taint(taint) => write!(f, "did not tolerate {taint}"),
+            PoolRefusal::Labels(why) => write!(f, "incompatible requirements, {why}"),
+            PoolRefusal::NoType(why) => why.fmt(f),
+            PoolRefusal::MinValues(short) => write!(f, "minValues requirement is not met: {short}"),
+            PoolRefusal::Limit { resource, .. } if resource == "nodes" => {
+                f.write_str("node limits have been exhausted for nodepool")
+            }
+            PoolRefusal::Limit { resource, limit } => write!(
+                f,
+                "all available instance types exceed limits for nodepool: its limit of {} {resource} is reached",
+                shown(resource, *limit)
+            ),
+            PoolRefusal::Reserved(why) => why.fmt(f),
+            PoolRefusal::NoHost { instance_type, shortage, largest_on, closed } => {
+                match largest_on {
+                    Some(place) => {
+                        let resource = &shortage.resource;
+                        let (wanted, gap) = (shown(resource, shortage.wanted), shown(resource, shortage.available));
+                        write!(f, "no host has {wanted} of {resource} free for a {instance_type}; ")?;
+                        write!(f, "the largest gap is {gap} on {}", place.host)?;
+                    }
+                    // How much is free does not matter where nothing can be made.
+                    None => write!(f, "no host can be used for a {instance_type}")?,
+                }
+                closed.iter().try_for_each(|(place, why)| write!(f, "; {} is left out: {why}", place.host))
+            }
+        }
+    }
+}
+
+impl fmt::Display for NoType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (least, most) = &self.resources;
+        f.write_str(phrase(self.met))?;
+        if self.met.requirements && self.met.offering && !self.met.resources {
+            if least.get(CPU) >= Quantity::whole(CORES_BY_MISTAKE) {
+                f.write_str(" (CPU request >= 1 Million, m vs M typo?)")?;
+            }
+            if let Some(short) = &self.shortage {
+                let (wanted, left) = (shown(&short.resource, short.wanted), shown(&short.resource, short.available));
+                write!(f, ", {}: {wanted} wanted, at most {left} left for pods", short.resource)?;
+            }
+        }
+        write!(f, ", requirements={}, resources=", self.requirements)?;
+        if least == most {
+            f.write_str(&listed(least))
+        } else {
+            write!(f, "min={} max={}", listed(least), listed(most))
+        }
+    }
+}
+
+fn phrase(met: Met) -> &'static str {
+    match (met.requirements, met.resources, met.offering) {
+        (false, false, false) => {
+            "no instance type met the scheduling requirements or had enough resources or had a required offering"
+        }
+        (false, false, true) => "no instance type met the scheduling requirements or had enough resources",
+        (false, true, false) => "no instance type met the scheduling requirements or had a required offering",
+        (true, false, false) => "no instance type had enough resources or had a required offering",
+        (false, true, true) => "no instance type met all requirements",
+        (true, false, true) => "no instance type has enough resources",
+        (true, true, false) => "no instance type has the required offering",
+        (true, true, true) if met.requirements_and_resources => {
+            "no instance type which met the scheduling requirements and had enough resources, had a required offering"
+        }
+        (true, true, true) if met.resources_and_offering => {
+            "no instance type which had enough resources and the required offering met the scheduling requirements"
+        }
+        (true, true, true) if met.requirements_and_offering => {
+            "no instance type which met the scheduling requirements and the required offering had the required resources"
+        }
+        (true, true, true) => "no instance type met the requirements/resources/offering tuple",
+    }
+}
+
+fn listed(amounts: &Resources) -> String {
+    let entries: Vec<String> = amounts.iter().map(|(name, amount)| format!("{name}: {amount}")).collect();
+    format!("{{{}}}", entries.join(", "))
+}
+
+/// An amount as people say it: bytes in GiB or MiB, cores in cores.
+fn shown(resource: &str, amount: Quantity) -> String {
+    let bytes = amount.value();
+    match resource {
+        CPU => amount.to_string(),
+        _ if bytes >= 1 << 30 => format!("{} GiB", tenths(bytes, 30)),
+        _ if bytes >= 1 << 20 => format!("{} MiB", tenths(bytes, 20)),
+        _ => amount.to_string(),
+    }
+}
+
+/// A number of bytes in units of two to the power, with one decimal where it is not whole, rounded down.
+fn tenths(bytes: i64, power: u32) -> String {
+    let tenths = (i128::from(bytes) * 10) >> power;
+    if tenths % 10 == 0 { (tenths / 10).to_string() } else { format!("{}.{}", tenths / 10, tenths % 10) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::Place;
+    use crate::resources::{MEMORY, Shortage};
+
+    #[test]
+    fn a_pod_that_waits_says_how_large_the_largest_gap_is_and_where() {
+        let gib = |n: i64| Quantity::whole(n << 30);
+        let shortage = Shortage { resource: MEMORY.to_owned(), wanted: gib(64), available: gib(48) };
+        let largest_on = Some(Place { region: "lab".to_owned(), host: "pve3".parse().unwrap() });
+        let closed =
+            Some((Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() }, "it is offline".to_owned()));
+        let refusal = PoolRefusal::NoHost { instance_type: "m1.8VCPU-64GB".to_owned(), shortage, largest_on, closed };
+        let reason = Reason::Refused(vec![("default".to_owned(), refusal)]);
+        assert_eq!(
+            reason.to_string(),
+            "NodePool default: no host has 64 GiB of memory free for a m1.8VCPU-64GB; the largest gap is 48 GiB on pve3; \
+             pve1 is left out: it is offline"
+        );
+    }
+
+    #[test]
+    fn where_no_host_can_be_used_the_reason_is_not_hidden_behind_amounts() {
+        let wanted = Quantity::whole(64 << 30);
+        let shortage = Shortage { resource: MEMORY.to_owned(), wanted, available: Quantity::ZERO };
+        let place = Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() };
+        let closed = Some((place, "it is offline".to_owned()));
+        let size = "m1.8VCPU-64GB".to_owned();
+        let refusal = PoolRefusal::NoHost { instance_type: size, shortage, largest_on: None, closed };
+        assert_eq!(refusal.to_string(), "no host can be used for a m1.8VCPU-64GB; pve1 is left out: it is offline");
+    }
+
+    #[test]
+    fn amounts_read_as_people_say_them() {
+        assert_eq!(shown(MEMORY, Quantity::whole((3 << 30) / 2)), "1.5 GiB");
+        assert_eq!(shown(MEMORY, Quantity::whole(500 << 20)), "500 MiB");
+        assert_eq!(shown(CPU, Quantity::milli(1500)), "1500m");
+        assert_eq!(shown("pods", Quantity::whole(110)), "110");
+    }
+}
