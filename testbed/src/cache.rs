@@ -75,7 +75,8 @@ fn key(family: Family) -> String {
         std::env::consts::ARCH,
     ];
     let mut hash = Sha256::new();
-    for part in parts {
+    // A family without sources of ours keeps the key it has.
+    for part in parts.iter().chain(family.sources()) {
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
@@ -100,6 +101,7 @@ mod tests {
     fn families_do_not_share_a_key() {
         assert_ne!(key(Family::Kubernetes), key(Family::Helm));
         assert_ne!(key(Family::Etcd), key(Family::Helm));
+        assert_ne!(key(Family::Karpenter), key(Family::Helm));
     }
 
     #[test]

@@ -90,7 +90,7 @@ impl Go {
     }
 
     fn command(&self) -> Command {
-        let module = Path::new(env!("CARGO_MANIFEST_DIR")).join(self.program.family().folder());
+        let module = Path::new(env!("CARGO_MANIFEST_DIR")).join(self.program.family().module_folder());
         let mut command = Command::new(&self.binary);
         command
             .current_dir(module)

@@ -13,6 +13,8 @@ pub enum Family {
     Etcd,
     /// helm alone.
     Helm,
+    /// Our program around the scheduler of Karpenter core, in `bench/karpenter`.
+    Karpenter,
 }
 
 /// One program the testbed can look up or build.
@@ -30,10 +32,12 @@ pub enum Program {
     Kubectl,
     /// Installs charts.
     Helm,
+    /// Plans with the real Karpenter, for comparison. No control plane needs it, so it is not in [`Program::ALL`].
+    Karpenter,
 }
 
 impl Program {
-    /// Every program, in the order they are built: the API server first, because the others then reuse its packages.
+    /// Every program a testbed runs, in the order they are built: the API server first, because the others then reuse its packages.
     pub const ALL: [Program; 6] = [
         Program::Etcd,
         Program::KubeApiserver,
@@ -56,6 +60,7 @@ impl Program {
             Program::KubeScheduler => "kube-scheduler",
             Program::Kubectl => "kubectl",
             Program::Helm => "helm",
+            Program::Karpenter => "karpenter",
         }
     }
 
@@ -64,6 +69,7 @@ impl Program {
         match self {
             Program::Etcd => Family::Etcd,
             Program::Helm => Family::Helm,
+            Program::Karpenter => Family::Karpenter,
             _ => Family::Kubernetes,
         }
     }
@@ -78,6 +84,7 @@ impl Program {
         match self {
             Program::Etcd => "go.etcd.io/etcd/server/v3".to_owned(),
             Program::Helm => "helm.sh/helm/v4/cmd/helm".to_owned(),
+            Program::Karpenter => ".".to_owned(),
             other => format!("k8s.io/kubernetes/cmd/{}", other.name()),
         }
     }
@@ -99,12 +106,39 @@ impl std::fmt::Display for Program {
 }
 
 impl Family {
-    /// The folder below `testbed/` that holds its `go.mod`, which is also its name in the cache.
+    /// Its name in the cache.
     pub fn folder(self) -> &'static str {
         match self {
             Family::Kubernetes => "kubernetes",
             Family::Etcd => "etcd",
             Family::Helm => "helm",
+            Family::Karpenter => "karpenter",
+        }
+    }
+
+    /// The folder that holds its `go.mod`, relative to `testbed/`.
+    pub fn module_folder(self) -> &'static str {
+        match self {
+            Family::Karpenter => "../bench/karpenter",
+            other => other.folder(),
+        }
+    }
+
+    /// Sources of ours that the build takes in beside its modules. A test holds the list to the folder.
+    pub fn sources(self) -> &'static [&'static str] {
+        match self {
+            Family::Karpenter => &[
+                include_str!("../../bench/karpenter/catalogue.go"),
+                include_str!("../../bench/karpenter/conventions.go"),
+                include_str!("../../bench/karpenter/main.go"),
+                include_str!("../../bench/karpenter/objects.go"),
+                include_str!("../../bench/karpenter/plan.go"),
+                include_str!("../../bench/karpenter/provider.go"),
+                include_str!("../../bench/karpenter/result.go"),
+                include_str!("../../bench/karpenter/settings.go"),
+                include_str!("../../bench/karpenter/world.go"),
+            ],
+            _ => &[],
         }
     }
 
@@ -114,6 +148,7 @@ impl Family {
             Family::Kubernetes => include_str!("../kubernetes/go.mod"),
             Family::Etcd => include_str!("../etcd/go.mod"),
             Family::Helm => include_str!("../helm/go.mod"),
+            Family::Karpenter => include_str!("../../bench/karpenter/go.mod"),
         }
     }
 
@@ -123,6 +158,7 @@ impl Family {
             Family::Kubernetes => include_str!("../kubernetes/go.sum"),
             Family::Etcd => include_str!("../etcd/go.sum"),
             Family::Helm => include_str!("../helm/go.sum"),
+            Family::Karpenter => include_str!("../../bench/karpenter/go.sum"),
         }
     }
 
@@ -131,6 +167,7 @@ impl Family {
             Family::Kubernetes => "k8s.io/kubernetes",
             Family::Etcd => "go.etcd.io/etcd/server/v3",
             Family::Helm => "helm.sh/helm/v4",
+            Family::Karpenter => "sigs.k8s.io/karpenter",
         }
     }
 
@@ -156,8 +193,8 @@ impl Family {
                 })
                 .concat(),
             Family::Helm => format!(" -X helm.sh/helm/v4/internal/version.version=v{version}"),
-            // etcd carries its version as a constant.
-            Family::Etcd => String::new(),
+            // etcd carries its version as a constant; ours reads Karpenter's from the list of its modules.
+            Family::Etcd | Family::Karpenter => String::new(),
         };
         format!("-s -w{stamp}")
     }
@@ -169,10 +206,24 @@ mod tests {
 
     #[test]
     fn every_family_names_its_version_in_its_go_mod() {
-        for program in Program::ALL {
+        for program in Program::ALL.into_iter().chain([Program::Karpenter]) {
             assert!(program.version().major > 0, "{program}");
         }
         assert_eq!(Program::Kubectl.version(), Program::KubeApiserver.version());
+    }
+
+    #[test]
+    fn every_source_of_ours_is_part_of_what_is_built() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(Family::Karpenter.module_folder());
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut texts: Vec<String> = files
+            .filter(|path| path.extension().is_some_and(|extension| extension == "go"))
+            .map(|path| std::fs::read_to_string(path).unwrap())
+            .collect();
+        texts.sort();
+        let mut sources = Family::Karpenter.sources().to_vec();
+        sources.sort_unstable();
+        assert_eq!(texts, sources, "list every .go file of bench/karpenter in `sources`");
     }
 
     #[test]

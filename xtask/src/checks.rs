@@ -2,9 +2,10 @@
 
 use std::process::Command;
 
+use crate::diff::DiffVerb;
 use crate::run::{cargo, run, step};
 use crate::tree::workspace_root;
-use crate::{tests_run, tidy, tools};
+use crate::{diff, tests_run, tidy, tools};
 
 pub(crate) fn run_all() -> anyhow::Result<()> {
     let root = workspace_root();
@@ -24,5 +25,6 @@ pub(crate) fn run_all() -> anyhow::Result<()> {
         run(&mut deny, "see the refusals above and deny.toml")
     })?;
     step("tools", tools::obtain_required_programs)?;
+    step("diff", || diff::run(DiffVerb::Recorded { tenon: None }))?;
     tests_run::run_all(&root)
 }

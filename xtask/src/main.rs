@@ -1,6 +1,7 @@
 //! `cargo xtask`: the one door to build, check and test this project.
 
 mod checks;
+mod diff;
 mod generate;
 mod leftovers;
 mod line;
@@ -18,6 +19,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::diff::{DiffVerb, Live};
 use crate::generate::Which;
 use crate::testbed_commands::TestbedVerb;
 
@@ -47,6 +49,11 @@ enum Verb {
     Tools,
     /// Show the whole line once: pods wait, VMs are made and join, the pods run, and everything goes away again.
     Line,
+    /// Hold our plans to those of the real Karpenter on the same files.
+    Diff {
+        #[command(subcommand)]
+        verb: Option<DiffVerb>,
+    },
     /// A real Kubernetes control plane on loopback.
     #[command(subcommand)]
     Testbed(TestbedVerb),
@@ -77,6 +84,7 @@ fn run(verb: Verb) -> anyhow::Result<()> {
         Verb::Crds => generate::write(&tree::workspace_root(), Which::Definitions),
         Verb::Tools => tools::install_all(),
         Verb::Line => line::show(),
+        Verb::Diff { verb } => diff::run(verb.unwrap_or_else(|| DiffVerb::Live(Live::default()))),
         Verb::Testbed(verb) => testbed_commands::run(verb),
     }
 }

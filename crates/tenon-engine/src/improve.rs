@@ -13,14 +13,18 @@ use crate::packing::Packing;
 /// With more pods than this the first plan stands: the difference is small there, and the time is not.
 const MOST_PODS: usize = 500;
 
+/// Up to so many pods a plan takes no time, and more ways are tried.
+const FEW_PODS: usize = 100;
+
 /// The plan, or a better one for the same pods.
 pub(crate) fn improved(snapshot: &Snapshot, first: Plan) -> Plan {
     if first.new_nodes.len() < 2 || snapshot.pods.len() > MOST_PODS {
         return first;
     }
-    let ways = [Ties::Oldest, Ties::Newest, Ties::Mixed(1), Ties::Mixed(2), Ties::Mixed(3)];
+    let mixed = if snapshot.pods.len() > FEW_PODS { 3 } else { 12 };
+    let ways = [Ties::Oldest, Ties::Newest].into_iter().chain((1..=mixed).map(Ties::Mixed));
     let others = ways.map(|ties| Packing::new(snapshot, ties).solve());
-    others.into_iter().fold(first, |best, other| if is_better(&other, &best) { other } else { best })
+    others.fold(first, |best, other| if is_better(&other, &best) { other } else { best })
 }
 
 /// Whether a plan leaves the same pods waiting, needs neither more nodes nor more money, and less of one.

@@ -1,0 +1,106 @@
+// What the format says about a field that a file leaves out.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/awslabs/operatorpkg/status"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+)
+
+// keptByNobody is a finalizer that lets the in-memory API hold an object that is being deleted.
+const keptByNobody = "tenon.local/kept"
+
+// clusterScoped are the kinds that live in no namespace.
+var clusterScoped = map[string]bool{
+	"Node": true, "NodePool": true, "NodeClaim": true, "PersistentVolume": true, "StorageClass": true,
+	"CSINode": true, "VolumeAttachment": true, "Namespace": true,
+}
+
+// complete fills what is missing and drops what a plan cannot use.
+func complete(ctx context.Context, objects []client.Object) []client.Object {
+	var kept []client.Object
+	for _, object := range objects {
+		completeMetadata(object)
+		switch o := object.(type) {
+		case *corev1.Pod:
+			fillRequests(&o.Spec)
+		case *v1.NodePool:
+			completeNodePool(ctx, o)
+		case *v1.NodeClaim:
+			if o.Status.ProviderID == "" {
+				fmt.Fprintf(os.Stderr, "note: NodeClaim %s has no providerID and is passed over\n", o.Name)
+				continue
+			}
+			if o.Spec.NodeClassRef == nil {
+				o.Spec.NodeClassRef = defaultClass()
+			}
+		}
+		kept = append(kept, object)
+	}
+	return kept
+}
+
+func completeMetadata(object client.Object) {
+	kind := object.GetObjectKind().GroupVersionKind().Kind
+	if object.GetNamespace() == "" && !clusterScoped[kind] {
+		object.SetNamespace("default")
+	}
+	if object.GetUID() == "" {
+		uid := object.GetName()
+		if object.GetNamespace() != "" {
+			uid = object.GetNamespace() + "/" + uid
+		}
+		object.SetUID(types.UID(uid))
+	}
+	object.SetResourceVersion("")
+	if object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0 {
+		object.SetFinalizers([]string{keptByNobody})
+	}
+}
+
+// fillRequests does what the API server does to a pod: a limit without a request is the request.
+func fillRequests(spec *corev1.PodSpec) {
+	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
+		for i := range containers {
+			needs := &containers[i].Resources
+			for name, limit := range needs.Limits {
+				if _, ok := needs.Requests[name]; ok {
+					continue
+				}
+				if needs.Requests == nil {
+					needs.Requests = corev1.ResourceList{}
+				}
+				needs.Requests[name] = limit
+			}
+		}
+	}
+}
+
+// completeNodePool makes a pool ready unless it says otherwise or its own validation does.
+func completeNodePool(ctx context.Context, pool *v1.NodePool) {
+	if pool.Spec.Template.Spec.NodeClassRef == nil {
+		pool.Spec.Template.Spec.NodeClassRef = defaultClass()
+	}
+	for _, condition := range pool.Status.Conditions {
+		if condition.Type == status.ConditionReady && condition.Status != "True" {
+			return
+		}
+	}
+	if err := pool.RuntimeValidate(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "note: NodePool %s is not valid: %v\n", pool.Name, err)
+		pool.StatusConditions().SetFalse(v1.ConditionTypeValidationSucceeded, "NodePoolValidationFailed", err.Error())
+		return
+	}
+	pool.StatusConditions().SetTrue(v1.ConditionTypeValidationSucceeded)
+	pool.StatusConditions().SetTrue(v1.ConditionTypeNodeClassReady)
+}
+
+func defaultClass() *v1.NodeClassReference {
+	return &v1.NodeClassReference{Group: "tenon.local", Kind: "NodeClass", Name: "default"}
+}

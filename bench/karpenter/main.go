@@ -1,0 +1,155 @@
+// Command karpenter plans with the real Karpenter core.
+//
+// It reads the files `tenon plan` reads and prints the JSON `tenon plan -o json` prints, so that the two can be
+// compared on the same input. Everything runs in memory: no cluster, no network.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"sort"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// paths is a flag that may be given several times.
+type paths []string
+
+func (p *paths) String() string     { return fmt.Sprint(*p) }
+func (p *paths) Set(s string) error { *p = append(*p, s); return nil }
+
+type arguments struct {
+	objects   paths
+	types     string
+	options   string
+	runs      int
+	scenarios string
+	out       string
+	version   bool
+}
+
+func main() {
+	// What goes wrong is told by our own errors; Karpenter's log would drown them.
+	log.SetLogger(logr.Discard())
+	if err := run(parse()); err != nil {
+		fmt.Fprintf(os.Stderr, "error: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func parse() arguments {
+	var a arguments
+	flag.Var(&a.objects, "f", "file or folder with objects, `-` for standard input; may be repeated")
+	flag.StringVar(&a.types, "instance-types", "", "JSON file with the instance types")
+	flag.StringVar(&a.options, "options", "", "YAML or JSON file with the controller's settings")
+	flag.IntVar(&a.runs, "runs", 0, "plan that many times and print a JSON array of the results")
+	flag.StringVar(&a.scenarios, "scenarios", "", "folder of scenario folders, each with objects.yaml or objects.json, instance-types.json and perhaps options.json")
+	flag.StringVar(&a.out, "out", "", "with --scenarios: write each scenario's results to NAME.json in this folder instead of printing them")
+	flag.BoolVar(&a.version, "version", false, "print the version of Karpenter and exit")
+	flag.Parse()
+	return a
+}
+
+func run(a arguments) error {
+	switch {
+	case flag.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q; files are given with -f", flag.Arg(0))
+	case a.version:
+		fmt.Println("karpenter", karpenterVersion())
+		return nil
+	case a.scenarios != "":
+		return runScenarios(a)
+	}
+	results, err := planFiles(a, max(a.runs, 1))
+	if err != nil {
+		return err
+	}
+	if a.runs == 0 {
+		return json.NewEncoder(os.Stdout).Encode(results[0])
+	}
+	return json.NewEncoder(os.Stdout).Encode(results)
+}
+
+// runScenarios plans every folder below a.scenarios, in the order of their names.
+func runScenarios(a arguments) error {
+	entries, err := os.ReadDir(a.scenarios)
+	if err != nil {
+		return err
+	}
+	sort.Slice(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		results, err := planFiles(scenarioArguments(filepath.Join(a.scenarios, entry.Name())), max(a.runs, 1))
+		if err != nil {
+			return fmt.Errorf("scenario %s: %w", entry.Name(), err)
+		}
+		if err := deliver(a, entry.Name(), results); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func scenarioArguments(folder string) arguments {
+	a := arguments{types: filepath.Join(folder, "instance-types.json")}
+	for _, name := range []string{"objects.yaml", "objects.json"} {
+		if path := filepath.Join(folder, name); isThere(path) {
+			a.objects = append(a.objects, path)
+		}
+	}
+	if path := filepath.Join(folder, "options.json"); isThere(path) {
+		a.options = path
+	}
+	return a
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// deliver prints one line a scenario, or writes one file a scenario.
+func deliver(a arguments, name string, results []result) error {
+	if a.out == "" {
+		return json.NewEncoder(os.Stdout).Encode(map[string]any{"scenario": name, "runs": results})
+	}
+	text, err := json.Marshal(results)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(a.out, name+".json"), text, 0o644)
+}
+
+// planFiles reads the files once and plans n times.
+func planFiles(a arguments, n int) ([]result, error) {
+	w, err := loadWorld(a)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]result, 0, n)
+	for range n {
+		r, err := w.plan()
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+func karpenterVersion() string {
+	info, _ := debug.ReadBuildInfo()
+	for _, module := range info.Deps {
+		if module.Path == "sigs.k8s.io/karpenter" {
+			return module.Version
+		}
+	}
+	return "unknown"
+}

@@ -1,0 +1,114 @@
+// The cluster as Karpenter sees it: an API in memory, and the state its informers would have built.
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+	"sigs.k8s.io/karpenter/pkg/controllers/provisioning"
+	"sigs.k8s.io/karpenter/pkg/controllers/state"
+	"sigs.k8s.io/karpenter/pkg/operator/injection"
+)
+
+type world struct {
+	ctx         context.Context
+	api         client.Client
+	cluster     *state.Cluster
+	provisioner *provisioning.Provisioner
+	clock       clock.Clock
+	loading     time.Duration
+	building    time.Duration
+}
+
+// loadWorld reads the files and builds everything a plan is made from. The catalogue comes first: which labels a
+// pool may name depends on it.
+func loadWorld(a arguments) (*world, error) {
+	started := time.Now()
+	ctx, err := readSettings(injection.WithControllerName(context.Background(), "provisioner"), a.options)
+	if err != nil {
+		return nil, err
+	}
+	types, err := readCatalogue(a.types)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := readObjects(a.objects, a.types, a.options)
+	if err != nil {
+		return nil, err
+	}
+	objects = complete(ctx, objects)
+	loaded := time.Now()
+
+	w := &world{ctx: ctx, clock: clock.RealClock{}, loading: loaded.Sub(started)}
+	w.api = newAPI(objects)
+	provider := newProvider(types, objects)
+	w.cluster = state.NewCluster(w.clock, w.api, provider)
+	w.provisioner = provisioning.NewProvisioner(w.api, silent{}, provider, w.cluster, w.clock, nil, nil)
+	if err := w.observe(); err != nil {
+		return nil, err
+	}
+	w.building = time.Since(loaded)
+	return w, nil
+}
+
+func newAPI(objects []client.Object) client.Client {
+	return fake.NewClientBuilder().
+		WithScheme(scheme.Scheme).
+		WithObjects(objects...).
+		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string {
+			return []string{o.(*corev1.Pod).Spec.NodeName}
+		}).
+		WithIndex(&corev1.Node{}, "spec.providerID", func(o client.Object) []string {
+			return []string{o.(*corev1.Node).Spec.ProviderID}
+		}).
+		WithIndex(&v1.NodeClaim{}, "status.providerID", func(o client.Object) []string {
+			return []string{o.(*v1.NodeClaim).Status.ProviderID}
+		}).
+		WithIndex(&storagev1.VolumeAttachment{}, "spec.nodeName", func(o client.Object) []string {
+			return []string{o.(*storagev1.VolumeAttachment).Spec.NodeName}
+		}).
+		Build()
+}
+
+// observe does what the informers do when the controller starts.
+func (w *world) observe() error {
+	var claims v1.NodeClaimList
+	var nodes corev1.NodeList
+	var pods corev1.PodList
+	var daemons appsv1.DaemonSetList
+	for _, list := range []client.ObjectList{&claims, &nodes, &pods, &daemons} {
+		if err := w.api.List(w.ctx, list); err != nil {
+			return fmt.Errorf("listing objects: %w", err)
+		}
+	}
+	for i := range claims.Items {
+		w.cluster.UpdateNodeClaim(&claims.Items[i])
+	}
+	for i := range nodes.Items {
+		if err := w.cluster.UpdateNode(w.ctx, &nodes.Items[i]); err != nil {
+			return fmt.Errorf("node %s: %w", nodes.Items[i].Name, err)
+		}
+	}
+	for i := range pods.Items {
+		// A pod may be bound to a node that the files do not have; an informer would try again for ever.
+		if err := w.cluster.UpdatePod(w.ctx, &pods.Items[i]); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("pod %s/%s: %w", pods.Items[i].Namespace, pods.Items[i].Name, err)
+		}
+	}
+	for i := range daemons.Items {
+		if err := w.cluster.UpdateDaemonSet(w.ctx, &daemons.Items[i]); err != nil {
+			return fmt.Errorf("daemonset %s: %w", daemons.Items[i].Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+//! `cargo xtask diff`: our plans against those of the real Karpenter, on the same files.
+//!
+//! Read in this order: `scenario` (what a seed stands for), `programs` (who plans), `outcome` and `judge` (what is
+//! compared), `sound` (what a plan may not make up), `void` (what is not compared), `recorded` (what Karpenter said once, for a machine without Go).
+
+mod catalogue;
+mod daemons;
+mod dice;
+mod judge;
+mod nodes;
+mod outcome;
+mod pods;
+mod pools;
+mod programs;
+mod recorded;
+mod scenario;
+mod seeds;
+mod sound;
+mod vocabulary;
+mod void;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
+
+use self::judge::{Totals, Verdict, judge};
+use self::outcome::{Outcome, Summary};
+use self::programs::{Karpenter, Tenon};
+use self::recorded::Recording;
+use self::scenario::Scenario;
+use self::seeds::Seeds;
+use crate::tree::workspace_root;
+
+/// Karpenter breaks ties at random; this many runs show what it may do.
+const RUNS: &str = "15";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DiffVerb {
+    /// Generate scenarios, plan them with Karpenter and with Tenon, and compare. This is what runs without a verb.
+    Live(Live),
+    /// Compare with what Karpenter made of forty fixed seeds. Needs no Go.
+    Recorded {
+        /// The tenon binary to judge, instead of this tree's own.
+        #[arg(long, value_name = "FILE")]
+        tenon: Option<PathBuf>,
+    },
+    /// Write the scenarios of seeds to a folder, one folder each.
+    Generate {
+        /// The seeds: `7`, `1-300`, `1-40,77`.
+        #[arg(long, default_value = "1-300")]
+        seeds: Seeds,
+        /// The folder.
+        to: PathBuf,
+    },
+    /// Plan the scenarios of a folder with Karpenter, and write what came out.
+    Reference {
+        /// How often each.
+        #[arg(long, default_value = RUNS)]
+        runs: u32,
+        /// A folder of scenario folders.
+        scenarios: PathBuf,
+        /// The folder that gets one `NAME.json` a scenario.
+        to: PathBuf,
+    },
+    /// Compare plans that are there already: `NAME.json` of ours with `NAME.json` of Karpenter's.
+    Judge {
+        /// A folder of scenario folders.
+        scenarios: PathBuf,
+        /// What `reference` wrote.
+        reference: PathBuf,
+        /// The output of `tenon plan -o json`, one `NAME.json` a scenario.
+        ours: PathBuf,
+    },
+    /// Record anew what Karpenter makes of the fixed seeds, after the generator or Karpenter's version changed.
+    Record,
+}
+
+/// A comparison from nothing.
+#[derive(Debug, Args)]
+pub(crate) struct Live {
+    /// The seeds: `7`, `1-300`, `1-40,77`.
+    #[arg(long, default_value = "1-300")]
+    seeds: Seeds,
+    /// How often Karpenter plans each scenario.
+    #[arg(long, default_value = RUNS)]
+    runs: u32,
+    /// The tenon binary to judge, instead of this tree's own.
+    #[arg(long, value_name = "FILE")]
+    tenon: Option<PathBuf>,
+    /// Leave scenarios and Karpenter's plans in this folder.
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<PathBuf>,
+}
+
+pub(crate) fn run(verb: DiffVerb) -> anyhow::Result<()> {
+    match verb {
+        DiffVerb::Live(live) => live.run(),
+        DiffVerb::Recorded { tenon } => compare_recorded(tenon),
+        DiffVerb::Generate { seeds, to } => generate(&seeds.0, &to),
+        DiffVerb::Reference { runs, scenarios, to } => Karpenter::obtain()?.plan_all(&scenarios, runs, &to),
+        DiffVerb::Judge { scenarios, reference, ours } => judge_folders(&scenarios, &reference, &ours),
+        DiffVerb::Record => record(),
+    }
+}
+
+impl Default for Live {
+    fn default() -> Live {
+        Live { seeds: Seeds((1..=300).collect()), runs: 15, tenon: None, keep: None }
+    }
+}
+
+impl Live {
+    fn run(self) -> anyhow::Result<()> {
+        let karpenter = Karpenter::obtain()?;
+        let tenon = Tenon::obtain(self.tenon)?;
+        let scratch = tempfile::tempdir().context("cannot create a folder for scenarios")?;
+        let folder = self.keep.unwrap_or_else(|| scratch.path().to_owned());
+        let (scenarios, reference) = (folder.join("scenarios"), folder.join("reference"));
+        generate(&self.seeds.0, &scenarios)?;
+        karpenter.plan_all(&scenarios, self.runs, &reference)?;
+        let names = self.seeds.0.iter().map(ToString::to_string);
+        let cases = names.map(|name| {
+            let theirs = Summary::read(&reference.join(format!("{name}.json")))?;
+            Ok((scenarios.join(&name), name, theirs))
+        });
+        compare(cases, |scenario, _| tenon.plan(scenario))
+    }
+}
+
+fn generate(seeds: &[u64], to: &Path) -> anyhow::Result<()> {
+    seeds.iter().try_for_each(|seed| Scenario::generate(*seed).write(&to.join(seed.to_string())))
+}
+
+fn compare_recorded(tenon: Option<PathBuf>) -> anyhow::Result<()> {
+    let tenon = Tenon::obtain(tenon)?;
+    let scratch = tempfile::tempdir().context("cannot create a folder for scenarios")?;
+    let recordings = recorded::read(&workspace_root())?;
+    let cases = recordings.into_iter().map(|recording| {
+        let folder = scratch.path().join(recording.seed.to_string());
+        recording.scenario()?.write(&folder)?;
+        Ok((folder, recording.seed.to_string(), recording.summary))
+    });
+    compare(cases, |scenario, _| tenon.plan(scenario))
+}
+
+fn judge_folders(scenarios: &Path, reference: &Path, ours: &Path) -> anyhow::Result<()> {
+    let entries = fs::read_dir(scenarios).with_context(|| format!("cannot read {}", scenarios.display()))?;
+    let mut names = Vec::new();
+    for entry in entries {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    // Numbers as people count them, and names after them.
+    names.sort_by_key(|name| (name.parse().unwrap_or(u64::MAX), name.clone()));
+    let cases = names.into_iter().map(|name| {
+        let theirs = Summary::read(&reference.join(format!("{name}.json")))?;
+        Ok((scenarios.join(&name), name, theirs))
+    });
+    compare(cases, |_, name| {
+        let path = ours.join(format!("{name}.json"));
+        let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        serde_json::from_slice(&text).with_context(|| format!("{} is no plan", path.display()))
+    })
+}
+
+/// A scenario's folder, its name, and what Karpenter made of it.
+type Case = (PathBuf, String, Summary);
+
+/// Plans each scenario, says what is wrong with it, and fails if anything is.
+fn compare(
+    cases: impl Iterator<Item = anyhow::Result<Case>>,
+    plan: impl Fn(&Path, &str) -> anyhow::Result<Outcome>,
+) -> anyhow::Result<()> {
+    let mut totals = Totals::default();
+    for case in cases {
+        let (folder, name, theirs) = case?;
+        let scenario = Scenario::read(&folder)?;
+        let verdict = match void::reason(&scenario.objects) {
+            Some(reason) => Verdict::Void(reason),
+            None => match plan(&folder, &name) {
+                Ok(ours) => {
+                    let faults = [sound::faults(&ours, &scenario), judge(&ours, &theirs)].concat();
+                    Verdict::Judged { nodes: ours.nodes(), cost: ours.cost(), faults }
+                }
+                Err(error) => Verdict::Failed(format!("{error:#}")),
+            },
+        };
+        match &verdict {
+            Verdict::Void(reason) => println!("{name}: void: {reason}"),
+            Verdict::Failed(error) => println!("{name}: no plan: {error}"),
+            Verdict::Judged { faults, .. } => faults.iter().for_each(|fault| println!("{name}: {fault}")),
+        }
+        totals.add(&verdict, &theirs);
+    }
+    println!("{totals}");
+    if !totals.is_right() {
+        bail!("our plans are not as good as Karpenter's; `cargo xtask diff generate` writes a seed's files");
+    }
+    Ok(())
+}
+
+fn record() -> anyhow::Result<()> {
+    let karpenter = Karpenter::obtain()?;
+    let scratch = tempfile::tempdir().context("cannot create a folder for scenarios")?;
+    let (scenarios, reference) = (scratch.path().join("scenarios"), scratch.path().join("reference"));
+    let seeds: Vec<u64> = recorded::SEEDS.collect();
+    generate(&seeds, &scenarios)?;
+    karpenter.plan_all(&scenarios, Live::default().runs, &reference)?;
+    let recordings = seeds.into_iter().map(|seed| {
+        let summary = Summary::read(&reference.join(format!("{seed}.json")))?;
+        Ok(Recording::new(seed, &Scenario::generate(seed), summary))
+    });
+    recorded::write(&workspace_root(), &recordings.collect::<anyhow::Result<Vec<_>>>()?)
+}

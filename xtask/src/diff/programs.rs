@@ -1,0 +1,88 @@
+//! The two programs that plan: Karpenter's scheduler in a program of ours, and `tenon`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, bail};
+use serde_json::Value;
+use testbed::{Error, Lookup, Program};
+
+use super::outcome::Outcome;
+use super::scenario::{OBJECTS, OPTIONS, TYPES};
+use crate::progress::Shown;
+use crate::run::{cargo, run};
+use crate::tree::workspace_root;
+
+/// Karpenter, as a program that plans from files.
+pub(super) struct Karpenter {
+    path: PathBuf,
+}
+
+impl Karpenter {
+    /// Finds it in the cache, or builds it from Go modules into it.
+    pub(super) fn obtain() -> anyhow::Result<Karpenter> {
+        let mut progress = Shown::new();
+        let found = Lookup::from_env()?.obtain(Program::Karpenter, &mut progress);
+        progress.finish();
+        match found {
+            Ok(found) => Ok(Karpenter { path: found.path }),
+            Err(error @ Error::NoGo { .. }) => Err(error).context(
+                "the comparison runs the real Karpenter, which is built with Go; \
+                 without Go, `cargo xtask diff recorded` compares with recorded runs",
+            ),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Plans every scenario of a folder `runs` times and writes what came out to `NAME.json` in another.
+    pub(super) fn plan_all(&self, scenarios: &Path, runs: u32, to: &Path) -> anyhow::Result<()> {
+        std::fs::create_dir_all(to).with_context(|| format!("cannot create {}", to.display()))?;
+        let mut command = Command::new(&self.path);
+        command.arg("--scenarios").arg(scenarios).arg("--out").arg(to).args(["--runs", &runs.to_string()]);
+        run(&mut command, "read what Karpenter says above")
+    }
+}
+
+/// The `tenon` binary.
+pub(super) struct Tenon {
+    path: PathBuf,
+}
+
+impl Tenon {
+    /// The binary that is named, or this tree's own, built first.
+    pub(super) fn obtain(named: Option<PathBuf>) -> anyhow::Result<Tenon> {
+        if let Some(path) = named {
+            return Ok(Tenon { path });
+        }
+        let args = ["build", "--quiet", "--package", "tenon", "--bin", "tenon", "--message-format", "json"];
+        let output =
+            cargo(&workspace_root()).args(args).stderr(Stdio::inherit()).output().context("cannot run cargo")?;
+        if !output.status.success() {
+            bail!("cannot build tenon: cargo ended with {}", output.status);
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        let executable = text
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .find_map(|message| message["executable"].as_str().map(PathBuf::from));
+        Ok(Tenon { path: executable.context("cargo names no tenon binary")? })
+    }
+
+    /// Our plan of a scenario.
+    pub(super) fn plan(&self, scenario: &Path) -> anyhow::Result<Outcome> {
+        let mut command = Command::new(&self.path);
+        command.arg("plan").arg("-f").arg(scenario.join(OBJECTS));
+        command.arg("--instance-types").arg(scenario.join(TYPES)).args(["-o", "json"]);
+        let options = scenario.join(OPTIONS);
+        if options.exists() {
+            command.arg("--options").arg(options);
+        }
+        let output =
+            command.stdin(Stdio::null()).output().with_context(|| format!("cannot run {}", self.path.display()))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("`tenon plan` ended with {}: {}", output.status, said.lines().last().unwrap_or_default());
+        }
+        serde_json::from_slice(&output.stdout).context("`tenon plan` printed no plan")
+    }
+}

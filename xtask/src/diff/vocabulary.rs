@@ -1,0 +1,137 @@
+//! Which labels a scenario speaks of, and the expressions made of them.
+
+use serde_json::{Value, json};
+
+use super::dice::Dice;
+
+pub(super) const ZONE: &str = "topology.kubernetes.io/zone";
+pub(super) const CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
+pub(super) const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
+pub(super) const ARCH: &str = "kubernetes.io/arch";
+pub(super) const OS: &str = "kubernetes.io/os";
+pub(super) const POOL: &str = "karpenter.sh/nodepool";
+/// Two keys that only the catalogue makes well known.
+pub(super) const FAMILY: &str = "example.com/family";
+pub(super) const CPU: &str = "example.com/cpu";
+pub(super) const RESERVATION: &str = "example.com/reservation-id";
+
+pub(super) const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
+pub(super) const FAMILIES: [&str; 3] = ["c", "m", "r"];
+pub(super) const SIZES: [u64; 5] = [1, 2, 4, 8, 16];
+
+/// A label key with the values it may have.
+#[derive(Debug, Clone)]
+pub(super) struct Key {
+    pub(super) name: String,
+    pub(super) values: Vec<String>,
+    /// Whether its values are numbers, for `Gt` and `Lt`.
+    pub(super) is_numeric: bool,
+    /// Whether pods may say `NotIn`. Then every node has the label: on a node without it, Karpenter takes the first
+    /// such pod for a definition of the label, and later pods that want a value follow.
+    pub(super) is_negated: bool,
+}
+
+/// The keys of one scenario.
+#[derive(Debug, Clone)]
+pub(super) struct Vocabulary {
+    /// Labels that instance types decide.
+    pub(super) known: Vec<Key>,
+    /// Labels that only people write.
+    pub(super) custom: Vec<Key>,
+}
+
+impl Vocabulary {
+    pub(super) fn new(dice: &mut Dice, type_names: &[String]) -> Vocabulary {
+        let key = |name: &str, values: &[&str], is_numeric: bool, is_negated: bool| Key {
+            name: name.to_owned(),
+            values: values.iter().map(|value| (*value).to_owned()).collect(),
+            is_numeric,
+            is_negated,
+        };
+        let mut known = vec![
+            key(ZONE, &ZONES, false, true),
+            key(ARCH, &["amd64", "arm64"], false, true),
+            key(FAMILY, &FAMILIES, false, true),
+            key(CAPACITY_TYPE, &["on-demand", "spot"], false, true),
+            key(CPU, &SIZES.map(|size| size.to_string()).each_ref().map(String::as_str), true, true),
+        ];
+        let types = type_names.to_vec();
+        known.push(Key { name: INSTANCE_TYPE.to_owned(), values: types, is_numeric: false, is_negated: true });
+        let custom = vec![
+            key("example.com/team", &["blue", "green", "red"], false, dice.chance(50)),
+            key("tier", &["1", "2", "3", "4", "5"], true, dice.chance(50)),
+            key("disk", &["hdd", "ssd"], false, dice.chance(50)),
+        ];
+        Vocabulary { known, custom }
+    }
+
+    /// A key that is not in `used`, mostly one that types decide.
+    pub(super) fn free_key(&self, dice: &mut Dice, used: &[String]) -> Option<Key> {
+        let list = if dice.chance(78) { &self.known } else { &self.custom };
+        let key = dice.pick(list).clone();
+        (!used.contains(&key.name)).then_some(key)
+    }
+
+    /// Up to `most` expressions of a pod, each on a key of its own that is not in `used`. The keys are added to it.
+    pub(super) fn expressions(&self, dice: &mut Dice, most: u64, used: &mut Vec<String>) -> Vec<Value> {
+        let mut all = Vec::new();
+        for _ in 0..dice.between(1, most) {
+            if let Some(key) = self.free_key(dice, used) {
+                all.extend(key.pod_expressions(dice));
+                used.push(key.name);
+            }
+        }
+        all
+    }
+}
+
+impl Key {
+    /// One expression, or a lower and an upper bound.
+    pub(super) fn pod_expressions(&self, dice: &mut Dice) -> Vec<Value> {
+        if self.is_numeric && dice.chance(50) {
+            let low = dice.below(4);
+            let lower = self.expression("Gt", &[low.to_string()]);
+            let upper = self.expression("Lt", &[(low + dice.between(2, 9)).to_string()]);
+            return match dice.below(3) {
+                0 => vec![lower],
+                1 => vec![upper],
+                _ => vec![lower, upper],
+            };
+        }
+        let one = vec![dice.pick(&self.values).clone()];
+        vec![match dice.below(20) {
+            0..=11 => self.expression("In", &dice.some(&self.values, 1)),
+            12..=15 if self.is_negated => self.expression("NotIn", &one),
+            19 => self.expression("DoesNotExist", &[]),
+            16..=18 => self.expression("Exists", &[]),
+            _ => self.expression("In", &one),
+        }]
+    }
+
+    /// One expression of a pool, which has more operators.
+    pub(super) fn pool_expression(&self, dice: &mut Dice) -> Value {
+        if self.is_numeric && dice.chance(60) {
+            let operator = *dice.pick(&["Gt", "Lt", "Gte", "Lte"]);
+            let bound = if operator.starts_with('G') { dice.below(4) } else { dice.between(4, 20) };
+            return self.expression(operator, &[bound.to_string()]);
+        }
+        match dice.below(12) {
+            0..=7 => self.expression("In", &dice.some(&self.values, 1)),
+            8..=9 => self.expression("NotIn", &[dice.pick(&self.values).clone()]),
+            10 => self.expression("Exists", &[]),
+            // A pool that rules out a label every type has could make no node.
+            _ if self.name.contains("kubernetes.io") || self.name.contains("karpenter.sh") => {
+                self.expression("Exists", &[])
+            }
+            _ => self.expression("DoesNotExist", &[]),
+        }
+    }
+
+    fn expression(&self, operator: &str, values: &[String]) -> Value {
+        if values.is_empty() {
+            json!({"key": self.name, "operator": operator})
+        } else {
+            json!({"key": self.name, "operator": operator, "values": values})
+        }
+    }
+}
