@@ -7,10 +7,28 @@ use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::json;
 use tenon_api::pod;
-use tenon_model::{Effect, Pod as Wanted, Quantity, Requirements, Resources, Taint};
+use tenon_model::{Effect, HostPort, Pod as Wanted, Quantity, Requirements, Resources, Taint};
 
 use super::board::{Board, has_ended};
 use super::workloads::read;
+
+/// What a node has left.
+#[derive(Default)]
+struct Room {
+    left: Resources,
+    ports: Vec<HostPort>,
+}
+
+impl Room {
+    fn take(&mut self, pod: &Wanted) {
+        self.left = self.left.without(&pod.requests);
+        self.ports.extend(pod.host_ports.iter().cloned());
+    }
+
+    fn has_ports_for(&self, pod: &Wanted) -> bool {
+        !pod.host_ports.iter().any(|wanted| self.ports.iter().any(|used| used.conflicts_with(wanted)))
+    }
+}
 
 /// Binds every pod that fits somewhere, the oldest first; the others hear why not.
 pub(crate) async fn schedule(board: &Board) -> Result<(), kube::Error> {
@@ -23,8 +41,8 @@ pub(crate) async fn schedule(board: &Board) -> Result<(), kube::Error> {
             Ok(node) => {
                 let name = node.name_any();
                 bind(board, found, &name).await?;
-                if let Some(left) = room.get_mut(&name) {
-                    *left = left.without(&wanted.requests);
+                if let Some(room) = room.get_mut(&name) {
+                    room.take(&wanted);
                 }
             }
             Err(why) => refuse(board, found, &why).await?,
@@ -40,13 +58,13 @@ fn is_waiting(pod: &Pod) -> bool {
 }
 
 /// What each node has left.
-fn rooms(board: &Board) -> BTreeMap<String, Resources> {
-    let mut rooms: BTreeMap<String, Resources> =
-        board.nodes.iter().map(|node| (node.name_any(), offers(node))).collect();
+fn rooms(board: &Board) -> BTreeMap<String, Room> {
+    let whole = |node: &Node| Room { left: offers(node), ports: Vec::new() };
+    let mut rooms: BTreeMap<String, Room> = board.nodes.iter().map(|node| (node.name_any(), whole(node))).collect();
     for found in board.pods.iter().filter(|pod| !has_ended(pod)) {
         let node = found.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
-        if let Some(left) = rooms.get_mut(&node) {
-            *left = left.without(&pod::to_model(found).requests);
+        if let Some(room) = rooms.get_mut(&node) {
+            room.take(&pod::to_model(found));
         }
     }
     rooms
@@ -58,7 +76,7 @@ fn offers(node: &Node) -> Resources {
 }
 
 /// The node with the most memory left that takes the pod; by name where they are alike.
-fn choose<'a>(board: &'a Board, wanted: &Wanted, room: &BTreeMap<String, Resources>) -> Result<&'a Node, String> {
+fn choose<'a>(board: &'a Board, wanted: &Wanted, room: &BTreeMap<String, Room>) -> Result<&'a Node, String> {
     let mut refusals: BTreeMap<String, usize> = BTreeMap::new();
     let mut fits = Vec::new();
     for node in &board.nodes {
@@ -67,7 +85,7 @@ fn choose<'a>(board: &'a Board, wanted: &Wanted, room: &BTreeMap<String, Resourc
             Some(why) => *refusals.entry(why).or_default() += 1,
         }
     }
-    let memory = |node: &Node| room.get(&node.name_any()).map(|left| left.get("memory")).unwrap_or_default();
+    let memory = |node: &Node| room.get(&node.name_any()).map(|room| room.left.get("memory")).unwrap_or_default();
     fits.into_iter().max_by(|a, b| memory(a).cmp(&memory(b)).then_with(|| b.name_any().cmp(&a.name_any()))).ok_or_else(
         || {
             let told: Vec<String> = refusals.iter().map(|(why, count)| format!("{count} {why}")).collect();
@@ -78,7 +96,7 @@ fn choose<'a>(board: &'a Board, wanted: &Wanted, room: &BTreeMap<String, Resourc
 }
 
 /// Why a node does not take a pod, in few words.
-fn refusal(node: &Node, wanted: &Wanted, room: &BTreeMap<String, Resources>) -> Option<String> {
+fn refusal(node: &Node, wanted: &Wanted, room: &BTreeMap<String, Room>) -> Option<String> {
     let is_cordoned = node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true));
     if is_cordoned {
         return Some("node(s) were unschedulable".to_owned());
@@ -89,9 +107,12 @@ fn refusal(node: &Node, wanted: &Wanted, room: &BTreeMap<String, Resources>) -> 
     if !matches(wanted, node) {
         return Some("node(s) didn't match Pod's node affinity/selector".to_owned());
     }
-    let nothing = Resources::default();
-    let left = room.get(&node.name_any()).unwrap_or(&nothing);
-    wanted.requests.shortage_in(left).map(|short| match short.resource.as_str() {
+    let nothing = Room::default();
+    let room = room.get(&node.name_any()).unwrap_or(&nothing);
+    if !room.has_ports_for(wanted) {
+        return Some("node(s) didn't have free ports for the requested pod ports".to_owned());
+    }
+    wanted.requests.shortage_in(&room.left).map(|short| match short.resource.as_str() {
         "pods" => "Too many pods".to_owned(),
         resource => format!("Insufficient {resource}"),
     })

@@ -13,6 +13,7 @@ mod ground;
 mod guest;
 mod line;
 mod ownership;
+mod packing;
 mod real;
 mod refusals;
 mod schema;

@@ -234,8 +234,12 @@ impl World {
     }
 
     pub(crate) async fn add_pool(&self, more: Value) -> anyhow::Result<()> {
+        self.add_pool_named("default", more).await
+    }
+
+    pub(crate) async fn add_pool_named(&self, name: &str, more: Value) -> anyhow::Result<()> {
         let mut pool = json!({
-            "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": "default" },
+            "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": name },
             "spec": {
                 "template": { "spec": {
                     "requirements": [],
@@ -252,18 +256,26 @@ impl World {
 
     /// A deployment whose pods need nine cores each, so that each gets a node of sixteen, and a host, of its own.
     pub(crate) async fn deploy(&self, name: &str, replicas: u32) -> anyhow::Result<()> {
+        let container = json!({ "resources": { "requests": { "cpu": "9", "memory": "4Gi" } } });
+        self.deploy_pods((name, replicas), container, json!({})).await
+    }
+
+    /// A deployment of pods with one container, which is more than a name and an image, as the pods are more than it.
+    pub(crate) async fn deploy_pods(
+        &self,
+        (name, replicas): (&str, u32),
+        container: Value,
+        more: Value,
+    ) -> anyhow::Result<()> {
+        let mut whole = json!({ "name": "c", "image": "registry.example/c:1" });
+        extend(&mut whole, container);
+        let mut spec = json!({ "terminationGracePeriodSeconds": 1, "containers": [whole] });
+        extend(&mut spec, more);
         let deployment: Deployment = from_json(json!({
             "metadata": { "name": name },
             "spec": {
                 "replicas": replicas, "selector": { "matchLabels": { "app": name } },
-                "template": {
-                    "metadata": { "labels": { "app": name } },
-                    "spec": {
-                        "terminationGracePeriodSeconds": 1,
-                        "containers": [{ "name": "c", "image": "registry.example/c:1",
-                            "resources": { "requests": { "cpu": "9", "memory": "4Gi" } } }],
-                    },
-                },
+                "template": { "metadata": { "labels": { "app": name } }, "spec": spec },
             },
         }))?;
         let api: Api<Deployment> = Api::namespaced(self.admin.clone(), NAMESPACE);
