@@ -236,7 +236,10 @@ mod tests {
     fn what_cannot_be_meant_is_refused_with_its_line_and_a_hint() {
         for (text, words) in [
             ("a: 1", "line 1: a: no such setting; a plan knows preferencePolicy, minValuesPolicy"),
-            ("\npreferencesPolicy: Ignore", "line 2: preferencesPolicy: no such setting; did you mean preferencePolicy?"),
+            (
+                "\npreferencesPolicy: Ignore",
+                "line 2: preferencesPolicy: no such setting; did you mean preferencePolicy?",
+            ),
             ("preference_policy: Ignore", "did you mean preferencePolicy?"),
             ("cpuRequests: 1\ncpu-requests: 2", "same setting as"),
             ("cpuRequests: 1\ncpuRequests: 2", "line 2: "),

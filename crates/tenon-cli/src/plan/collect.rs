@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::core::v1::Pod;
 use tenon_api::launch_record;
 use tenon_api::names::ANNOTATION_LAUNCH;
 use tenon_api::objects::{Kind, Object, ObjectKey, Objects};
+use tenon_api::planning::is_terminal;
 
 use super::place::{Fault, Place};
 
@@ -61,8 +63,22 @@ impl Collector {
             let count = self.without_vm;
             self.notes.push(format!("left out {count} NodeClaim without a providerID: no VM was made for it yet"));
         }
+        let untried = self.objects.pods.iter().filter(|pod| is_untried(pod)).count();
+        if untried > 0 {
+            self.notes.push(format!(
+                "left out {untried} pods without a node: no scheduler has said of them that they fit nowhere (condition \
+                 PodScheduled with reason Unschedulable)"
+            ));
+        }
         (self.objects, self.notes)
     }
+}
+
+/// A pod as people write it, which no scheduler has looked at: it may well fit on a node that is there.
+fn is_untried(pod: &Pod) -> bool {
+    let is_bound = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).is_some_and(|node| !node.is_empty());
+    let is_tried = pod.status.as_ref().and_then(|status| status.conditions.as_ref()).is_some();
+    !is_bound && !is_tried && !is_terminal(pod)
 }
 
 /// A claim without a VM is no capacity, unless we wrote down where its VM is being made.

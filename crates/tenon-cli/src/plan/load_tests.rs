@@ -91,6 +91,15 @@ fn what_no_plan_looks_at_is_counted() {
 }
 
 #[test]
+fn a_pod_that_no_scheduler_has_tried_is_told_of() {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: x}]}\n";
+    let (_, notes) = read("x.yaml", pod).unwrap();
+    assert!(notes.iter().any(|note| note.starts_with("left out 1 pods without a node")), "{notes:?}");
+    let tried = "status: {conditions: [{type: PodScheduled, status: 'False', reason: Unschedulable}]}\n";
+    assert_eq!(read("x.yaml", &format!("{pod}{tried}")).unwrap().1, [""; 0]);
+}
+
+#[test]
 fn a_claim_counts_once_its_vm_is_known() {
     let claim = |more: &str| {
         format!(

@@ -143,7 +143,8 @@ impl Report {
         self.unschedulable.sort_by(|a, b| a.pod.cmp(&b.pod));
         self.stats.pods = pods;
         self.stats.nodes = self.new_node_claims.len();
-        self.stats.cost = self.new_node_claims.iter().map(|claim| claim.offering.price).sum();
+        // Not `sum`: the sum of no prices at all would be minus nothing.
+        self.stats.cost = self.new_node_claims.iter().fold(0.0, |cost, claim| cost + claim.offering.price);
         self
     }
 

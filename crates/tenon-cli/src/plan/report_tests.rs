@@ -94,6 +94,7 @@ solved in 1.2 ms, after 2.3 s to read and 56 µs to prepare
 fn a_plan_that_does_nothing_says_so() {
     let page = printed(&Report::default().settled(0), Output::Table);
     assert!(page.starts_with("No new nodes.\n\n0 pods: 0 on 0 new nodes"), "{page}");
+    assert!(page.contains("price of the new nodes 0\n"), "{page}");
 }
 
 #[test]
