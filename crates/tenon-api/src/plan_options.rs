@@ -11,26 +11,7 @@ use k8s_openapi::api::core::v1::TopologySpreadConstraint;
 use serde_json::Value;
 
 pub use gates::FeatureGates;
-
-/// Whether what pods prefer is tried first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum PreferencePolicy {
-    /// A preference counts as a demand until it cannot be met.
-    #[default]
-    Respect,
-    /// Only demands count.
-    Ignore,
-}
-
-/// What happens where fewer values than wanted stay possible.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum MinValuesPolicy {
-    /// No node is made.
-    #[default]
-    Strict,
-    /// A node is made with as many as there are.
-    BestEffort,
-}
+pub use tenon_model::{MinValuesPolicy, PreferencePolicy};
 
 /// Millicores that nobody or nothing sensible was said about.
 const DEFAULT_CPU_REQUESTS: i64 = 1_000;

@@ -10,7 +10,7 @@ mod pools;
 
 use std::sync::Arc;
 
-use tenon_model::{Catalog, Options, Resources, Seconds, Snapshot};
+use tenon_model::{Catalog, Options, ReservedMode, Resources, Seconds, Snapshot};
 
 use crate::objects::Objects;
 use crate::plan_options::PlanOptions;
@@ -49,17 +49,9 @@ pub fn to_snapshot(objects: &Objects, around: &dyn Surroundings, options: &PlanO
 impl PlanOptions {
     /// What the engine needs to know of them.
     pub fn engine(&self) -> Options {
-        use crate::plan_options::{MinValuesPolicy as Values, PreferencePolicy as Wishes};
-        use tenon_model::{MinValuesPolicy, PreferencePolicy, ReservedMode};
         Options {
-            preferences: match self.preference_policy {
-                Wishes::Respect => PreferencePolicy::Respect,
-                Wishes::Ignore => PreferencePolicy::Ignore,
-            },
-            min_values: match self.min_values_policy {
-                Values::Strict => MinValuesPolicy::Strict,
-                Values::BestEffort => MinValuesPolicy::BestEffort,
-            },
+            preferences: self.preference_policy,
+            min_values: self.min_values_policy,
             reserved: if self.feature_gates.reserved_capacity { ReservedMode::Strict } else { ReservedMode::Off },
             ignore_resource_claims: self.ignore_dra_requests,
             ..Options::default()
