@@ -7,6 +7,7 @@ pub(crate) mod clients;
 mod duration;
 mod election;
 mod endpoint;
+mod planning;
 mod server;
 
 use std::ffi::OsString;
@@ -29,6 +30,7 @@ use crate::telemetry::{self, LogFormat, LogLevel};
 use clients::Cluster;
 use election::ElectionArgs;
 use endpoint::EndpointParser;
+use planning::PlanningArgs;
 use server::{Server, listen};
 
 /// What still runs when everything has ended (a lookup of a name, say) is left behind after this long.
@@ -77,6 +79,8 @@ pub struct Controller {
     /// Pods that come within this time of each other are planned together.
     #[arg(long, value_name = "DURATION", env = "BATCH_IDLE_DURATION", default_value = "1s", value_parser = duration::parse)]
     batch_idle_duration: Duration,
+    #[command(flatten)]
+    planning: PlanningArgs,
     #[command(flatten)]
     election: ElectionArgs,
     /// How much is logged.
@@ -162,10 +166,11 @@ fn settings(args: &Controller) -> anyhow::Result<Settings> {
         ids,
         batch_idle: args.batch_idle_duration,
         batch_max: args.batch_max_duration,
+        planning: args.planning.options(),
     })
 }
 
-fn sizes(path: Option<&Path>) -> anyhow::Result<Option<Vec<InstanceType>>> {
+pub(crate) fn sizes(path: Option<&Path>) -> anyhow::Result<Option<Vec<InstanceType>>> {
     let Some(path) = path.filter(|path| !path.as_os_str().is_empty()) else { return Ok(None) };
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| {
@@ -211,6 +216,7 @@ async fn clients(
 #[cfg(test)]
 mod tests {
     use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+    use tenon_api::plan_options::{MinValuesPolicy, PlanOptions, PreferencePolicy};
 
     use super::*;
 
@@ -230,7 +236,8 @@ mod tests {
     #[test]
     fn an_operator_who_decides_nothing_gets_the_defaults() {
         assert_eq!(format!("{:?}", read(&[]).unwrap()), format!("{:?}", Settings::default()));
-        let empty = ["--cluster-id=", "--cluster-endpoint=", "--system-namespace=", "--instance-types-file="];
+        let mut empty = vec!["--cluster-id=", "--cluster-endpoint=", "--system-namespace=", "--instance-types-file="];
+        empty.extend(["--preference-policy=", "--min-values-policy="]);
         assert_eq!(format!("{:?}", read(&empty).unwrap()), format!("{:?}", Settings::default()));
     }
 
@@ -241,6 +248,31 @@ mod tests {
         assert_eq!(settings.cluster_id.as_deref(), Some("c1"));
         assert_eq!(settings.cluster_endpoint.as_deref(), Some("https://api:6443"));
         assert_eq!(settings.batch_max, Duration::from_secs(90));
+    }
+
+    #[test]
+    fn how_plans_are_made_is_decided_as_in_the_reference() {
+        let of = |args: &[&str]| read(args).unwrap().planning;
+        let all = ["--preference-policy", "Ignore", "--min-values-policy=BestEffort", "--ignore-dra-requests=false"];
+        let wanted = PlanOptions {
+            preference_policy: PreferencePolicy::Ignore,
+            min_values_policy: MinValuesPolicy::BestEffort,
+            ignore_dra_requests: false,
+            ..PlanOptions::default()
+        };
+        assert_eq!(of(&all), wanted);
+        assert!(of(&["--ignore-dra-requests"]).ignore_dra_requests);
+        let said = read(&["--preference-policy", "ignore"]).unwrap_err().to_string();
+        assert!(said.contains("Respect, Ignore"), "{said}");
+    }
+
+    #[test]
+    fn every_setting_of_plans_has_its_variable() {
+        let command = Line::command();
+        let variable = |flag: &str| command.get_arguments().find(|arg| arg.get_long() == Some(flag))?.get_env();
+        assert_eq!(variable("preference-policy"), Some("PREFERENCE_POLICY".as_ref()));
+        assert_eq!(variable("min-values-policy"), Some("MIN_VALUES_POLICY".as_ref()));
+        assert_eq!(variable("ignore-dra-requests"), Some("IGNORE_DRA_REQUESTS".as_ref()));
     }
 
     #[test]

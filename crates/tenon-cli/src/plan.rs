@@ -16,6 +16,9 @@ pub mod report;
 #[cfg(test)]
 mod report_tests;
 pub mod solve;
+pub mod supply;
+#[cfg(test)]
+mod supply_tests;
 mod table;
 mod yaml;
 mod yaml_layout;
@@ -26,17 +29,16 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow};
 use clap::Args;
 use clap::builder::OsStringValueParser;
-use tenon_api::instance_types_file::{self, CatalogEntry};
 use tenon_api::objects::Objects;
 use tenon_api::plan_options::{self, PlanOptions};
 
-use crate::controller::{clients, cloud};
 use collect::Collector;
 use load::Sources;
 use report::{Output, Report};
+use supply::{Sizes, Supply};
 
 /// Show which nodes would be made for the pods of files or of a cluster, and change nothing.
 #[derive(Debug, Args)]
@@ -52,9 +54,12 @@ pub struct Plan {
     /// Sizes of VMs with what is offered of them, as JSON.
     #[arg(long, value_name = "FILE", conflicts_with = "cloud_config")]
     instance_types: Option<PathBuf>,
-    /// File that names the Proxmox clusters whose own sizes and hosts are planned with.
+    /// File that names the Proxmox clusters whose hosts are planned with, as the controller does; needs --kubeconfig.
     #[arg(long, value_name = "FILE")]
     cloud_config: Option<PathBuf>,
+    /// With --cloud-config: the controller's file with the sizes of VMs, as JSON; unset: the built-in sizes.
+    #[arg(long, value_name = "FILE", requires = "cloud_config")]
+    instance_types_file: Option<PathBuf>,
     /// Settings of the controller that change a plan, as YAML or JSON; unset: its defaults.
     #[arg(long, value_name = "FILE")]
     options: Option<PathBuf>,
@@ -68,8 +73,8 @@ pub struct Plan {
 pub struct Input {
     /// The objects, sorted.
     pub objects: Objects,
-    /// Sizes, and what is offered of them.
-    pub catalog: Vec<CatalogEntry>,
+    /// What nodes are made of.
+    pub supply: Supply,
     /// Settings.
     pub options: PlanOptions,
     /// How long reading took.
@@ -94,53 +99,30 @@ pub fn gather(args: &Plan, stdin: &mut dyn io::Read, notes: &mut dyn Write) -> a
     let begun = Instant::now();
     // The small files first: a slip in one of them should not cost the reading of a large one.
     let options = options(args.options.as_deref())?;
-    let catalog = catalog(args)?;
+    let sizes = Sizes::read(args)?;
     let mut collector = Collector::default();
     options.notes.iter().for_each(|note| collector.note(note));
-    if let Some(kubeconfig) = &args.kubeconfig {
-        read_cluster(kubeconfig, &mut collector)?;
-    }
-    let apart = args.instance_types.iter().chain(&args.options).map(PathBuf::as_path).collect();
+    let supply = match &args.kubeconfig {
+        Some(kubeconfig) => live::read(kubeconfig, sizes, &mut collector)?,
+        None => sizes.without_cluster()?,
+    };
+    let apart = args
+        .instance_types
+        .iter()
+        .chain(&args.instance_types_file)
+        .chain(&args.options)
+        .map(PathBuf::as_path)
+        .collect();
     load::load(&Sources { paths: &args.filename, apart }, stdin, &mut collector)?;
     let (objects, told) = collector.finish();
     told.iter().try_for_each(|note| writeln!(notes, "note: {note}"))?;
-    Ok(Input { objects, catalog, options, loading: begun.elapsed() })
+    Ok(Input { objects, supply, options, loading: begun.elapsed() })
 }
 
 fn options(path: Option<&Path>) -> anyhow::Result<PlanOptions> {
     let Some(path) = path else { return Ok(PlanOptions::default()) };
     let text = text(path, "options", "--options")?;
     plan_options::read(&text).with_context(|| format!("cannot use the options {}", path.display()))
-}
-
-fn catalog(args: &Plan) -> anyhow::Result<Vec<CatalogEntry>> {
-    match (&args.instance_types, &args.cloud_config) {
-        (Some(path), _) => {
-            let text = text(path, "instance types", "--instance-types")?;
-            instance_types_file::read_catalog(&text)
-                .with_context(|| format!("cannot use the instance types {}", path.display()))
-        }
-        (None, Some(path)) => catalog_of_estate(path),
-        (None, None) => bail!("no instance types are given: name a file with --instance-types"),
-    }
-}
-
-/// The sizes the controller itself would choose from, with what each Proxmox host has room for.
-fn catalog_of_estate(path: &Path) -> anyhow::Result<Vec<CatalogEntry>> {
-    let config = cloud(path)?;
-    let regions: Vec<&str> = config.regions.iter().map(|region| region.name.as_str()).collect();
-    Err(anyhow!(
-        "this build cannot take instance types from Proxmox ({}) yet: write them to a file and give it with --instance-types",
-        regions.join(", ")
-    ))
-}
-
-fn read_cluster(kubeconfig: &OsString, collector: &mut Collector) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.context("cannot start the runtime")?.block_on(async {
-        let cluster = clients::cluster(Some(kubeconfig), "--kubeconfig", "plan").await?;
-        live::list_all(&cluster.unfenced()?, collector).await
-    })
 }
 
 fn text(path: &Path, what: &str, flag: &str) -> anyhow::Result<String> {

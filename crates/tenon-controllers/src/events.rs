@@ -17,7 +17,7 @@ use crate::clock::Clock;
 /// Who speaks, as `kubectl describe` shows it. The reference's name, so that filters on it go on working.
 const REPORTER: &str = "karpenter";
 
-/// The same words about the same object are said again only after this long …
+/// The same words about the same object are said again only after this long, unless they say otherwise …
 const SAID_FOR: SignedDuration = SignedDuration::from_mins(2);
 
 /// … and then counted on the same event, unless that is so old that it may be gone: events live for an hour.
@@ -59,17 +59,24 @@ pub(crate) struct Saying {
     pub(crate) reason: &'static str,
     /// One sentence with the next move.
     pub(crate) note: String,
+    /// The same is said again only after this long.
+    again_after: SignedDuration,
 }
 
 impl Saying {
     /// Something went as it should.
     pub(crate) fn normal(reason: &'static str, note: impl Into<String>) -> Saying {
-        Saying { is_warning: false, reason, note: note.into() }
+        Saying { is_warning: false, reason, note: note.into(), again_after: SAID_FOR }
     }
 
     /// Somebody should look.
     pub(crate) fn warning(reason: &'static str, note: impl Into<String>) -> Saying {
-        Saying { is_warning: true, reason, note: note.into() }
+        Saying { is_warning: true, reason, note: note.into(), again_after: SAID_FOR }
+    }
+
+    /// Says it again after this long.
+    pub(crate) fn again_after(self, patience: SignedDuration) -> Saying {
+        Saying { again_after: patience, ..self }
     }
 }
 
@@ -92,7 +99,7 @@ impl Events {
     pub(crate) async fn say_of(&self, object: &ObjectReference, saying: &Saying) {
         let key = (object.uid.clone().unwrap_or_default(), saying.reason.to_owned(), saying.note.clone());
         let (kind, name) = (object.kind.as_deref().unwrap_or_default(), object.name.as_deref().unwrap_or_default());
-        let Some(said) = self.remember(key, name) else { return };
+        let Some(said) = self.remember(key, name, saying.again_after) else { return };
         match (saying.is_warning, kind) {
             (true, _) => tracing::warn!(kind, name, reason = saying.reason, "{}", saying.note),
             // What becomes of each pod is told to its owner; the log tells what was made.
@@ -121,12 +128,12 @@ impl Events {
     }
 
     /// Remembers that this is said now; `None` if it was said just before.
-    fn remember(&self, key: Key, name: &str) -> Option<Said> {
+    fn remember(&self, key: Key, name: &str, again_after: SignedDuration) -> Option<Said> {
         let now = self.clock.now();
         let mut said = self.lock();
         said.retain(|_, known| known.first + KEPT_FOR > now);
         let next = match said.get(&key) {
-            Some(known) if known.last + SAID_FOR > now => return None,
+            Some(known) if known.last + again_after > now => return None,
             Some(known) => Said { last: now, count: known.count.saturating_add(1), ..known.clone() },
             // The number besides: where time is simulated, much is said in the same nanosecond.
             None => {
@@ -191,11 +198,16 @@ mod tests {
             Ok::<_, std::convert::Infallible>(http::Response::new(kube::client::Body::empty()))
         });
         let events = Events::new(Client::new(nobody, "default"), clock);
-        let said = |words: &str| events.remember(("u".to_owned(), "R".to_owned(), words.to_owned()), "n");
+        let after =
+            |words: &str, patience| events.remember(("u".to_owned(), "R".to_owned(), words.to_owned()), "n", patience);
+        let said = |words: &str| after(words, SAID_FOR);
         let first = said("a").unwrap();
         assert!(said("a").is_none());
         assert_ne!(said("b").unwrap().name, first.name, "said at the same moment");
-        tokio::time::advance(std::time::Duration::from_secs(121)).await;
+        assert!(after("c", SignedDuration::from_mins(1)).is_some());
+        tokio::time::advance(std::time::Duration::from_secs(61)).await;
+        assert!(after("c", SignedDuration::from_mins(1)).is_some() && said("a").is_none(), "some are said more often");
+        tokio::time::advance(std::time::Duration::from_secs(60)).await;
         let again = said("a").unwrap();
         assert_eq!((again.count, again.name.as_str()), (2, first.name.as_str()));
         tokio::time::advance(std::time::Duration::from_secs(3600)).await;

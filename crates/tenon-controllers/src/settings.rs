@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tenon_api::plan_options::PlanOptions;
 use tenon_model::{InstanceType, VmIdRange};
 
 /// What an operator decides.
@@ -21,6 +22,8 @@ pub struct Settings {
     pub batch_idle: Duration,
     /// … but none waits longer than this.
     pub batch_max: Duration,
+    /// What changes a plan.
+    pub planning: PlanOptions,
 }
 
 /// A promise to pods holds at least this long, however short the window is.
@@ -43,6 +46,7 @@ impl Default for Settings {
             ids: VmIdRange::default(),
             batch_idle: Duration::from_secs(1),
             batch_max: Duration::from_secs(10),
+            planning: PlanOptions::default(),
         }
     }
 }

@@ -59,6 +59,12 @@ impl<'a> Prepared<'a> {
         Prepared { packing: Packing::new(snapshot, Ties::Settled) }
     }
 
+    /// Pools that could make nodes, but what they demand leaves nothing to make them of.
+    pub fn pools_without_sizes(&self) -> Vec<&'a str> {
+        let is_empty = |(pool, template): &&(&Pool, Option<usize>)| template.is_none() && !is_out_of_use(pool);
+        self.packing.pools.iter().filter(is_empty).map(|(pool, _)| pool.name.as_str()).collect()
+    }
+
     /// Places the pods.
     pub fn solve(self) -> Plan {
         let snapshot = self.packing.snapshot;

@@ -35,7 +35,7 @@ fn run(verb: &Verb) -> anyhow::Result<()> {
         Verb::Version { output } => tenon_cli::version::print(*output, &mut out)?,
         Verb::Completions { shell } => tenon_cli::completions::print(*shell, &mut Args::command(), &mut out)?,
         Verb::Demo(args) => tenon_cli::demo::run(args, &mut out)?,
-        Verb::Plan(args) => tenon_cli::plan::run(args, &mut out, &mut io::stderr(), |input| Ok(solve(input)))?,
+        Verb::Plan(args) => tenon_cli::plan::run(args, &mut out, &mut io::stderr(), solve)?,
         Verb::Crds => tenon_cli::crds::print(&mut out)?,
         Verb::PveSim(args) => tenon_cli::pve_sim::run(args, &mut out)?,
         Verb::Reference { name } => {

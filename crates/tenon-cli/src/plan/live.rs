@@ -1,5 +1,6 @@
 //! The objects of a live cluster, as they would stand in files. Nothing is written there.
 
+use std::ffi::OsStr;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -16,12 +17,28 @@ use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tenon_api::objects::Object;
 use tenon_api::{NodeClaim, NodePool};
+use tenon_controllers::Clock;
+use tenon_controllers::election::Fence;
 
 use super::collect::Collector;
 use super::place::Place;
+use super::supply::{Sizes, Supply};
+use crate::controller::clients;
 
 /// Objects in one answer: what an API server likes to give at once.
 const PAGE: u32 = 500;
+
+/// Reads the cluster that a kubeconfig names, and what nodes there are made of.
+pub fn read(kubeconfig: &OsStr, sizes: Sizes, into: &mut Collector) -> anyhow::Result<Supply> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.context("cannot start the runtime")?.block_on(async {
+        // It never opens: a plan changes nothing, in Kubernetes or in Proxmox.
+        let fence = Fence::closed(Clock::Wall);
+        let client = clients::cluster(Some(kubeconfig), "--kubeconfig", "plan").await?.fenced(&fence)?;
+        list_all(&client, into).await?;
+        sizes.look(&client, &fence, into).await
+    })
+}
 
 /// Lists every kind that matters.
 ///

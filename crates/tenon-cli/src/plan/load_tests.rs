@@ -10,9 +10,11 @@ use tenon_api::objects::Objects;
 
 use super::collect::Collector;
 use super::load::read_text;
+use super::supply::Supply;
 use super::{Input, Plan, gather};
 
 const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c}]}\n";
+const CLOUD: &str = "clusters: [{region: lab, url: 'https://pve:8006', token_id: a@b!c, token_secret: d}]";
 const TYPES: &str = r#"[{"name":"m4","capacity":{"cpu":"4","memory":"16Gi","pods":"30"}}]"#;
 
 fn read(name: &str, text: &str) -> Result<(Objects, Vec<String>), String> {
@@ -252,7 +254,8 @@ fn a_folder_is_read_without_its_subfolders_and_without_the_files_of_other_flags(
     let (input, notes) = run.gather(&args, &mut pod_yaml("e").as_bytes()).unwrap();
     let names: Vec<_> = input.objects.pods.iter().map(|pod| pod.metadata.name.clone().unwrap()).collect();
     assert_eq!(names, ["a", "b", "c", "e"]);
-    assert_eq!((input.catalog.len(), input.options.cpu_requests), (1, 2_000));
+    let Supply::Catalog(catalog) = &input.supply else { panic!("{:?}", input.supply) };
+    assert_eq!((catalog.len(), input.options.cpu_requests), (1, 2_000));
     assert!(
         notes.contains("note: feature gate Fly is not known") && notes.contains("a.yaml is given twice"),
         "{notes}"
@@ -261,14 +264,22 @@ fn a_folder_is_read_without_its_subfolders_and_without_the_files_of_other_flags(
 
 #[test]
 fn what_is_missing_or_misspelt_on_the_command_line_is_told_with_the_next_move() {
-    let run =
-        Run::new(&[("a.yaml", POD), ("types.json", TYPES), ("bad.json", "[{\n\"name\":3}]"), ("odd.yaml", "cpu: 1\n")]);
+    let run = Run::new(&[
+        ("a.yaml", POD),
+        ("types.json", TYPES),
+        ("bad.json", "[{\n\"name\":3}]"),
+        ("odd.yaml", "cpu: 1\n"),
+        ("cloud.yaml", CLOUD),
+    ]);
     fs::create_dir(run.folder.path().join("empty")).unwrap();
     fs::write(run.folder.path().join("bytes.yaml"), b"a: 1\n\xff\xfe").unwrap();
     let types = ["--instance-types", "@/types.json"];
     for (args, words) in [
         (vec![], "required"),
         (vec!["-f", "@/a.yaml"], "no instance types are given: name a file with --instance-types"),
+        (vec!["-f", "@/a.yaml"], "with --kubeconfig and --cloud-config"),
+        (vec!["-f", "@/a.yaml", "--cloud-config", "@/cloud.yaml"], "name it with --kubeconfig"),
+        (vec!["-f", "@/a.yaml", "--instance-types-file", "@/types.json"], "--cloud-config <FILE>"),
         (
             vec!["-f", "@/a.yaml", "--instance-types", "@/bad.json"],
             "@/bad.json: line 1: instance type entry 1: name: it is not a text",

@@ -4,24 +4,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_api::planning::{self, Surroundings};
+use anyhow::ensure;
+use tenon_api::planning::Surroundings;
 use tenon_api::{NodeClaim, NodePool, names, pool_not_ready};
-use tenon_engine::Prepared;
-use tenon_model::{Catalog, NewNode, Overrides, Placement, Reason, Resources, Seconds, Unplaced};
+use tenon_engine::{Prepared, check};
+use tenon_model::{Catalog, NewNode, Overrides, Placement, Plan, Reason, Resources, Seconds, Snapshot, Unplaced};
 
 use super::Input;
 use super::report::{Demand, ExistingNode, NewClaim, Offering, Report, Stats, Waiting};
 
-/// Plans.
-pub fn solve(input: &Input) -> Report {
+/// Plans, and reads the plan again: one that breaks its own rules is not shown.
+pub fn solve(input: &Input) -> anyhow::Result<Report> {
     let begun = Instant::now();
-    let files = Files { catalog: Arc::new(planning::catalog(&input.catalog)) };
     let now = Seconds(jiff::Timestamp::now().as_second());
-    let snapshot = planning::to_snapshot(&input.objects, &files, &input.options, now);
+    let snapshot = input.supply.to_snapshot(&input.objects, &input.options, now);
     let prepared = Prepared::new(&snapshot);
     let built = Instant::now();
     let plan = prepared.solve();
     let solved = built.elapsed();
+    hold(&snapshot, &plan)?;
     let report = Report {
         new_node_claims: plan.new_nodes.iter().map(claim).collect(),
         existing_nodes: existing(&plan.placements),
@@ -29,12 +30,19 @@ pub fn solve(input: &Input) -> Report {
         stats: Stats { solve_micros: micros(solved), build_micros: micros(built - begun), ..Stats::default() },
         ..Report::default()
     };
-    report.settled(snapshot.pods.len() + snapshot.invalid.len())
+    Ok(report.settled(snapshot.pods.len() + snapshot.invalid.len()))
+}
+
+/// Whether the plan holds. The controller would make nothing from one that does not.
+fn hold(snapshot: &Snapshot, plan: &Plan) -> anyhow::Result<()> {
+    let broken: Vec<String> = check(snapshot, plan).iter().map(ToString::to_string).collect();
+    ensure!(broken.is_empty(), "the plan does not hold and is not shown; please report this: {}", broken.join("; "));
+    Ok(())
 }
 
 /// What files say: one catalogue for every pool, and a pool is ready unless it says otherwise.
-struct Files {
-    catalog: Arc<Catalog>,
+pub(super) struct Files {
+    pub(super) catalog: Arc<Catalog>,
 }
 
 impl Surroundings for Files {
@@ -97,4 +105,21 @@ fn waiting(unplaced: &Unplaced) -> Waiting {
     };
     let (rejected, deferred) = (unplaced.reason.is_rejected(), unplaced.reason.is_deferred());
     Waiting { pod: unplaced.pod.to_string(), reasons, rejected, deferred }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenon_model::PodKey;
+
+    use super::*;
+
+    #[test]
+    fn a_plan_that_breaks_its_own_rules_is_an_error() {
+        let snapshot = Snapshot::default();
+        hold(&snapshot, &Plan::default()).unwrap();
+        let pod = PodKey { namespace: "n".to_owned(), name: "p".to_owned(), uid: "u".to_owned() };
+        let placements = vec![Placement { pod, node: "nowhere".to_owned() }];
+        let said = hold(&snapshot, &Plan { placements, ..Plan::default() }).unwrap_err().to_string();
+        assert!(said.contains("does not hold") && said.contains("pods nobody asked about"), "{said}");
+    }
 }

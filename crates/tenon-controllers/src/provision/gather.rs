@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Node, Pod, Service};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use tenon_api::plan_options::PlanOptions;
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass};
 use tenon_model::{Place, Seconds};
 
@@ -25,12 +27,18 @@ pub struct Gathered {
     pub classes: Vec<Arc<ProxmoxNodeClass>>,
     /// All claims, those included that were just made.
     pub claims: Vec<Arc<NodeClaim>>,
+    /// Services, where somebody read them; the controllers do not.
+    pub services: Vec<Arc<Service>>,
+    /// Budgets, where somebody read them; the controllers do not.
+    pub budgets: Vec<Arc<PodDisruptionBudget>>,
     /// Every Proxmox cluster.
     pub estate: Estate,
     /// When it was looked at.
     pub now: Seconds,
     /// Hosts that are left alone for a while, because a launch failed there, and why.
     pub avoided: Vec<(Place, String)>,
+    /// What an operator decides about plans.
+    pub options: PlanOptions,
 }
 
 /// Looks. Nodes are read before pods: a pod that was bound in between is then counted on a node that is known.
@@ -49,6 +57,8 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
         classes: watched.classes.state(),
         avoided: context.memory.avoided(now),
         now: context.clock.seconds(),
+        options: context.settings.planning.clone(),
         estate,
+        ..Gathered::default()
     }
 }

@@ -10,7 +10,8 @@ use kube::api::{Api, PostParams};
 use kube::{Resource, ResourceExt};
 use tenon_api::planning::is_provisionable;
 use tenon_api::{NodeClaim, names};
-use tenon_model::{NewNode, Plan, PodKey, Unplaced};
+use tenon_engine::Prepared;
+use tenon_model::{NewNode, Plan, PodKey, PoolRefusal, Unplaced};
 use tokio::time::Instant;
 
 use super::by_hand::{self, is_unplanned};
@@ -27,6 +28,9 @@ const AGAIN: Duration = Duration::from_secs(10);
 
 /// Pods that are told in one pass what becomes of them; the rest hear it in the next ones.
 const TOLD: usize = 100;
+
+/// A pool is told this often that nothing can be made from it.
+const EMPTY_POOL_TOLD_EVERY: SignedDuration = SignedDuration::from_mins(1);
 
 /// How this loop is called in metrics.
 const LOOP: Loop = Loop { controller: "provisioner" };
@@ -94,7 +98,9 @@ async fn pass(context: &Context) {
     by_hand::pass(context).await;
     let gathered = gather(context).await;
     let snapshot = to_snapshot(&gathered, &context.settings.types);
-    let plan = tenon_engine::plan(&snapshot);
+    let prepared = Prepared::new(&snapshot);
+    tell_empty_pools(context, &prepared, &gathered).await;
+    let plan = prepared.solve();
     let violations = tenon_engine::check(&snapshot, &plan);
     if !violations.is_empty() {
         // A plan that breaks its own rules is a fault of ours; nothing is made from it.
@@ -173,6 +179,17 @@ async fn report(context: &Context, plan: &Plan, gathered: &Gathered) {
     for unplaced in refused.into_iter().take(TOLD) {
         let told = Saying::warning("FailedScheduling", unplaced.reason.to_string());
         tell(context, gathered, std::slice::from_ref(&unplaced.pod), &told).await;
+    }
+}
+
+/// Whoever wrote a pool that no size meets hears it, whether or not its pods find a node elsewhere.
+async fn tell_empty_pools(context: &Context, prepared: &Prepared<'_>, gathered: &Gathered) {
+    let told = Saying::warning("NoCompatibleInstanceTypes", format!("{}; widen them", PoolRefusal::NothingOffered));
+    let told = told.again_after(EMPTY_POOL_TOLD_EVERY);
+    for name in prepared.pools_without_sizes() {
+        if let Some(pool) = gathered.pools.iter().find(|pool| pool.name_any() == name) {
+            context.events.say(pool.as_ref(), &told).await;
+        }
     }
 }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 use tenon_api::objects::Objects;
-use tenon_api::plan_options::PlanOptions;
 use tenon_api::planning::{self, Surroundings};
 use tenon_api::{Condition, ConditionStatus, NodeClaim, NodePool, ProxmoxNodeClass};
 use tenon_model::{
@@ -30,11 +29,13 @@ pub fn to_snapshot(gathered: &Gathered, types: &[InstanceType]) -> Snapshot {
         node_pools: ours.cloned().collect(),
         node_claims: gathered.claims.clone(),
         daemon_sets: gathered.daemons.clone(),
+        services: gathered.services.clone(),
+        disruption_budgets: gathered.budgets.clone(),
         ..Objects::default()
     };
     let of_class = |class: &Arc<ProxmoxNodeClass>| (class.name_any(), Arc::new(catalog(class, types)));
     let estate = Estate { types, catalogs: gathered.classes.iter().map(of_class).collect() };
-    let mut snapshot = planning::to_snapshot(&objects, &estate, &PlanOptions::default(), gathered.now);
+    let mut snapshot = planning::to_snapshot(&objects, &estate, &gathered.options, gathered.now);
     snapshot.hosts = hosts(gathered, types);
     for node in &mut snapshot.nodes {
         if is_cordoned(gathered, &node.name) {

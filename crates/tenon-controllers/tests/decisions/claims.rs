@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 use serde_json::json;
+use tenon_api::plan_options::PlanOptions;
 use tenon_api::{NodeClaim, hash_stamp, launch_record, names};
 use tenon_controllers::provision::{ClaimError, Gathered, decide, to_claims, to_snapshot};
 use tenon_engine::plan;
 use tenon_model::resources::MEMORY;
-use tenon_model::{InstanceType, LaunchRecord, Place, Quantity, Seconds, VmIdRange};
+use tenon_model::{
+    InstanceType, LaunchRecord, MinValuesPolicy, Options, Place, PreferencePolicy, Quantity, Seconds, VmIdRange,
+};
 
 use crate::objects::{estate, guest, spec, template};
 
@@ -198,6 +201,21 @@ fn a_host_that_cannot_be_used_says_why_to_the_pod_that_waits() {
     gathered.estate.regions.insert("lab".to_owned(), Err("cannot connect; check the address".to_owned()));
     let words = "pve1 is left out: region lab cannot be used: cannot connect; check the address";
     assert!(said(&gathered).contains(words), "{}", said(&gathered));
+}
+
+#[test]
+fn what_an_operator_decides_about_plans_reaches_the_engine() {
+    let of = |options| to_snapshot(&Gathered { options, ..Gathered::default() }, &InstanceType::built_in()).options;
+    assert_eq!(of(PlanOptions::default()), Options::default());
+    let options = PlanOptions {
+        preference_policy: PreferencePolicy::Ignore,
+        min_values_policy: MinValuesPolicy::BestEffort,
+        ignore_dra_requests: false,
+        ..PlanOptions::default()
+    };
+    let options = of(options);
+    let policies = (options.preferences, options.min_values, options.ignore_resource_claims);
+    assert_eq!(policies, (PreferencePolicy::Ignore, MinValuesPolicy::BestEffort, false));
 }
 
 #[test]

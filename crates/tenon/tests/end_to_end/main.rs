@@ -14,6 +14,7 @@ mod guest;
 mod line;
 mod ownership;
 mod packing;
+mod planning;
 mod real;
 mod refusals;
 mod schema;

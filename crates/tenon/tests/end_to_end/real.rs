@@ -81,6 +81,11 @@ impl Real {
         Ok(())
     }
 
+    /// Where the cloud config is.
+    pub(crate) fn cloud_config(&self) -> PathBuf {
+        self.dir.path().join("cloud.yaml")
+    }
+
     /// The command that starts a controller, which writes its log into a file of this name.
     pub(crate) fn controller_command(&self, log: &str) -> anyhow::Result<Command> {
         let log = File::options().create(true).append(true).open(self.log_path(log))?;
@@ -91,7 +96,7 @@ impl Real {
             .arg("--kubeconfig")
             .arg(self.testbed.kubeconfig())
             .arg("--cloud-config")
-            .arg(self.dir.path().join("cloud.yaml"))
+            .arg(self.cloud_config())
             .args(["--cluster-endpoint", self.testbed.server()])
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)

@@ -5,8 +5,8 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams, PostParams};
-use serde_json::json;
-use tenon_api::{NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate};
+use serde_json::{Value, json};
+use tenon_api::{NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate, names};
 use tenon_sim::{TemplateSpec, TokenSpec};
 
 use crate::asking::ANY;
@@ -22,6 +22,7 @@ scenarios! {
     a_wrong_secret_in_the_cloud_config_is_told_until_the_file_is_mended_and_read_again,
     a_full_storage_is_told_in_proxmox_words_and_tried_again_without_a_storm,
     a_vm_without_room_for_its_first_boot_data_goes_again_and_comes_once_there_is_room,
+    a_pool_that_no_size_meets_is_told_until_its_requirements_are_mended,
 }
 
 async fn what_is_missing_is_named_where_it_is_missed_and_nodes_come_once_it_is_there(kind: Kind) -> anyhow::Result<()> {
@@ -96,6 +97,24 @@ async fn no_host_is_large_enough(world: &World) -> anyhow::Result<()> {
         pods.delete(name, &kube::api::DeleteParams::default()).await?;
     }
     Ok(())
+}
+
+async fn a_pool_that_no_size_meets_is_told_until_its_requirements_are_mended(kind: Kind) -> anyhow::Result<()> {
+    let Some(mut world) = World::new(kind, quick_guests()).await? else { return Ok(()) };
+    world.add_rules().await?;
+    let pools: Api<NodePool> = Api::all(world.admin.clone());
+    let require = |list: Value| Patch::Merge(json!({ "spec": { "template": { "spec": { "requirements": list } } } }));
+    let unknown = json!([{ "key": names::LABEL_INSTANCE_TYPE, "operator": "In", "values": ["nobody-has-this"] }]);
+    pools.patch("default", &PatchParams::default(), &require(unknown)).await?;
+    world.start_controller()?;
+    world.deploy("any", 1).await?;
+    let words = "nodepool requirements filtered out all available instance types";
+    world.until_told(("NodePool", "default"), "NoCompatibleInstanceTypes", words).await?;
+    assert_eq!(world.claims().await?.len(), 0);
+
+    pools.patch("default", &PatchParams::default(), &require(json!([]))).await?;
+    world.until_running("any", 1).await?;
+    world.end().await
 }
 
 fn the_controller_counts(world: &World) -> anyhow::Result<()> {

@@ -105,6 +105,14 @@ impl World {
         }
     }
 
+    /// Where the cloud config is.
+    pub(crate) fn cloud_config(&self) -> anyhow::Result<std::path::PathBuf> {
+        match &self.ground {
+            Ground::Real(real) => Ok(real.cloud_config()),
+            Ground::Embedded(_) => bail!("this scenario needs a real ground"),
+        }
+    }
+
     /// The command that starts another controller, and the log it writes.
     pub(crate) fn controller_command(&self, log: &str) -> anyhow::Result<(std::process::Command, std::path::PathBuf)> {
         match &self.ground {
