@@ -49,7 +49,7 @@ fn a_simulator_that_reads_what_it_is_held_to_is_refused() -> anyhow::Result<()> 
     tree.expect_tidy()?;
     tree.write(
         "crates/tenon-sim/src/lib.rs",
-        "//! Answers.\n\nconst A: &str = include_str!(\"../tests/answers.txt\");\n",
+        "//! Answers.\n\nconst A: &str = include_str!(\"../answers.txt\");\n",
     )?;
     tree.expect_problem("crates/tenon-sim/src/lib.rs", "never reads what it is held to")
 }
