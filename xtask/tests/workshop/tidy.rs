@@ -47,10 +47,7 @@ fn a_simulator_that_reads_what_it_is_held_to_is_refused() -> anyhow::Result<()> 
     let tree = Fixture::new()?;
     tree.add_crate("tenon-sim", "")?;
     tree.expect_tidy()?;
-    tree.write(
-        "crates/tenon-sim/src/lib.rs",
-        "//! Answers.\n\nconst A: &str = include_str!(\"../answers.txt\");\n",
-    )?;
+    tree.write("crates/tenon-sim/src/lib.rs", "//! Answers.\n\nconst A: &str = include_str!(\"../answers.txt\");\n")?;
     tree.expect_problem("crates/tenon-sim/src/lib.rs", "never reads what it is held to")
 }
 
