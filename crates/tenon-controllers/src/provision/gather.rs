@@ -5,8 +5,9 @@ use std::sync::Arc;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{Node, Pod, Service};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::api::{Api, ListParams};
 use tenon_api::plan_options::PlanOptions;
-use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass};
+use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, names};
 use tenon_model::{Place, Seconds};
 
 use crate::context::Context;
@@ -29,7 +30,7 @@ pub struct Gathered {
     pub claims: Vec<Arc<NodeClaim>>,
     /// Services, where somebody read them; the controllers do not.
     pub services: Vec<Arc<Service>>,
-    /// Budgets, where somebody read them; the controllers do not.
+    /// Budgets, where pods are about to leave a node: who may never go needs no other one.
     pub budgets: Vec<Arc<PodDisruptionBudget>>,
     /// Every Proxmox cluster.
     pub estate: Estate,
@@ -47,8 +48,10 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
     let (watched, now) = (&context.watched, context.clock.now());
     let claims = context.memory.with_fresh(watched.claims.state(), now);
     let nodes = watched.nodes.state();
+    let budgets = if nodes.iter().any(|node| is_being_emptied(node)) { budgets(context).await } else { Vec::new() };
     let pods = watched.pods.state();
     Gathered {
+        budgets,
         claims,
         nodes,
         pods,
@@ -60,5 +63,23 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
         options: context.settings.planning.clone(),
         estate,
         ..Gathered::default()
+    }
+}
+
+/// Whether its pods need another node.
+pub(super) fn is_being_emptied(node: &Node) -> bool {
+    let mut taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    taints.any(|taint| taint.key == names::TAINT_DISRUPTED)
+}
+
+/// All budgets. Without them a pod that may never go is planned for, and its node waits in vain; so that is told.
+async fn budgets(context: &Context) -> Vec<Arc<PodDisruptionBudget>> {
+    let api: Api<PodDisruptionBudget> = Api::all(context.workload.clone());
+    match api.list(&ListParams::default()).await {
+        Ok(list) => list.items.into_iter().map(Arc::new).collect(),
+        Err(error) => {
+            tracing::warn!(%error, "disruption budgets cannot be listed; nodes may be made for pods that never leave theirs");
+            Vec::new()
+        }
     }
 }

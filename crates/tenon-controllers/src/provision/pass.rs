@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::{Node, ObjectReference, Pod};
+use k8s_openapi::api::core::v1::{ObjectReference, Pod};
 use kube::api::{Api, PostParams};
 use kube::{Resource, ResourceExt};
+use tenon_api::NodeClaim;
 use tenon_api::planning::is_provisionable;
-use tenon_api::{NodeClaim, names};
 use tenon_engine::Prepared;
 use tenon_model::{NewNode, Plan, PodKey, PoolRefusal, Unplaced};
 use tokio::time::Instant;
 
 use super::by_hand::{self, is_unplanned};
 use super::claims::to_claims;
-use super::gather::{Gathered, gather};
+use super::gather::{Gathered, gather, is_being_emptied};
 use super::snapshot::to_snapshot;
 use crate::context::Context;
 use crate::events::Saying;
@@ -86,11 +86,6 @@ fn waiting(context: &Context) -> BTreeSet<String> {
     let nodes = context.watched.nodes.state_filter(is_being_emptied);
     let uids = pods.iter().filter_map(|pod| pod.uid()).chain(claims.iter().filter_map(|claim| claim.uid()));
     uids.chain(nodes.iter().filter_map(|node| node.uid())).collect()
-}
-
-fn is_being_emptied(node: &Node) -> bool {
-    let mut taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
-    taints.any(|taint| taint.key == names::TAINT_DISRUPTED)
 }
 
 /// One pass: gather, decide, check, act, report.

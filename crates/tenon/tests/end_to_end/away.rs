@@ -165,6 +165,8 @@ async fn a_budget_holds_a_drain_up_and_says_so_until_it_is_gone(kind: Kind) -> a
     let still = world.home("web").await?.context("the pod does not run any more")?;
     assert_eq!((still.name.as_str(), &still.pod_uid), (home.name.as_str(), &home.pod_uid));
     assert!(world.vms().contains(&home.vmid));
+    let claims: Vec<String> = world.claims().await?.iter().map(ResourceExt::name_any).collect();
+    assert_eq!(claims, [home.name.as_str()], "no node is made for a pod that may never come");
 
     budgets.delete("web", &DeleteParams::default()).await?;
     world.until_moved("web", &home).await?;
