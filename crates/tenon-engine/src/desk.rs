@@ -108,7 +108,7 @@ impl<'a> Desk<'a> {
 
     fn reserve(&self, node: &Candidate<'_>, state: usize, slots: &Bits) -> Result<Held, No> {
         let Some((stock, _)) = self.of(node.template) else { return Ok(Held::new()) };
-        if !stock.has_reserved || !self.reservations.are_used() {
+        if !stock.index.has_reserved || !self.reservations.are_used() {
             return Ok(Held::new());
         }
         let left = offerings(stock, state, slots).map(|(_, offered)| offered.way);
@@ -119,7 +119,7 @@ impl<'a> Desk<'a> {
     fn hold(&self, node: &Candidate<'_>, after: (usize, &Bits), held: &Held) -> Result<Option<usize>, No> {
         let (state, slots) = after;
         let Some((stock, _)) = self.of(node.template) else { return Ok(None) };
-        if !stock.has_places {
+        if !stock.index.has_places {
             return Ok(None);
         }
         let own = node.hold.and_then(|hold| stock.offerings.get(hold));
@@ -140,7 +140,7 @@ impl<'a> Desk<'a> {
     ) -> Option<usize> {
         let state = stock.state(state)?;
         let mut best: Option<(usize, &Offered<'a>, Option<Quantity>)> = None;
-        for number in &stock.by_price {
+        for number in &stock.index.by_price {
             let Some(offered) = stock.offerings.get(*number) else { continue };
             let is_equal = |(_, best, _): &(usize, &Offered<'a>, Option<Quantity>)| {
                 best.way.price == offered.way.price && best.size == offered.size

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use tenon_model::{Plan, PodKey, Snapshot};
 
+use crate::catalog_index::Indexes;
 use crate::open_claim::Ties;
 use crate::packing::Packing;
 
@@ -17,13 +18,13 @@ const MOST_PODS: usize = 500;
 const FEW_PODS: usize = 100;
 
 /// The plan, or a better one for the same pods.
-pub(crate) fn improved(snapshot: &Snapshot, first: Plan) -> Plan {
+pub(crate) fn improved((snapshot, indexes): (&Snapshot, &Indexes), first: Plan) -> Plan {
     if first.new_nodes.len() < 2 || snapshot.pods.len() > MOST_PODS {
         return first;
     }
     let mixed = if snapshot.pods.len() > FEW_PODS { 3 } else { 12 };
     let ways = [Ties::Oldest, Ties::Newest].into_iter().chain((1..=mixed).map(Ties::Mixed));
-    let others = ways.map(|ties| Packing::new(snapshot, ties).solve());
+    let others = ways.map(|ties| Packing::new(snapshot, indexes, ties).solve());
     others.fold(first, |best, other| if is_better(&other, &best) { other } else { best })
 }
 

@@ -6,6 +6,7 @@
 mod attempts;
 mod axes;
 mod bits;
+mod catalog_index;
 mod checker;
 pub mod claim;
 mod daemons;
@@ -19,7 +20,6 @@ mod improve;
 mod interner;
 mod label_index;
 pub mod launch;
-mod mirror;
 mod open_claim;
 mod packing;
 mod reservations;
@@ -27,7 +27,7 @@ mod static_pool;
 mod stock;
 mod template;
 
+pub use catalog_index::Indexes;
 pub use checker::{Violation, check};
-pub use mirror::{BoundPod, Mirror};
 pub use packing::{Prepared, plan};
 pub use static_pool::StaticCounts;

@@ -2,13 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
 use tenon_model::resources::{CPU, MEMORY};
 use tenon_model::{Catalog, Effect, Plan, Pod, PodKey, Pool, Reason, ReservedTrouble, Snapshot, Unplaced};
 
 use crate::attempts::{Attempts, Rules};
 use crate::axes::Axes;
+use crate::catalog_index::{CatalogIndex, Indexes};
 use crate::desk::Desk;
 use crate::eligibility::refused;
 use crate::existing::Existing;
@@ -21,12 +21,13 @@ use crate::template::{Supplies, Template};
 
 /// Decides what is to be made for the pods that need a node. The order of the snapshot's lists does not matter.
 pub fn plan(snapshot: &Snapshot) -> Plan {
-    Prepared::new(snapshot).solve()
+    Prepared::new(snapshot, &mut Indexes::default()).solve()
 }
 
 /// A snapshot, indexed and ready to be solved.
 pub struct Prepared<'a> {
-    pub(crate) packing: Packing<'a>,
+    indexes: &'a Indexes,
+    packing: Packing<'a>,
 }
 
 /// Everything a plan is made with.
@@ -54,9 +55,11 @@ pub(crate) enum Failure {
 }
 
 impl<'a> Prepared<'a> {
-    /// Reads a snapshot.
-    pub fn new(snapshot: &'a Snapshot) -> Prepared<'a> {
-        Prepared { packing: Packing::new(snapshot, Ties::Settled) }
+    /// Reads a snapshot. Catalogues that are the same as in the last plan with these indexes are not read again.
+    pub fn new(snapshot: &'a Snapshot, indexes: &'a mut Indexes) -> Prepared<'a> {
+        indexes.cover(snapshot);
+        let indexes: &'a Indexes = indexes;
+        Prepared { indexes, packing: Packing::new(snapshot, indexes, Ties::Settled) }
     }
 
     /// Pools that could make nodes, but what they demand leaves nothing to make them of.
@@ -67,20 +70,20 @@ impl<'a> Prepared<'a> {
 
     /// Places the pods.
     pub fn solve(self) -> Plan {
-        let snapshot = self.packing.snapshot;
-        improved(snapshot, self.packing.solve())
+        let again = (self.packing.snapshot, self.indexes);
+        improved(again, self.packing.solve())
     }
 }
 
 impl<'a> Packing<'a> {
-    pub(crate) fn new(snapshot: &'a Snapshot, ties: Ties) -> Packing<'a> {
+    pub(crate) fn new(snapshot: &'a Snapshot, indexes: &'a Indexes, ties: Ties) -> Packing<'a> {
         let (pods, unplaced) = sorted_out(snapshot);
         let is_judged = |daemon: &&Pod| !snapshot.options.ignore_resource_claims || daemon.resource_claims.is_empty();
         let daemons: Vec<&Pod> = snapshot.daemons.iter().map(AsRef::as_ref).filter(is_judged).collect();
         let requests = pods.iter().chain(&daemons).map(|pod| &pod.requests);
         let axes = Axes::of(requests);
         let supplies = Supplies { daemons: &daemons, axes: &axes, options: &snapshot.options };
-        let (pools, desk) = set_up(snapshot, &supplies);
+        let (pools, desk) = set_up(snapshot, indexes, &supplies);
         // A pool whose demands leave nothing to make nodes of still has nodes that are there.
         let in_use = pools.iter().map(|(pool, _)| *pool).filter(|pool| !is_out_of_use(pool));
         let has_advice = in_use.flat_map(|pool| &pool.taints).any(|taint| taint.effect == Effect::PreferNoSchedule);
@@ -185,23 +188,22 @@ fn sorted_out(snapshot: &Snapshot) -> (Vec<&Pod>, Vec<Unplaced>) {
     (pods, unplaced)
 }
 
-/// Indexes each catalogue once, and makes a template of each pool that can be used.
-fn set_up<'a>(snapshot: &'a Snapshot, supplies: &Supplies<'_>) -> (Vec<(&'a Pool, Option<usize>)>, Desk<'a>) {
+/// Takes each catalogue once, and makes a template of each pool that can be used.
+fn set_up<'a>(
+    snapshot: &'a Snapshot,
+    indexes: &'a Indexes,
+    supplies: &Supplies<'_>,
+) -> (Vec<(&'a Pool, Option<usize>)>, Desk<'a>) {
     let hosts = HostLedger::new(&snapshot.hosts);
     let mut pools: Vec<&Pool> = snapshot.pools.iter().map(AsRef::as_ref).collect();
     pools.sort_by_key(|pool| Reverse((pool.weight, &pool.name)));
-    let (mut known, mut stocks, mut templates): (Vec<*const Catalog>, Vec<Stock<'a>>, Vec<Template<'a>>) =
-        (Vec::new(), Vec::new(), Vec::new());
-    let mut found = Vec::new();
+    let stock = |(catalog, index): (&'a Catalog, &'a CatalogIndex)| Stock::new((catalog, index), supplies.axes, &hosts);
+    let mut stocks: Vec<Stock<'a>> = indexes.iter().map(stock).collect();
+    let (mut found, mut templates): (Vec<_>, Vec<Template<'a>>) = (Vec::new(), Vec::new());
     for pool in pools {
-        let address = Arc::as_ptr(&pool.catalog);
-        let number = known.iter().position(|other| *other == address).unwrap_or_else(|| {
-            known.push(address);
-            stocks.push(Stock::new(&pool.catalog, supplies.axes, &hosts));
-            stocks.len() - 1
-        });
-        let stock = stocks.get_mut(number).filter(|_| !is_out_of_use(pool));
-        let template = stock.and_then(|stock| Template::new(pool, (number, stock), supplies));
+        let number = indexes.position(&pool.catalog).filter(|_| !is_out_of_use(pool));
+        let stock = number.and_then(|number| Some((number, stocks.get_mut(number)?)));
+        let template = stock.and_then(|stock| Template::new(pool, stock, supplies));
         found.push((pool, template.is_some().then_some(templates.len())));
         templates.extend(template);
     }

@@ -1,4 +1,4 @@
-//! A catalogue, indexed for one plan: which sizes and offerings a set of demands leaves, answered for all at once.
+//! A catalogue in one plan: which sizes and offerings a set of demands leaves, answered for all at once.
 
 use std::collections::BTreeMap;
 
@@ -6,26 +6,18 @@ use tenon_model::{Catalog, Offering, Requirements};
 
 use crate::axes::{Amounts, Axes};
 use crate::bits::Bits;
+use crate::catalog_index::{CatalogIndex, Group, Listed, ways};
 use crate::hosts::{Footprint, HostLedger};
 use crate::interner::Interner;
-use crate::label_index::LabelIndex;
 
-/// A catalogue, indexed.
+/// A catalogue, for one plan.
 pub(crate) struct Stock<'a> {
     pub(crate) catalog: &'a Catalog,
+    pub(crate) index: &'a CatalogIndex,
     /// Every size once for each amount that its offerings leave to pods.
     pub(crate) slots: Vec<Slot>,
     /// Every offering of every size.
     pub(crate) offerings: Vec<Offered<'a>>,
-    /// Offerings from which a machine can be made now, the cheapest first.
-    pub(crate) by_price: Vec<usize>,
-    /// Whether some offering is limited by the room on a host.
-    pub(crate) has_places: bool,
-    /// Whether some offering was set aside beforehand.
-    pub(crate) has_reserved: bool,
-    types: LabelIndex,
-    ways: LabelIndex,
-    available: Bits,
     states: Interner<State>,
     merged: BTreeMap<(usize, usize), Option<usize>>,
 }
@@ -37,7 +29,6 @@ pub(crate) struct Slot {
     pub(crate) allocatable: Amounts,
     /// Whether more is kept back of some resource than there is, so that nothing fits.
     pub(crate) is_overdrawn: bool,
-    offerings: Bits,
 }
 
 /// An offering and what it belongs to.
@@ -64,42 +55,22 @@ pub(crate) struct State {
 }
 
 impl<'a> Stock<'a> {
-    pub(crate) fn new(catalog: &'a Catalog, axes: &Axes, hosts: &HostLedger) -> Stock<'a> {
-        let (mut slots, mut offerings): (Vec<Slot>, Vec<Offered<'a>>) = (Vec::new(), Vec::new());
-        for (size, offered) in catalog.types().iter().enumerate() {
-            let first = offerings.len();
-            offerings.extend(offered.offerings.iter().map(|way| {
-                let host = way.place.as_ref().and_then(|place| hosts.position(place));
-                let footprint = Footprint::of(&offered.capacity_with(&way.overrides));
-                Offered { way, size, slot: None, host, footprint }
-            }));
-            for group in offered.allocatable_groups() {
-                let mut members = Bits::default();
-                for index in group.offerings.iter().map(|index| first + index) {
-                    members.insert(index);
-                    if let Some(offering) = offerings.get_mut(index) {
-                        offering.slot = Some(slots.len());
-                    }
-                }
-                let is_overdrawn = group.allocatable.iter().any(|(_, amount)| amount.is_negative());
-                let allocatable = axes.row(&group.allocatable);
-                slots.push(Slot { size, allocatable, is_overdrawn, offerings: members });
-            }
-        }
-        let mut by_price: Vec<usize> =
-            offerings.iter().enumerate().filter(|(_, offered)| offered.way.is_launchable()).map(|(n, _)| n).collect();
-        by_price.sort_by_key(|index| offerings.get(*index).map(|offered| (offered.way.price, offered.size, *index)));
-        let has = |test: fn(&Offering) -> bool| offerings.iter().any(|offered| test(offered.way));
+    pub(crate) fn new(catalog: (&'a Catalog, &'a CatalogIndex), axes: &Axes, hosts: &HostLedger) -> Stock<'a> {
+        let (catalog, index) = catalog;
+        let slot = |group: &Group| {
+            let Group { size, allocatable, is_overdrawn, .. } = group;
+            Slot { size: *size, allocatable: axes.row(allocatable), is_overdrawn: *is_overdrawn }
+        };
+        let offered = |(way, listed): (&'a Offering, &Listed)| {
+            let Listed { size, group, footprint } = *listed;
+            let host = way.place.as_ref().and_then(|place| hosts.position(place));
+            Offered { way, size, slot: group, host, footprint }
+        };
         Stock {
             catalog,
-            has_places: has(|way| way.place.is_some()),
-            has_reserved: has(Offering::is_reserved),
-            types: LabelIndex::new(catalog.types().iter().map(|offered| &offered.requirements)),
-            ways: LabelIndex::new(offerings.iter().map(|offered| &offered.way.requirements)),
-            available: Bits::those(offerings.len(), |n| offerings.get(n).is_some_and(|it| it.way.available)),
-            slots,
-            offerings,
-            by_price,
+            index,
+            slots: index.groups.iter().map(slot).collect(),
+            offerings: ways(catalog).zip(&index.offerings).map(offered).collect(),
             states: Interner::default(),
             merged: BTreeMap::new(),
         }
@@ -112,14 +83,13 @@ impl<'a> Stock<'a> {
 
     /// The number of a state with these demands.
     pub(crate) fn enter(&mut self, requirements: Requirements) -> usize {
-        let Stock { types, ways, available, slots, states, .. } = self;
-        let key = requirements.clone();
+        let (index, states, key) = (self.index, &mut self.states, requirements.clone());
         states.number(&key, || {
-            let mut offerings = ways.intersecting(&requirements);
-            offerings.keep(available);
-            let sizes = types.intersecting(&requirements);
-            let suits = |slot: &Slot| sizes.has(slot.size) && slot.offerings.meets(&offerings);
-            let slots = Bits::those(slots.len(), |n| slots.get(n).is_some_and(suits));
+            let mut offerings = index.ways.intersecting(&requirements);
+            offerings.keep(&index.available);
+            let sizes = index.types.intersecting(&requirements);
+            let suits = |group: &Group| sizes.has(group.size) && group.offerings.meets(&offerings);
+            let slots = Bits::those(index.groups.len(), |n| index.groups.get(n).is_some_and(suits));
             State { has_min_values: requirements.have_min_values(), requirements, slots, offerings }
         })
     }
@@ -144,11 +114,11 @@ impl<'a> Stock<'a> {
 
     /// Sizes whose labels share values with these demands, by position.
     pub(crate) fn sizes_suiting(&self, requirements: &Requirements) -> Bits {
-        self.types.intersecting(requirements)
+        self.index.types.intersecting(requirements)
     }
 
     /// Whether an offering of a slot is among these.
     pub(crate) fn slot_meets(&self, slot: usize, offerings: &Bits) -> bool {
-        self.slots.get(slot).is_some_and(|slot| slot.offerings.meets(offerings))
+        self.index.groups.get(slot).is_some_and(|group| group.offerings.meets(offerings))
     }
 }

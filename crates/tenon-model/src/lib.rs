@@ -13,6 +13,9 @@ pub mod label_text;
 pub mod labels;
 mod launch;
 mod min_values;
+mod mirror;
+#[cfg(test)]
+mod mirror_tests;
 mod node_share;
 mod node_state;
 mod options;
@@ -54,6 +57,7 @@ pub use host::{HostName, HostNameError};
 pub use instance_type::{CapacityType, InstanceType, Overhead};
 pub use launch::{LaunchRecord, LaunchStep, Seconds};
 pub use min_values::TooFewValues;
+pub use mirror::{BoundPod, Mirror};
 pub use node_share::{NodeShare, NodeShareError};
 pub use node_state::{NodeStage, NodeState};
 pub use options::{MinValuesPolicy, Options, PreferencePolicy, ReservedMode};

@@ -4,12 +4,15 @@ mod amounts;
 mod budgets;
 mod catalog;
 mod daemons;
+mod follower;
 mod nodes;
 mod pods;
 mod pools;
+mod seen;
 
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::Node;
 use tenon_model::{Catalog, Options, ReservedMode, Resources, Seconds, Snapshot};
 
 use crate::objects::Objects;
@@ -17,33 +20,26 @@ use crate::plan_options::PlanOptions;
 use crate::{NodeClaim, NodePool};
 
 pub use catalog::catalog;
+pub use follower::Follower;
 pub use pods::{is_provisionable, is_terminal};
 
 /// What whoever gathers the objects knows besides.
 pub trait Surroundings {
-    /// What nodes of a pool are made of.
+    /// What nodes of a pool are made of. The same one again means that nothing about it changed.
     fn catalog(&self, pool: &NodePool) -> Arc<Catalog>;
     /// Why a pool cannot be used, if it cannot.
     fn not_ready(&self, pool: &NodePool) -> Option<String>;
     /// What a claim's node has and leaves to pods, while the claim itself does not say so yet.
     fn expected(&self, claim: &NodeClaim) -> Option<(Resources, Resources)>;
+    /// Whether nothing new goes to a node, although none of its taints says so yet.
+    fn is_fenced(&self, _node: &Node) -> bool {
+        false
+    }
 }
 
-/// Everything as the engine sees it. Hosts are the business of whoever knows some.
+/// Everything as the engine sees it, looked at once. Hosts are the business of whoever knows some.
 pub fn to_snapshot(objects: &Objects, around: &dyn Surroundings, options: &PlanOptions, now: Seconds) -> Snapshot {
-    let nodes = nodes::nodes(objects, around);
-    let (pods, invalid) = pods::waiting(objects, &nodes, options, now);
-    Snapshot {
-        pools: pools::pools(objects, around, &nodes),
-        hosts: Vec::new(),
-        repelled: pods::repelled(objects, &nodes),
-        nodes: nodes.into_iter().map(Arc::new).collect(),
-        pods,
-        invalid,
-        daemons: daemons::daemons(objects),
-        options: options.engine(),
-        now,
-    }
+    Follower::default().look(objects, around, options, now)
 }
 
 impl PlanOptions {

@@ -1,35 +1,36 @@
-//! Nodes that are there, and claims whose node is not: what they are, and what their pods use.
+//! Nodes that are there, and claims whose node is not: which belong together, and what they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
-use tenon_model::{HostPort, NodeStage, NodeState, Owner, PodKey, Resources, Taint};
+use tenon_model::{Effect, NodeStage, NodeState, Resources, Taint};
 
 use super::Surroundings;
 use super::amounts::{node_taint, of_object, of_resource_map, taint};
-use super::pods::is_terminal;
 use crate::names::{ANNOTATION_LAUNCH, LABEL_INITIALIZED, LABEL_INSTANCE_TYPE, LABEL_NODEPOOL, LABEL_REGISTERED};
 use crate::objects::Objects;
-use crate::{ConditionStatus, NodeClaim, pod};
+use crate::{ConditionStatus, NodeClaim};
 
 /// On claims whose node is being started again.
 const REBOOTING: &str = "Rebooting";
 
-/// What the pods on a node use.
-#[derive(Debug, Default, Clone)]
-struct Usage {
-    bound: Resources,
-    daemons: Resources,
-    ports: Vec<(PodKey, HostPort)>,
+/// What Kubernetes marks a cordoned node with, a moment after it was cordoned.
+const CORDONED: &str = "node.kubernetes.io/unschedulable";
+
+/// A machine: a claim and its node, a claim whose node is not there, or a node nobody claimed.
+pub(super) struct Machine<'a> {
+    /// What it is found by.
+    pub(super) id: String,
+    pub(super) claim: Option<&'a Arc<NodeClaim>>,
+    pub(super) node: Option<&'a Arc<Node>>,
 }
 
 /// All nodes and claims, each machine once.
-pub(super) fn nodes(objects: &Objects, around: &dyn Surroundings) -> Vec<NodeState> {
-    let usage = usage(objects);
-    let mut states = Vec::new();
-    let mut matched: Vec<&str> = Vec::new();
+pub(super) fn machines(objects: &Objects) -> Vec<Machine<'_>> {
+    let mut found = Vec::new();
+    let mut matched: BTreeSet<&str> = BTreeSet::new();
     let by_provider: BTreeMap<&str, &Arc<Node>> =
         objects.nodes.iter().filter_map(|node| Some((provider_id(node)?, node))).collect();
     let by_name: BTreeMap<&str, &Arc<Node>> =
@@ -43,15 +44,34 @@ pub(super) fn nodes(objects: &Objects, around: &dyn Surroundings) -> Vec<NodeSta
         let named = || by_name.get(claim.metadata.name.as_deref()?).filter(|_| has_launch);
         let node = id.and_then(|id| by_provider.get(id)).or_else(named).copied();
         matched.extend(node.and_then(|node| node.metadata.name.as_deref()));
-        let used = node.and_then(|node| usage.get(&node.name_any())).cloned().unwrap_or_default();
-        states.extend(claimed(claim, node.filter(|node| is_known(node)).map(AsRef::as_ref), around, used));
+        found.push(Machine { id: format!("nodeclaim/{}", claim.name_any()), claim: Some(claim), node });
     }
-    let alone = |node: &&Arc<Node>| node.metadata.name.as_deref().is_some_and(|name| !matched.contains(&name));
+    let alone = |node: &&Arc<Node>| node.metadata.name.as_deref().is_some_and(|name| !matched.contains(name));
     for node in objects.nodes.iter().filter(alone).filter(|node| is_known(node)) {
-        states.push(unclaimed(node, usage.get(&node.name_any()).cloned().unwrap_or_default()));
+        found.push(Machine { id: format!("node/{}", node.name_any()), claim: None, node: Some(node) });
     }
-    states.sort_by(|a, b| a.name.cmp(&b.name));
-    states
+    found
+}
+
+impl Machine<'_> {
+    /// The name under which pods are bound to it, if it has a Node.
+    pub(super) fn node_name(&self) -> Option<&str> {
+        self.node.and_then(|node| node.metadata.name.as_deref())
+    }
+
+    /// What it is like; what its pods use is not in it. None as long as nobody knows its size.
+    pub(super) fn state(&self, around: &dyn Surroundings) -> Option<NodeState> {
+        let mut state = match (self.claim, self.node) {
+            (Some(claim), node) => claimed(claim, node.filter(|node| is_known(node)).map(AsRef::as_ref), around)?,
+            (None, node) => unclaimed(node?),
+        };
+        let fence = Taint { key: CORDONED.to_owned(), value: String::new(), effect: Effect::NoSchedule };
+        let is_fenced = self.node.is_some_and(|node| around.is_fenced(node));
+        if is_fenced && !state.taints.iter().any(|taint| taint.is_same_as(&fence)) {
+            state.taints.push(fence);
+        }
+        Some(state)
+    }
 }
 
 fn provider_id(node: &Node) -> Option<&str> {
@@ -70,7 +90,7 @@ fn says(node: &Node, label: &str) -> bool {
 }
 
 /// A machine of ours: what its claim says until its node registered, and what its node says from then on.
-fn claimed(claim: &NodeClaim, node: Option<&Node>, around: &dyn Surroundings, used: Usage) -> Option<NodeState> {
+fn claimed(claim: &NodeClaim, node: Option<&Node>, around: &dyn Surroundings) -> Option<NodeState> {
     let registered = node.filter(|node| says(node, LABEL_REGISTERED));
     let is_initialized = node.is_some_and(|node| says(node, LABEL_INITIALIZED));
     let own = |taints: &Option<Vec<crate::Taint>>| taints.iter().flatten().map(taint).collect::<Vec<Taint>>();
@@ -89,15 +109,13 @@ fn claimed(claim: &NodeClaim, node: Option<&Node>, around: &dyn Surroundings, us
         startup_taints: own(&claim.spec.startup_taints),
         capacity,
         allocatable,
-        bound: used.bound,
-        bound_daemons: used.daemons,
-        host_ports: used.ports,
         stage: match is_initialized {
             _ if is_rebooting(claim) => NodeStage::Rebooting,
             true => NodeStage::Initialized,
             false => NodeStage::Rising,
         },
         is_leaving: claim.metadata.deletion_timestamp.is_some(),
+        ..NodeState::default()
     })
 }
 
@@ -107,7 +125,7 @@ fn is_rebooting(claim: &NodeClaim) -> bool {
 }
 
 /// A node nobody claimed. It is what it says.
-fn unclaimed(node: &Node, used: Usage) -> NodeState {
+fn unclaimed(node: &Node) -> NodeState {
     let (capacity, allocatable) = offered(node);
     NodeState {
         name: node.name_any(),
@@ -118,11 +136,9 @@ fn unclaimed(node: &Node, used: Usage) -> NodeState {
         startup_taints: Vec::new(),
         capacity,
         allocatable,
-        bound: used.bound,
-        bound_daemons: used.daemons,
-        host_ports: used.ports,
         stage: NodeStage::Initialized,
         is_leaving: node.metadata.deletion_timestamp.is_some(),
+        ..NodeState::default()
     }
 }
 
@@ -153,21 +169,4 @@ fn promised(claim: &NodeClaim, node: Option<&Node>, around: &dyn Surroundings) -
         missing.into_iter().fold(now.clone(), |all, (name, amount)| all.with(name, amount))
     };
     Some((filled(now, &capacity), filled(now_allocatable, &allocatable)))
-}
-
-/// What pods use, by the node they are bound to. What is over uses nothing.
-fn usage(objects: &Objects) -> BTreeMap<String, Usage> {
-    let mut usage: BTreeMap<String, Usage> = BTreeMap::new();
-    for found in objects.pods.iter().filter(|pod| !is_terminal(pod)) {
-        let node = found.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).filter(|name| !name.is_empty());
-        let Some(node) = node else { continue };
-        let pod = pod::to_model(found);
-        let used = usage.entry(node.to_owned()).or_default();
-        used.bound.add(&pod.requests);
-        if pod.owner == Owner::DaemonSet {
-            used.daemons.add(&pod.requests);
-        }
-        used.ports.extend(pod.host_ports.into_iter().map(|port| (pod.key.clone(), port)));
-    }
-    usage
 }

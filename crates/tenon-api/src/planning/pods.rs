@@ -1,20 +1,17 @@
 //! Pods that need a node: those the scheduler found none for, and those whose node leaves.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod as KubePod;
 use kube::ResourceExt;
-use tenon_model::{Company, Effect, NodeState, Owner, Pod, PodKey, Seconds, Taint};
+use tenon_model::{Effect, Owner, Pod, Seconds, Taint};
 
 use super::budgets::is_held;
 use crate::names::TAINT_DISRUPTED;
 use crate::objects::Objects;
 use crate::plan_options::{PlanOptions, PreferencePolicy};
 use crate::pod;
-
-/// Pods for which no node could ever be what they ask for, and why.
-type Invalid = Vec<(PodKey, String)>;
 
 /// Whether the scheduler tried the pod and found no place for it.
 pub fn is_provisionable(pod: &KubePod) -> bool {
@@ -45,40 +42,18 @@ fn is_active(pod: &KubePod) -> bool {
     !is_terminal(pod) && pod.metadata.deletion_timestamp.is_none()
 }
 
-/// Everything that needs a node, and what is refused at once.
-pub(super) fn waiting(
-    objects: &Objects,
-    nodes: &[NodeState],
-    options: &PlanOptions,
-    now: Seconds,
-) -> (Vec<Arc<Pod>>, Invalid) {
-    let (mut pods, mut invalid) = (Vec::new(), Vec::new());
-    for found in objects.pods.iter().filter(|pod| is_provisionable(pod)) {
-        let mut pod = pod::to_model(found);
-        let faults = pod::faults(found);
-        if !faults.is_empty() {
-            invalid.push((pod.key, faults.join("; ")));
-            continue;
-        }
-        if pod.unsupported.is_none() && gets_default_spread(found, &pod, objects, options) {
-            pod.unsupported = Some("default topology spread constraints".to_owned());
-        }
-        pods.push(Arc::new(pod));
+/// Pods of nodes that leave, as far as they will need another.
+pub(super) fn moving(objects: &Objects, leaving: &BTreeSet<&str>, now: Seconds) -> Vec<Arc<Pod>> {
+    if leaving.is_empty() {
+        return Vec::new();
     }
-    let leaving = leaving(nodes);
-    let moving = objects.pods.iter().filter(|pod| bound_to(pod).is_some_and(|node| leaving.contains(node)));
-    for found in moving.filter(|pod| can_move(pod, objects, now)) {
-        pods.push(Arc::new(pod::to_model(found)));
-    }
-    (pods, invalid)
+    let theirs = objects.pods.iter().filter(|pod| bound_to(pod).is_some_and(|node| leaving.contains(node)));
+    theirs.filter(|pod| can_move(pod, objects, now)).map(|pod| Arc::new(pod::to_model(pod))).collect()
 }
 
-fn bound_to(pod: &KubePod) -> Option<&str> {
+/// The node a pod is on.
+pub(super) fn bound_to(pod: &KubePod) -> Option<&str> {
     pod.spec.as_ref()?.node_name.as_deref().filter(|name| !name.is_empty())
-}
-
-fn leaving(nodes: &[NodeState]) -> BTreeSet<&str> {
-    nodes.iter().filter(|node| node.is_leaving).map(|node| node.name.as_str()).collect()
 }
 
 /// Whether the pod of a node that leaves will need another: it has to run somewhere, and nothing keeps it from moving.
@@ -100,11 +75,25 @@ fn can_move(found: &KubePod, objects: &Objects, now: Seconds) -> bool {
     !is_protected && !is_kept
 }
 
-/// Whether the operator's own spread constraints apply: to a pod with none of its own that belongs to something.
-fn gets_default_spread(found: &KubePod, pod: &Pod, objects: &Objects, options: &PlanOptions) -> bool {
+/// Marks pods to which the operator's own spread constraints apply: they cannot be judged yet.
+pub(super) fn with_default_spread(pods: &mut [Arc<Pod>], objects: &Objects, options: &PlanOptions) {
     let counts = |when: &str| when == "DoNotSchedule" || options.preference_policy == PreferencePolicy::Respect;
-    let applies = options.default_spread.iter().any(|spread| counts(&spread.when_unsatisfiable));
-    if !applies || !pod.spreads.is_empty() {
+    if !options.default_spread.iter().any(|spread| counts(&spread.when_unsatisfiable)) {
+        return;
+    }
+    let found = objects.pods.iter().filter(|pod| is_provisionable(pod));
+    let found: BTreeMap<Option<&str>, &Arc<KubePod>> = found.map(|pod| (pod.metadata.uid.as_deref(), pod)).collect();
+    for pod in pods.iter_mut().filter(|pod| pod.unsupported.is_none()) {
+        let is_spread = found.get(&Some(&pod.key.uid)).is_some_and(|found| gets_default_spread(found, pod, objects));
+        if is_spread {
+            Arc::make_mut(pod).unsupported = Some("default topology spread constraints".to_owned());
+        }
+    }
+}
+
+/// They apply to a pod with none of its own that belongs to something.
+fn gets_default_spread(found: &KubePod, pod: &Pod, objects: &Objects) -> bool {
+    if !pod.spreads.is_empty() {
         return false;
     }
     let is_served = objects.services.iter().any(|service| {
@@ -116,19 +105,4 @@ fn gets_default_spread(found: &KubePod, pod: &Pod, objects: &Objects, options: &
     let owners = found.owner_references().iter().filter(|owner| owner.controller == Some(true));
     let kinds = ["ReplicaSet", "StatefulSet", "ReplicationController"];
     is_served || owners.into_iter().any(|owner| kinds.contains(&owner.kind.as_str()))
-}
-
-/// Pods that pods on nodes that stay must not be with.
-pub(super) fn repelled(objects: &Objects, nodes: &[NodeState]) -> Vec<Company> {
-    let leaving = leaving(nodes);
-    let running = objects.pods.iter().filter(|pod| !is_terminal(pod) && pod.metadata.deletion_timestamp.is_none());
-    let has_wish = |pod: &&Arc<KubePod>| pod.spec.as_ref().is_some_and(|spec| spec.affinity.is_some());
-    let staying = running.filter(|pod| bound_to(pod).is_some_and(|node| !leaving.contains(node)));
-    let mut companies: Vec<Company> = Vec::new();
-    for company in staying.filter(has_wish).flat_map(|pod| pod::to_model(pod).apart) {
-        if !companies.contains(&company) {
-            companies.push(company);
-        }
-    }
-    companies
 }

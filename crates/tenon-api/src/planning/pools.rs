@@ -1,31 +1,15 @@
-//! Pools as the engine sees them: what their nodes are like, and what they have together already.
+//! Pools as the engine sees them: what their nodes are like, and what they are made of.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use tenon_model::{NodeState, Pool, Quantity, Requirement, Requirements, Resources};
+use tenon_model::{Catalog, Pool, Requirement, Requirements, Resources};
 
-use super::Surroundings;
 use super::amounts::{of_resource_map, requirements, taint};
-use crate::objects::Objects;
 use crate::{NodeClassRef, NodePool};
 
-/// The key of a limit that counts nodes.
-const NODES: &str = "nodes";
-
-/// All pools that are not going.
-pub(super) fn pools(objects: &Objects, around: &dyn Surroundings, nodes: &[NodeState]) -> Vec<Arc<Pool>> {
-    let used = used(nodes);
-    let staying = objects.node_pools.iter().filter(|pool| pool.metadata.deletion_timestamp.is_none());
-    let made = staying.map(|found| {
-        let used = used.get(found.name_any().as_str()).cloned().unwrap_or_default();
-        Arc::new(pool(found, around, used))
-    });
-    made.collect()
-}
-
-fn pool(pool: &NodePool, around: &dyn Surroundings, used: Resources) -> Pool {
+/// A pool, made of this. What its nodes have together is not in it.
+pub(super) fn pool(pool: &NodePool, catalog: Arc<Catalog>, not_ready: Option<String>) -> Pool {
     let template = &pool.spec.template;
     let mut wanted = requirements(&template.spec.requirements);
     let labels = template.metadata.iter().flat_map(|metadata| metadata.labels.iter().flatten());
@@ -40,26 +24,14 @@ fn pool(pool: &NodePool, around: &dyn Surroundings, used: Resources) -> Pool {
         taints: taints(&template.spec.taints),
         startup_taints: taints(&template.spec.startup_taints),
         limits: of_resource_map(pool.spec.limits.as_ref()),
-        used,
-        catalog: around.catalog(pool),
+        used: Resources::default(),
+        catalog,
         replicas: pool.spec.replicas.map(|count| u32::try_from(count).unwrap_or(u32::MAX)),
-        not_ready: around.not_ready(pool),
+        not_ready,
     }
 }
 
 /// The label of every node of a class.
 fn class_label(class: &NodeClassRef) -> String {
     format!("{}/{}", class.group, class.kind.to_lowercase())
-}
-
-/// What each pool has. A claim counts from the moment it is made; what leaves does not count any more.
-fn used(nodes: &[NodeState]) -> BTreeMap<&str, Resources> {
-    let mut used: BTreeMap<&str, Resources> = BTreeMap::new();
-    for node in nodes.iter().filter(|node| !node.is_leaving) {
-        let Some(pool) = node.pool.as_deref() else { continue };
-        let sum = used.entry(pool).or_default();
-        sum.add(&node.capacity);
-        sum.add(&Resources::default().with(NODES, Quantity::whole(1)));
-    }
-    used
 }

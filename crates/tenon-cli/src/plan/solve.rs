@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use tenon_api::planning::Surroundings;
 use tenon_api::{NodeClaim, NodePool, names, pool_not_ready};
-use tenon_engine::{Prepared, check};
+use tenon_engine::{Indexes, Prepared, check};
 use tenon_model::{Catalog, NewNode, Overrides, Placement, Plan, Reason, Resources, Seconds, Snapshot, Unplaced};
 
 use super::Input;
@@ -18,7 +18,8 @@ pub fn solve(input: &Input) -> anyhow::Result<Report> {
     let begun = Instant::now();
     let now = Seconds(jiff::Timestamp::now().as_second());
     let snapshot = input.supply.to_snapshot(&input.objects, &input.options, now);
-    let prepared = Prepared::new(&snapshot);
+    let mut indexes = Indexes::default();
+    let prepared = Prepared::new(&snapshot, &mut indexes);
     let built = Instant::now();
     let plan = prepared.solve();
     let solved = built.elapsed();

@@ -11,8 +11,8 @@ use tenon_model::{InstanceType, NewNode, Pod, PodKey, Pool, Reason, Snapshot};
 
 use super::claims::{class_of, decided, record_for};
 use super::gather::{Gathered, gather};
-use super::hosts::taken_ids;
-use super::snapshot::{amount_of, catalog, not_ready, requirements, to_snapshot};
+use super::hosts::{hosts, taken_ids};
+use super::snapshot::{amount_of, catalog, not_ready, requirements};
 use crate::context::{Context, is_ours};
 use crate::events::Saying;
 use crate::status::CLASS_CONDITIONS;
@@ -94,9 +94,8 @@ pub fn decide(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) ->
         requests: wanted.filter_map(|(name, amount)| Some((name.clone(), amount_of(amount)?))).collect(),
         ..Pod::default()
     };
-    let world = to_snapshot(gathered, types);
-    let alone =
-        Snapshot { hosts: world.hosts, pools: vec![Arc::new(pool)], pods: vec![Arc::new(pod)], ..Snapshot::default() };
+    let hosts = hosts(gathered, types);
+    let alone = Snapshot { hosts, pools: vec![Arc::new(pool)], pods: vec![Arc::new(pod)], ..Snapshot::default() };
     let plan = tenon_engine::plan(&alone);
     let refused = plan.unplaced.into_iter().next().map_or(Reason::NoPools, |unplaced| unplaced.reason);
     plan.new_nodes.into_iter().next().ok_or(refused)

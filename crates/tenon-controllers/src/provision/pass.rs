@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::by_hand::{self, is_unplanned};
 use super::claims::to_claims;
 use super::gather::{Gathered, gather, is_being_emptied};
-use super::snapshot::to_snapshot;
+use super::snapshot::Lookout;
 use crate::context::Context;
 use crate::events::Saying;
 use crate::metrics::{Created, Loop};
@@ -37,14 +37,14 @@ const LOOP: Loop = Loop { controller: "provisioner" };
 
 /// Plans whenever pods wait, until told to stop.
 pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
-    let mut planned = BTreeSet::new();
+    let (mut planned, mut lookout) = (BTreeSet::new(), Lookout::default());
     loop {
         tokio::select! {
             biased;
             window = window(&context, &planned) => planned = window,
             () = stop.wait() => return,
         }
-        pass(&context).await;
+        pass(&context, &mut lookout).await;
     }
 }
 
@@ -89,11 +89,11 @@ fn waiting(context: &Context) -> BTreeSet<String> {
 }
 
 /// One pass: gather, decide, check, act, report.
-async fn pass(context: &Context) {
+async fn pass(context: &Context, lookout: &mut Lookout) {
     by_hand::pass(context).await;
     let gathered = gather(context).await;
-    let snapshot = to_snapshot(&gathered, &context.settings.types);
-    let prepared = Prepared::new(&snapshot);
+    let snapshot = lookout.look(&gathered, &context.settings.types);
+    let prepared = Prepared::new(&snapshot, &mut lookout.indexes);
     tell_empty_pools(context, &prepared, &gathered).await;
     let plan = prepared.solve();
     let violations = tenon_engine::check(&snapshot, &plan);

@@ -3,57 +3,78 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 use tenon_api::objects::Objects;
-use tenon_api::planning::{self, Surroundings};
+use tenon_api::planning::{Follower, Surroundings};
 use tenon_api::{Condition, ConditionStatus, NodeClaim, NodePool, ProxmoxNodeClass};
-use tenon_model::{
-    Catalog, Effect, InstanceType, NodeState, Place, Quantity, Requirements, Resources, Snapshot, Taint,
-};
+use tenon_engine::Indexes;
+use tenon_model::{Catalog, InstanceType, Place, Quantity, Requirements, Resources, Snapshot};
 
 use super::gather::Gathered;
 use super::hosts::{hosts, place_of, type_of};
 use crate::context::is_our_class;
 use crate::status::POOL_CONDITIONS;
 
-/// What Kubernetes marks a cordoned node with, a moment after it was cordoned.
-const CORDONED: &str = "node.kubernetes.io/unschedulable";
+/// Looks at the cluster pass by pass. What did not change since the last look is neither read nor made again.
+#[derive(Debug, Default)]
+pub(super) struct Lookout {
+    follower: Follower,
+    /// What can be had at the places of each class.
+    catalogs: BTreeMap<String, (Vec<Place>, Arc<Catalog>)>,
+    /// The same, indexed.
+    pub(super) indexes: Indexes,
+}
 
-/// Builds the snapshot.
-pub fn to_snapshot(gathered: &Gathered, types: &[InstanceType]) -> Snapshot {
-    let ours = gathered.pools.iter().filter(|pool| is_our_class(&pool.spec.template.spec.node_class_ref));
-    let objects = Objects {
-        pods: gathered.pods.clone(),
-        nodes: gathered.nodes.clone(),
-        node_pools: ours.cloned().collect(),
-        node_claims: gathered.claims.clone(),
-        daemon_sets: gathered.daemons.clone(),
-        services: gathered.services.clone(),
-        disruption_budgets: gathered.budgets.clone(),
-        ..Objects::default()
-    };
-    let of_class = |class: &Arc<ProxmoxNodeClass>| (class.name_any(), Arc::new(catalog(class, types)));
-    let estate = Estate { types, catalogs: gathered.classes.iter().map(of_class).collect() };
-    let mut snapshot = planning::to_snapshot(&objects, &estate, &gathered.options, gathered.now);
-    snapshot.hosts = hosts(gathered, types);
-    for node in &mut snapshot.nodes {
-        if is_cordoned(gathered, &node.name) {
-            fence(Arc::make_mut(node));
+impl Lookout {
+    /// The engine's view of what was gathered. The sizes are the same each time.
+    pub(super) fn look(&mut self, gathered: &Gathered, types: &[InstanceType]) -> Snapshot {
+        self.look_at_classes(&gathered.classes, types);
+        let ours = gathered.pools.iter().filter(|pool| is_our_class(&pool.spec.template.spec.node_class_ref));
+        let objects = Objects {
+            pods: gathered.pods.clone(),
+            nodes: gathered.nodes.clone(),
+            node_pools: ours.cloned().collect(),
+            node_claims: gathered.claims.clone(),
+            daemon_sets: gathered.daemons.clone(),
+            services: gathered.services.clone(),
+            disruption_budgets: gathered.budgets.clone(),
+            ..Objects::default()
+        };
+        let estate = Estate { types, catalogs: &self.catalogs };
+        let mut snapshot = self.follower.look(&objects, &estate, &gathered.options, gathered.now);
+        snapshot.hosts = hosts(gathered, types);
+        snapshot
+    }
+
+    /// A class whose places are the same has the same catalogue.
+    fn look_at_classes(&mut self, classes: &[Arc<ProxmoxNodeClass>], types: &[InstanceType]) {
+        let mut before = std::mem::take(&mut self.catalogs);
+        for class in classes {
+            let places = places(class);
+            let same = before.remove(&class.name_any()).filter(|(then, _)| *then == places);
+            let known = same.unwrap_or_else(|| (places, Arc::new(catalog(class, types))));
+            self.catalogs.insert(class.name_any(), known);
         }
     }
-    snapshot
+}
+
+/// The engine's view of what was gathered, looked at once.
+pub fn to_snapshot(gathered: &Gathered, types: &[InstanceType]) -> Snapshot {
+    Lookout::default().look(gathered, types)
 }
 
 /// What can be had where, by class.
 struct Estate<'a> {
     types: &'a [InstanceType],
-    catalogs: BTreeMap<String, Arc<Catalog>>,
+    catalogs: &'a BTreeMap<String, (Vec<Place>, Arc<Catalog>)>,
 }
 
 impl Surroundings for Estate<'_> {
     fn catalog(&self, pool: &NodePool) -> Arc<Catalog> {
-        self.catalogs.get(&pool.spec.template.spec.node_class_ref.name).cloned().unwrap_or_default()
+        let known = self.catalogs.get(&pool.spec.template.spec.node_class_ref.name);
+        known.map(|(_, catalog)| catalog.clone()).unwrap_or_default()
     }
 
     fn not_ready(&self, pool: &NodePool) -> Option<String> {
@@ -64,25 +85,17 @@ impl Surroundings for Estate<'_> {
         let size = type_of(claim, self.types)?;
         Some((size.capacity.clone(), size.allocatable()))
     }
+
+    /// The taint of a cordoned node comes a moment after it was cordoned.
+    fn is_fenced(&self, node: &Node) -> bool {
+        node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true))
+    }
 }
 
 /// Every size on every machine of a class.
 pub(crate) fn catalog(class: &ProxmoxNodeClass, types: &[InstanceType]) -> Catalog {
     let places = places(class);
     Catalog::new(types.iter().map(|size| size.offered_at(&places)).collect())
-}
-
-fn is_cordoned(gathered: &Gathered, name: &str) -> bool {
-    let node = gathered.nodes.iter().find(|node| node.metadata.name.as_deref() == Some(name));
-    node.and_then(|node| node.spec.as_ref()).is_some_and(|spec| spec.unschedulable == Some(true))
-}
-
-/// The mark that is about to come.
-fn fence(node: &mut NodeState) {
-    let mark = Taint { key: CORDONED.to_owned(), value: String::new(), effect: Effect::NoSchedule };
-    if !node.taints.iter().any(|taint| taint.is_same_as(&mark)) {
-        node.taints.push(mark);
-    }
 }
 
 /// Where VMs of a class can be made.

@@ -12,7 +12,6 @@ mod labels;
 mod laws;
 mod limits;
 mod min_values;
-mod mirror;
 mod preferences;
 mod refusals;
 mod reserved;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenon_engine::Prepared;
+use tenon_engine::{Indexes, Prepared};
 use tenon_model::{Company, NamespaceChoice, Pod, Selector, Snapshot, Spread, UseNodes, Volume, WhenUnsatisfiable};
 
 use crate::cluster::{cluster, reason, sound_plan};
@@ -71,7 +71,8 @@ fn a_pool_that_no_size_meets_is_named_also_where_the_pod_finds_a_node_elsewhere(
     let snapshot = cluster(&format!(
         "{ONE}\npool a\npool b not-ready=Sick empty\npool c replicas=1 empty\npool d empty\npod p cpu=1"
     ));
-    let prepared = Prepared::new(&snapshot);
+    let mut indexes = Indexes::default();
+    let prepared = Prepared::new(&snapshot, &mut indexes);
     assert_eq!(prepared.pools_without_sizes(), ["d"]);
     assert_eq!(prepared.solve().new_nodes[0].pool, "a");
 }
