@@ -1,5 +1,6 @@
 //! `cargo xtask`: the one door to build, check and test this project.
 
+mod bench;
 mod checks;
 mod diff;
 mod generate;
@@ -54,6 +55,8 @@ enum Verb {
         #[command(subcommand)]
         verb: Option<DiffVerb>,
     },
+    /// Measure how long plans and looks at the cluster take, next to each other.
+    Bench,
     /// A real Kubernetes control plane on loopback.
     #[command(subcommand)]
     Testbed(TestbedVerb),
@@ -85,6 +88,7 @@ fn run(verb: Verb) -> anyhow::Result<()> {
         Verb::Tools => tools::install_all(),
         Verb::Line => line::show(),
         Verb::Diff { verb } => diff::run(verb.unwrap_or_else(|| DiffVerb::Live(Live::default()))),
+        Verb::Bench => bench::show(),
         Verb::Testbed(verb) => testbed_commands::run(verb),
     }
 }

@@ -1,0 +1,101 @@
+//! How long a plan takes, and how that grows: with pods, with how much they differ, with nodes that are there.
+//!
+//! The catalogue is that of the reference's own benchmark: 400 sizes with five offerings each.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use tenon_engine::{Indexes, Prepared};
+use tenon_model::labels::{CAPACITY_TYPE, ZONE};
+use tenon_model::{
+    Catalog, CatalogType, NodeState, Offering, Overhead, Pod, PodKey, Pool, Price, Quantity, Requirement, Requirements,
+    Resources, Snapshot,
+};
+
+const OFFERINGS: [(&str, &str); 5] =
+    [("spot", "1"), ("spot", "2"), ("on-demand", "1"), ("on-demand", "2"), ("on-demand", "3")];
+
+fn amounts(milli_cpu: u64, memory_mib: u64, pods: u64) -> Resources {
+    let whole = |amount: u64| Quantity::whole(i64::try_from(amount).unwrap_or(i64::MAX));
+    let cpu = format!("{milli_cpu}m").parse().unwrap_or_default();
+    Resources::default().with("cpu", cpu).with("memory", whole(memory_mib << 20)).with("pods", whole(pods))
+}
+
+fn labels(labels: &[(&str, &str)]) -> Requirements {
+    labels.iter().map(|(label, value)| ((*label).to_owned(), Requirement::is(*value))).collect()
+}
+
+fn catalog() -> Arc<Catalog> {
+    let size = |number: u64| {
+        let offering = |(capacity_type, zone): &(&str, &str)| Offering {
+            requirements: labels(&[(CAPACITY_TYPE, capacity_type), (ZONE, zone)]),
+            price: Price::new(0.3 * number as f64),
+            available: true,
+            ..Offering::default()
+        };
+        let kube_reserved = amounts(100, 10, 0);
+        CatalogType {
+            name: format!("size-{number}"),
+            requirements: Requirements::default(),
+            capacity: amounts(1000 * number, 2048 * number, 10 * number),
+            overhead: Overhead { kube_reserved, ..Overhead::default() },
+            offerings: OFFERINGS.iter().map(offering).collect(),
+        }
+    };
+    Arc::new(Catalog::new((1..=400).map(size).collect()))
+}
+
+/// Pods of a few kinds, or each of a kind of its own.
+fn pod(number: u64, are_alike: bool) -> Arc<Pod> {
+    let kind = if are_alike { number % 30 } else { number };
+    let zone = OFFERINGS.get(usize::try_from(kind % 7).unwrap_or_default()).map(|(_, zone)| *zone);
+    let wanted = zone.map(|zone| labels(&[(ZONE, zone)])).unwrap_or_default();
+    Arc::new(Pod {
+        key: PodKey { namespace: "default".to_owned(), name: format!("pod-{number}"), uid: number.to_string() },
+        requests: amounts(100 + kind * 37 % 1500, 128 + kind * 61 % 4096, 1),
+        alternatives: vec![wanted],
+        ..Pod::default()
+    })
+}
+
+/// A node with room for a few small pods.
+fn node(number: u64) -> Arc<NodeState> {
+    let labels = [(ZONE.to_owned(), (1 + number % 3).to_string())].into_iter().collect();
+    let (all, used) = (amounts(8000, 16 << 10, 110), amounts(7500, 15 << 10, 20));
+    let name = format!("node-{number}");
+    Arc::new(NodeState { name, labels, capacity: all.clone(), allocatable: all, bound: used, ..NodeState::default() })
+}
+
+fn snapshot(pods: u64, are_alike: bool, nodes: u64) -> Snapshot {
+    let pool = Pool { name: "default".to_owned(), catalog: catalog(), ..Pool::default() };
+    Snapshot {
+        pools: vec![Arc::new(pool)],
+        pods: (0..pods).map(|number| pod(number, are_alike)).collect(),
+        nodes: (0..nodes).map(node).collect(),
+        ..Snapshot::default()
+    }
+}
+
+fn plans(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("plan");
+    group.sample_size(10);
+    for (pods, nodes) in [(100, 0), (1000, 0), (5000, 0), (20_000, 0), (5000, 2000)] {
+        for (kinds, are_alike) in [("30 kinds", true), ("all different", false)] {
+            let world = snapshot(pods, are_alike, nodes);
+            let (mut indexes, name) =
+                (Indexes::default(), BenchmarkId::new(format!("{pods} pods, {nodes} nodes"), kinds));
+            group.bench_function(name, |bencher| {
+                bencher.iter(|| black_box(Prepared::new(&world, &mut indexes).solve()));
+            });
+        }
+    }
+    let world = snapshot(100, true, 0);
+    group.bench_function("100 pods, 0 nodes/catalogue not read before", |bencher| {
+        bencher.iter(|| black_box(tenon_engine::plan(&world)));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, plans);
+criterion_main!(benches);
