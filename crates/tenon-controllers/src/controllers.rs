@@ -25,7 +25,7 @@ use crate::metrics::{Metrics, OfLease};
 use crate::settings::Settings;
 use crate::stop::{Stop, stop};
 use crate::watched::{Changes, Watches, watch_all};
-use crate::{claim, collect, disruption, drift, provision, status};
+use crate::{claim, collect, disruption, drift, provision, static_pools, status};
 
 /// Wake-ups of claims that wait to be heard.
 const WAKES: usize = 1024;
@@ -176,6 +176,7 @@ impl Controllers {
                 tokio::join!(
                     status::run(context.clone(), stop.clone()),
                     provision::run(context.clone(), stop.clone()),
+                    static_pools::run(context.clone(), stop.clone()),
                     disruption::run(context.clone(), stop.clone()),
                     drift::run(context.clone(), stop.clone()),
                     collect::run(context, stop),

@@ -13,6 +13,7 @@ mod memory;
 mod metrics;
 pub mod provision;
 mod settings;
+pub mod static_pools;
 pub mod status;
 mod stop;
 mod watched;

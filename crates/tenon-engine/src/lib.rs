@@ -23,7 +23,8 @@ pub mod launch;
 mod open_claim;
 mod packing;
 mod reservations;
-mod static_pool;
+pub mod static_pool;
+mod static_victims;
 mod stock;
 mod template;
 
@@ -31,3 +32,4 @@ pub use catalog_index::Indexes;
 pub use checker::{Violation, check};
 pub use packing::{Prepared, plan};
 pub use static_pool::StaticCounts;
+pub use static_victims::{Sparing, StaticNode, StaticPod, StaticStage, lifetime_remaining};

@@ -1,7 +1,7 @@
 //! Settings that change a plan, as flags and variables of the reference.
 
 use clap::{ArgAction, Args, ValueEnum};
-use tenon_api::plan_options::{MinValuesPolicy, PlanOptions, PreferencePolicy};
+use tenon_api::plan_options::{self, FeatureGates, MinValuesPolicy, PlanOptions, PreferencePolicy};
 
 /// How plans are made.
 #[derive(Debug, Args)]
@@ -16,6 +16,16 @@ pub(super) struct PlanningArgs {
     #[arg(long, value_name = "BOOL", env = "IGNORE_DRA_REQUESTS", action = ArgAction::Set, num_args = 0..=1)]
     #[arg(require_equals = true, default_missing_value = "true", default_value = "true")]
     ignore_dra_requests: bool,
+    /// What is switched on and off, such as StaticCapacity=true,NodeRepair=false.
+    #[arg(long, value_name = "GATES", env = "FEATURE_GATES", default_value = "", value_parser = gates)]
+    feature_gates: FeatureGates,
+}
+
+/// Feature gates as the text of a flag.
+fn gates(text: &str) -> Result<FeatureGates, String> {
+    let quoted = serde_json::Value::String(text.to_owned());
+    let options = plan_options::read(&format!("featureGates: {quoted}")).map_err(|error| error.to_string())?;
+    Ok(options.feature_gates)
 }
 
 /// Whether wishes count. An empty text means the default, because charts write one.
@@ -53,6 +63,7 @@ impl PlanningArgs {
                 MinValues::BestEffort => MinValuesPolicy::BestEffort,
             },
             ignore_dra_requests: self.ignore_dra_requests,
+            feature_gates: self.feature_gates,
             ..PlanOptions::default()
         }
     }

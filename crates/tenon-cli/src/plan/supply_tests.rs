@@ -11,7 +11,7 @@ use kube::{Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tenon_api::plan_options::PlanOptions;
+use tenon_api::plan_options::{FeatureGates, PlanOptions};
 use tenon_api::{NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate};
 use tenon_controllers::status::{StatusContext, pass};
 use tenon_model::InstanceType;
@@ -68,7 +68,11 @@ impl Site {
             "metadata": { "name": "default" },
             "spec": { "template": { "spec": { "requirements": [], "nodeClassRef": class } } } }))
             .await;
-        let context = StatusContext { workload: self.client.clone(), regions: self.regions.clone() };
+        let context = StatusContext {
+            workload: self.client.clone(),
+            regions: self.regions.clone(),
+            gates: FeatureGates::default(),
+        };
         let now: Time = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
         pass(&context, &now).await.unwrap();
     }

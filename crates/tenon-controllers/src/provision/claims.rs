@@ -115,7 +115,7 @@ fn claim(node: &NewNode, (pool, class): (&NodePool, &ProxmoxNodeClass), record: 
     NodeClaim { metadata, spec, status: None }
 }
 
-fn owner(pool: &NodePool) -> OwnerReference {
+pub(crate) fn owner(pool: &NodePool) -> OwnerReference {
     OwnerReference {
         api_version: "karpenter.sh/v1".to_owned(),
         kind: "NodePool".to_owned(),
@@ -157,7 +157,7 @@ fn written(node: &NewNode) -> Vec<Requirement> {
     all.demands().into_iter().map(entry).collect()
 }
 
-fn entry(demand: Demand) -> Requirement {
+pub(crate) fn entry(demand: Demand) -> Requirement {
     let operator = match demand.operator {
         ModelOperator::In => Operator::In,
         ModelOperator::NotIn => Operator::NotIn,

@@ -13,8 +13,9 @@ mod snapshot;
 
 pub use by_hand::decide;
 pub use claims::{ClaimError, to_claims};
+pub(crate) use claims::{entry, owner};
 pub use gather::Gathered;
 pub(crate) use hosts::{record_of, records_in};
 pub(crate) use pass::run;
-pub(crate) use snapshot::requirements;
 pub use snapshot::to_snapshot;
+pub(crate) use snapshot::{amount_of, requirements};

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tenon_api::hash_template::{self, TemplateStanding};
+use tenon_api::plan_options::FeatureGates;
 use tenon_api::{
     Condition, ConditionSet, ConditionStatus, NodeClaim, NodePool, ProxmoxNodeClass, ProxmoxTemplate,
     ProxmoxUnmanagedTemplate, ResourceMap, Statement, Subject, names,
@@ -32,6 +33,8 @@ pub struct StatusContext {
     pub workload: Client,
     /// A client for each Proxmox cluster, by region.
     pub regions: BTreeMap<String, tenon_pve::Client>,
+    /// What is switched on.
+    pub gates: FeatureGates,
 }
 
 /// Why a pass did not finish. What was written stays true.
@@ -178,7 +181,7 @@ async fn judge_pools(
     let claims = Writer::<NodeClaim>::list(context).await?;
     for pool in pools.objects.iter().filter(|pool| is_our_class(&pool.spec.template.spec.node_class_ref)) {
         let class = classes.get(&pool.spec.template.spec.node_class_ref.name).unwrap_or(&ClassSeen::Missing);
-        let verdict = judge_pool(&pool.spec, class);
+        let verdict = judge_pool(&pool.spec, context.gates, class);
         let present = pool.status.as_ref().and_then(|status| status.conditions.as_deref());
         let said = [(VALIDATION, &verdict.validation), (CLASS_READY, &verdict.class)];
         let conditions = stated(POOL_CONDITIONS, present, &subject(&pool.metadata, now), &said);

@@ -1,5 +1,6 @@
 //! Whether a NodePool can make nodes.
 
+use tenon_api::plan_options::FeatureGates;
 use tenon_api::{ConditionStatus, ConsolidationPolicy, NodePoolSpec, pool_faults};
 
 use super::Verdict;
@@ -30,14 +31,18 @@ pub struct PoolVerdict {
     pub class: Verdict,
 }
 
-/// Judges a pool by its own words and by its class.
-pub fn judge_pool(spec: &NodePoolSpec, class: &ClassSeen) -> PoolVerdict {
+/// Judges a pool by its own words, by what is switched on, and by its class.
+pub fn judge_pool(spec: &NodePoolSpec, gates: FeatureGates, class: &ClassSeen) -> PoolVerdict {
     let faults = pool_faults(spec);
     let validation = if let Some(field) = unsupported(spec) {
         Verdict::fails(
             "FieldNotSupportedYet",
             format!("{field} is not supported yet; remove it or wait for a later release"),
         )
+    } else if spec.replicas.is_some() && !gates.static_capacity {
+        let told = "spec.replicas needs the feature gate StaticCapacity, which is off; start the controller with \
+                    --feature-gates StaticCapacity=true, or make a NodePool without replicas";
+        Verdict::fails("FeatureGateOff", told)
     } else if faults.is_empty() {
         Verdict::holds(VALIDATION)
     } else {
@@ -70,7 +75,5 @@ fn judge_class_of(spec: &NodePoolSpec, class: &ClassSeen) -> Verdict {
 /// The first field that is set and not acted on.
 fn unsupported(spec: &NodePoolSpec) -> Option<&'static str> {
     let is_balanced = spec.disruption.consolidation_policy == ConsolidationPolicy::Balanced;
-    let found =
-        [(spec.replicas.is_some(), "spec.replicas"), (is_balanced, "spec.disruption.consolidationPolicy Balanced")];
-    found.into_iter().find(|(is_set, _)| *is_set).map(|(_, field)| field)
+    is_balanced.then_some("spec.disruption.consolidationPolicy Balanced")
 }

@@ -17,7 +17,8 @@ const TOGETHER: Duration = Duration::from_millis(300);
 
 /// Judges until told to stop.
 pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
-    let judged = StatusContext { workload: context.workload.clone(), regions: context.regions.clone() };
+    let (workload, regions) = (context.workload.clone(), context.regions.clone());
+    let judged = StatusContext { workload, regions, gates: context.settings.planning.feature_gates };
     let mut silent = BTreeSet::new();
     loop {
         match pass(&judged, &context.clock.time()).await {

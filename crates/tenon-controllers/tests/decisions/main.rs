@@ -9,4 +9,5 @@ mod emptiness_laws;
 mod holding_pods;
 mod objects;
 mod quiet_nodes;
+mod static_pools;
 mod verdicts;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use tenon_api::ConditionStatus;
+use tenon_api::plan_options::FeatureGates;
 use tenon_controllers::status::{
     ClassSeen, ClassVerdict, Estate, TemplateSeen, Verdict, judge_class, judge_pool, judge_template,
 };
@@ -123,14 +124,29 @@ fn a_pool_says_what_its_class_says_and_what_it_says_twice() {
         ),
         (ClassSeen::Present(Verdict::holds("Ready")), ConditionStatus::True, "NodeClassReady"),
     ] {
-        let verdict = judge_pool(&plain, &class).class;
+        let verdict = judge_pool(&plain, FeatureGates::default(), &class).class;
         assert_eq!((verdict.status, verdict.reason.as_str()), (status, reason), "{class:?}");
     }
-    let twice = judge_pool(&pool(json!([{ "key": "wait", "effect": "NoSchedule" }])), &ClassSeen::Missing).validation;
+    let judged = |spec| judge_pool(&spec, FeatureGates::default(), &ClassSeen::Missing).validation;
+    let twice = judged(pool(json!([{ "key": "wait", "effect": "NoSchedule" }])));
     assert!(twice.reason == "NodePoolValidationFailed" && twice.message.contains("taint wait"), "{twice:?}");
-    let other_effect =
-        judge_pool(&pool(json!([{ "key": "wait", "effect": "NoExecute" }])), &ClassSeen::Missing).validation;
+    let other_effect = judged(pool(json!([{ "key": "wait", "effect": "NoExecute" }])));
     assert_eq!(other_effect.status, ConditionStatus::True);
+}
+
+#[test]
+fn a_pool_of_fixed_size_needs_its_gate_and_says_so() {
+    let fixed = spec(json!({ "replicas": 2, "template": { "spec": {
+        "requirements": [], "nodeClassRef": { "group": "g", "kind": "k", "name": "default" },
+    } } }));
+    let judged = |static_capacity| {
+        let gates = FeatureGates { static_capacity, ..FeatureGates::default() };
+        judge_pool(&fixed, gates, &ClassSeen::Missing).validation
+    };
+    assert_eq!(judged(true).status, ConditionStatus::True);
+    let off = judged(false);
+    assert_eq!((off.status, off.reason.as_str()), (ConditionStatus::False, "FeatureGateOff"));
+    assert!(off.message.contains("--feature-gates StaticCapacity=true"), "{}", off.message);
 }
 
 #[test]

@@ -14,6 +14,7 @@ use axum::body::Body;
 use http::{Request, Response};
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
+use tenon_api::plan_options;
 use tenon_controllers::{Clients, Clock, Controllers, Metrics, Probe, RunError, Settings};
 use tenon_pve::{Endpoint, Token, Transport};
 use tenon_sim::{Actors, Cluster, ClusterConfig, Estate};
@@ -33,6 +34,10 @@ pub(crate) struct Embedded {
     controller: Option<Running>,
     answers: Arc<AtomicBool>,
     secret: Mutex<String>,
+    /// How the next controllers reach the API server.
+    pub(crate) workload: Client,
+    /// What the next controllers have switched on.
+    pub(crate) gates: String,
     clock: Clock,
     log: Log,
     _logged: tracing::subscriber::DefaultGuard,
@@ -63,9 +68,10 @@ impl Embedded {
             .with_writer(log.clone())
             .finish();
         let _logged = tracing::subscriber::set_default(subscriber);
-        let answers = Arc::new(AtomicBool::new(true));
+        let (answers, workload) = (Arc::new(AtomicBool::new(true)), cluster.client());
         let secret = Mutex::new(TOKEN.1.to_owned());
-        Ok(Embedded { cluster, actors, controller: None, answers, secret, clock, log, _logged })
+        let gates = String::new();
+        Ok(Embedded { cluster, actors, controller: None, answers, secret, workload, gates, clock, log, _logged })
     }
 
     pub(crate) fn server() -> &'static str {
@@ -88,7 +94,7 @@ impl Embedded {
 
     /// Starts the controllers.
     pub(crate) fn start_controller(&mut self, estate: &Estate) -> anyhow::Result<()> {
-        let client: Client = self.cluster.client();
+        let client = self.workload.clone();
         let clients = Clients {
             workload: client.clone(),
             home: client,
@@ -98,6 +104,7 @@ impl Embedded {
             cluster_endpoint: Some(SERVER.to_owned()),
             batch_idle: Duration::from_millis(300),
             batch_max: Duration::from_secs(1),
+            planning: plan_options::read(&format!("featureGates: '{}'", self.gates))?,
             ..Settings::default()
         };
         let controllers = Controllers::new(clients, settings, self.clock);

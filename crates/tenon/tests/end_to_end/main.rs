@@ -20,6 +20,7 @@ mod refusals;
 mod schema;
 mod schema_samples;
 mod seed;
+mod static_pools;
 mod status;
 mod takeover;
 mod takeover_fixtures;

@@ -20,6 +20,8 @@ pub(crate) struct Real {
     port: u16,
     dir: TempDir,
     controller: Option<Child>,
+    /// What the next controller has switched on.
+    pub(crate) gates: String,
 }
 
 impl Real {
@@ -27,7 +29,7 @@ impl Real {
     pub(crate) async fn new(estate: &Estate) -> anyhow::Result<Option<Real>> {
         let Some(testbed) = own_testbed()? else { return Ok(None) };
         let (dir, tls) = (tempfile::tempdir()?, Tls::self_signed()?);
-        let mut real = Real { testbed, server: None, tls, port: 0, dir, controller: None };
+        let mut real = Real { testbed, server: None, tls, port: 0, dir, controller: None, gates: String::new() };
         real.serve(estate, real.tls.clone()).await?;
         real.configure(TOKEN.1)?;
         Ok(Some(real))
@@ -98,6 +100,7 @@ impl Real {
             .arg("--cloud-config")
             .arg(self.cloud_config())
             .args(["--cluster-endpoint", self.testbed.server()])
+            .args(["--feature-gates", &self.gates])
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log);

@@ -10,6 +10,7 @@ use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Client, ResourceExt};
 use serde_json::json;
+use tenon_api::plan_options::FeatureGates;
 use tenon_api::{
     Condition, NodePool, ProxmoxNodeClass, ProxmoxNodeClassSpec, ProxmoxTemplate, ProxmoxUnmanagedTemplate,
     ProxmoxUnmanagedTemplateSpec,
@@ -43,6 +44,7 @@ async fn site(admin: Client) -> anyhow::Result<Site> {
     let context = StatusContext {
         workload: admin.clone(),
         regions: BTreeMap::from([("lab".to_owned(), client(&estate, SECRET)?)]),
+        gates: FeatureGates::default(),
     };
     // A definition that is established is served a moment later.
     let first = now()?;

@@ -162,6 +162,23 @@ impl World {
         }
     }
 
+    /// What the next controller has switched on, as the text of its flag.
+    pub(crate) fn switch(&mut self, gates: &str) {
+        match &mut self.ground {
+            Ground::Real(real) => gates.clone_into(&mut real.gates),
+            Ground::Embedded(embedded) => gates.clone_into(&mut embedded.gates),
+        }
+    }
+
+    /// The next controller reaches the API server like this, in an embedded world.
+    pub(crate) fn connect(&mut self, client: Client) -> anyhow::Result<()> {
+        match &mut self.ground {
+            Ground::Real(_) => bail!("this scenario needs an embedded ground"),
+            Ground::Embedded(embedded) => embedded.workload = client,
+        }
+        Ok(())
+    }
+
     /// Starts the controller.
     pub(crate) fn start_controller(&mut self) -> anyhow::Result<()> {
         match &mut self.ground {

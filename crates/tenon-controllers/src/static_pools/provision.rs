@@ -1,0 +1,40 @@
+//! Makes the claims that are missing in a pool of fixed size.
+
+use kube::ResourceExt;
+use kube::api::{Api, PostParams};
+use tenon_api::{NodeClaim, NodePool};
+
+use super::bare::bare_claim;
+use crate::context::Context;
+use crate::events::Saying;
+use crate::metrics::Created;
+
+/// How this half is called in metrics.
+const CONTROLLER: &str = "static.provisioning";
+
+/// Makes so many claims; which half failed, if one did. The first that cannot be made ends it: whether it was made after
+/// all, the next look says.
+pub(super) async fn make(context: &Context, pool: &NodePool, count: u32) -> Result<(), &'static str> {
+    let api: Api<NodeClaim> = Api::all(context.workload.clone());
+    let (name, claim) = (pool.name_any(), bare_claim(pool));
+    for _ in 0..count {
+        match api.create(&PostParams::default(), &claim).await {
+            Ok(made) => {
+                let counted = Created {
+                    reason: "provisioned".to_owned(),
+                    nodepool: name.clone(),
+                    // Nothing is relaxed for a claim that lists no sizes.
+                    min_values_relaxed: "false".to_owned(),
+                };
+                context.metrics.claims_created.get_or_create(&counted).inc();
+                tracing::info!(claim = made.name_any(), pool = name, "a node of a fixed number is to be made");
+            }
+            Err(error) => {
+                let told = format!("a NodeClaim could not be written: {error}; it is tried again");
+                context.events.say(pool, &Saying::warning("NodeClaimNotCreated", told)).await;
+                return Err(CONTROLLER);
+            }
+        }
+    }
+    Ok(())
+}
