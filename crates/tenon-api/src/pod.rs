@@ -29,6 +29,7 @@ pub fn to_model(pod: &KubePod) -> Pod {
         alternatives,
         tolerations: spec.tolerations.iter().flatten().filter_map(toleration).collect(),
         created: meta.creation_timestamp.as_ref().map(|time| Seconds(time.0.as_second())),
+        is_pending: pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Pending"),
         priority: spec.priority.unwrap_or_default(),
         preferred: pod_nodes::preferred(spec),
         host_ports: host_ports(spec),

@@ -14,7 +14,7 @@ pub(crate) struct CatalogIndex {
     pub(crate) groups: Vec<Group>,
     /// Every offering of every size.
     pub(crate) offerings: Vec<Listed>,
-    /// Offerings from which a machine can be made now, the cheapest first.
+    /// Offerings that nothing is wrong with, the cheapest first.
     pub(crate) by_price: Vec<usize>,
     /// Whether some offering is limited by the room on a host.
     pub(crate) has_places: bool,
@@ -70,8 +70,8 @@ impl CatalogIndex {
         }
         let ways: Vec<&Offering> = ways(catalog).collect();
         let sizes = offerings.iter().map(|listed| listed.size);
-        let launchable = ways.iter().zip(sizes).enumerate().filter(|(_, (way, _))| way.is_launchable());
-        let mut by_price: Vec<(usize, (&&Offering, usize))> = launchable.collect();
+        let available = ways.iter().zip(sizes).enumerate().filter(|(_, (way, _))| way.available);
+        let mut by_price: Vec<(usize, (&&Offering, usize))> = available.collect();
         by_price.sort_by_key(|(number, (way, size))| (way.price, *size, *number));
         CatalogIndex {
             groups,

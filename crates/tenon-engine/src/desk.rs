@@ -14,7 +14,7 @@ pub(crate) struct Desk<'a> {
     pub(crate) stocks: Vec<Stock<'a>>,
     pub(crate) templates: Vec<Template<'a>>,
     pub(crate) hosts: HostLedger,
-    pub(crate) reservations: Reservations,
+    pub(crate) reservations: Reservations<'a>,
     pub(crate) min_values: MinValuesPolicy,
 }
 
@@ -149,7 +149,7 @@ impl<'a> Desk<'a> {
                 break;
             }
             let is_left = state.offerings.has(*number) && offered.slot.is_some_and(|slot| slots.has(slot));
-            if !is_left || !self.may_use(offered, held) {
+            if !is_left || !self.reservations.can_launch(offered.way) || !self.may_use(offered, held) {
                 continue;
             }
             let Some(memory) = self.room_for(offered, given_back) else { continue };

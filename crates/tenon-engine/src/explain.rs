@@ -166,7 +166,8 @@ fn nearest(stock: &Stock<'_>, template: &Template<'_>, slots: &Bits, requests: &
 /// No host has room: said of the cheapest size that would do.
 fn no_host(desk: &Desk<'_>, number: usize, state: usize, slots: &Bits) -> PoolRefusal {
     let Some((stock, _)) = desk.of(number) else { return PoolRefusal::NothingOffered };
-    let placed: Vec<_> = offerings(stock, state, slots).filter(|(_, offered)| offered.way.is_launchable()).collect();
+    let placed: Vec<_> =
+        offerings(stock, state, slots).filter(|(_, offered)| desk.reservations.can_launch(offered.way)).collect();
     let cheapest = placed.iter().min_by_key(|(number, offered)| (offered.way.price, offered.size, *number));
     let size = cheapest.and_then(|(_, offered)| stock.catalog.types().get(offered.size));
     let Some(size) = size else { return PoolRefusal::NothingOffered };

@@ -87,7 +87,7 @@ impl Packing<'_> {
         }
         let held = &claim.now.held;
         for (_, offered) in offerings(stock, claim.now.state, &claim.now.slots) {
-            if offered.way.is_launchable() && self.desk.may_use(offered, held) {
+            if self.snapshot.options.can_launch(offered.way) && self.desk.may_use(offered, held) {
                 prices.entry(offered.size).and_modify(|price| *price = (*price).min(offered.way.price));
             }
         }

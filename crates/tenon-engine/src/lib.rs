@@ -11,6 +11,7 @@ mod checker;
 pub mod claim;
 mod daemons;
 mod desk;
+mod effective_zone;
 mod eligibility;
 mod existing;
 mod explain;
@@ -30,6 +31,7 @@ mod template;
 
 pub use catalog_index::Indexes;
 pub use checker::{Violation, check};
+pub use effective_zone::effective_zones;
 pub use packing::{Prepared, plan};
 pub use static_pool::StaticCounts;
 pub use static_victims::{Sparing, StaticNode, StaticPod, StaticStage, lifetime_remaining};

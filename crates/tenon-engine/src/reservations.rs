@@ -2,20 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenon_model::{Offering, ReservedMode, ReservedTrouble, Snapshot};
+use tenon_model::{Offering, Options, ReservedMode, ReservedTrouble, Snapshot};
 
 /// Names of reservations that a planned node holds.
 pub(crate) type Held = BTreeSet<String>;
 
 /// What is left of everything that was set aside.
-pub(crate) struct Reservations {
-    mode: ReservedMode,
+pub(crate) struct Reservations<'a> {
+    options: &'a Options,
     left: BTreeMap<String, u32>,
 }
 
-impl Reservations {
-    /// Offerings that share a name share what it has; where they disagree, the least is believed.
-    pub(crate) fn new(snapshot: &Snapshot) -> Reservations {
+impl<'a> Reservations<'a> {
+    /// Offerings that share a name share what it has; where they disagree, the least is believed. What is supposed to be
+    /// free again comes on top.
+    pub(crate) fn new(snapshot: &'a Snapshot) -> Reservations<'a> {
         let mut left: BTreeMap<String, u32> = BTreeMap::new();
         let types = snapshot.pools.iter().flat_map(|pool| pool.catalog.types());
         let ways = types.flat_map(|offered| &offered.offerings).filter(|way| way.is_reserved());
@@ -23,17 +24,24 @@ impl Reservations {
             let known = left.entry(reservation.id.clone()).or_insert(reservation.capacity);
             *known = (*known).min(reservation.capacity);
         }
-        Reservations { mode: snapshot.options.reserved, left }
+        let options = &snapshot.options;
+        left.iter_mut().for_each(|(id, left)| *left = left.saturating_add(options.credit(id)));
+        Reservations { options, left }
+    }
+
+    /// Whether a machine could be made from an offering, with what is supposed to be free again.
+    pub(crate) fn can_launch(&self, way: &Offering) -> bool {
+        self.options.can_launch(way)
     }
 
     /// Whether anything is set aside for anybody.
     pub(crate) fn are_used(&self) -> bool {
-        self.mode != ReservedMode::Off
+        self.options.reserved != ReservedMode::Off
     }
 
     /// Whether trouble with them makes a pod wait instead of something else being taken.
     pub(crate) fn are_strict(&self) -> bool {
-        self.mode == ReservedMode::Strict
+        self.options.reserved == ReservedMode::Strict
     }
 
     /// What a node would hold that has these offerings left, of which each may become the one it is made from. All that
@@ -48,10 +56,11 @@ impl Reservations {
             has_reserved |= way.is_reserved();
             has_other |= !way.is_reserved();
             let Some(reservation) = way.reservation.as_ref().filter(|_| way.is_reserved()) else { continue };
-            has_capacity |= reservation.capacity > 0;
+            let may_have = reservation.capacity > 0 || self.options.credit(&reservation.id) > 0;
+            has_capacity |= may_have;
             let is_left = self.left.get(&reservation.id).is_some_and(|left| *left > 0);
             // An offering of the same name may have more to give than the name has.
-            if reservation.capacity > 0 && (is_left || held.contains(&reservation.id)) {
+            if may_have && (is_left || held.contains(&reservation.id)) {
                 chosen.insert(reservation.id.clone());
             }
         }

@@ -176,3 +176,87 @@ impl Offering {
 fn replaced(amounts: &Resources, by: &Resources) -> Resources {
     by.iter().fold(amounts.clone(), |amounts, (name, amount)| amounts.with(name, amount))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+    use crate::requirement::Requirement;
+    use crate::resources::CPU;
+
+    fn amounts(texts: &[(&str, &str)]) -> Resources {
+        texts.iter().map(|(resource, amount)| (*resource, amount.parse().unwrap())).collect()
+    }
+
+    fn sized(capacity: &[(&str, &str)]) -> CatalogType {
+        let kube_reserved = amounts(&[(CPU, "100m"), (MEMORY, "10Mi"), ("gpu", "1")]);
+        let overhead = Overhead { kube_reserved, ..Overhead::default() };
+        CatalogType { capacity: amounts(capacity), overhead, ..CatalogType::default() }
+    }
+
+    fn offering(available: bool, capacity: &[(&str, &str)]) -> Offering {
+        let overrides = Overrides { capacity: amounts(capacity), ..Overrides::default() };
+        Offering { available, overrides, ..Offering::default() }
+    }
+
+    #[test]
+    fn what_is_kept_back_and_huge_pages_are_not_for_pods() {
+        let size = sized(&[(CPU, "4"), (MEMORY, "4Gi"), ("hugepages-2Mi", "1Gi")]);
+        let left = size.allocatable(&Overrides::default());
+        assert_eq!(left, amounts(&[(CPU, "3900m"), (MEMORY, "3062Mi"), ("hugepages-2Mi", "1Gi")]));
+        assert!(!left.names("gpu"), "what is not there is not kept back");
+    }
+
+    #[test]
+    fn huge_pages_of_every_kind_leave_memory_at_nothing_and_not_below() {
+        for pages in [
+            [("hugepages-2Mi", "4086Mi"), ("hugepages-1Gi", "0")],
+            [("hugepages-2Mi", "3Gi"), ("hugepages-1Gi", "2Gi")],
+        ] {
+            let size = sized(&[(CPU, "4"), (MEMORY, "4Gi"), pages[0], pages[1]]);
+            assert_eq!(size.allocatable(&Overrides::default()).get(MEMORY), Quantity::ZERO, "{pages:?}");
+        }
+    }
+
+    #[test]
+    fn an_override_stands_in_place_of_the_sizes_own_amount() {
+        let size = sized(&[(CPU, "4"), (MEMORY, "4Gi")]);
+        let overrides =
+            Overrides { capacity: amounts(&[(CPU, "2"), ("fpga", "1")]), overhead: amounts(&[(MEMORY, "1Gi")]) };
+        assert_eq!(size.allocatable(&overrides), amounts(&[(CPU, "1900m"), (MEMORY, "3Gi"), ("fpga", "1")]));
+    }
+
+    #[test]
+    fn offerings_with_equal_overrides_form_a_group_and_what_cannot_be_had_is_in_none() {
+        let less: &[(&str, &str)] = &[(CPU, "2")];
+        let offerings = vec![offering(true, &[]), offering(true, less), offering(false, &[]), offering(true, &[])];
+        let size = CatalogType { offerings, ..sized(&[(CPU, "4")]) };
+        let groups = size.allocatable_groups();
+        let found: Vec<(Quantity, &[usize])> =
+            groups.iter().map(|group| (group.allocatable.get(CPU), group.offerings.as_slice())).collect();
+        assert_eq!(found, [(Quantity::milli(3900), &[0, 3][..]), (Quantity::milli(1900), &[1][..])]);
+    }
+
+    #[test]
+    fn a_full_reservation_is_available_and_not_launchable_unless_machines_are_supposed_to_be_free() {
+        let reserved = |available, capacity| Offering {
+            requirements: [(CAPACITY_TYPE.to_owned(), Requirement::is(RESERVED))].into_iter().collect(),
+            available,
+            reservation: Some(Reservation { label: "id".to_owned(), id: "r".to_owned(), capacity }),
+            ..Offering::default()
+        };
+        let (plain, mut credited) = (Options::default(), Options::default());
+        credited.credits.insert("r".to_owned(), 1);
+        for (way, is_launchable, with_credit) in [
+            (reserved(true, 1), true, true),
+            (reserved(true, 0), false, true),
+            (reserved(false, 5), false, false),
+            (reserved(false, 0), false, false),
+            (offering(true, &[]), true, true),
+            (offering(false, &[]), false, false),
+        ] {
+            assert_eq!(way.is_launchable(), is_launchable, "{way:?}");
+            assert_eq!((plain.can_launch(&way), credited.can_launch(&way)), (is_launchable, with_credit), "{way:?}");
+        }
+    }
+}

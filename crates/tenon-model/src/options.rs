@@ -1,4 +1,8 @@
-//! What an operator decides about planning.
+//! What an operator decides about planning, and what whoever asks for a plan supposes.
+
+use std::collections::BTreeMap;
+
+use crate::catalog::Offering;
 
 /// What an operator decides about planning.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +17,9 @@ pub struct Options {
     pub max_types: usize,
     /// Whether pods that ask for devices by claim are refused.
     pub ignore_resource_claims: bool,
+    /// Machines that are supposed to be free again in reservations, by name: what would be if those who use them went.
+    /// A name that nothing is offered under means nothing.
+    pub credits: BTreeMap<String, u32>,
 }
 
 /// Whether wishes of pods count.
@@ -58,6 +65,20 @@ impl Default for Options {
             reserved: ReservedMode::default(),
             max_types: MAX_TYPES,
             ignore_resource_claims: true,
+            credits: BTreeMap::new(),
         }
+    }
+}
+
+impl Options {
+    /// How many machines a reservation is supposed to have besides those it has.
+    pub fn credit(&self, reservation: &str) -> u32 {
+        self.credits.get(reservation).copied().unwrap_or_default()
+    }
+
+    /// Whether a machine could be made from an offering, with what is supposed to be free again.
+    pub fn can_launch(&self, way: &Offering) -> bool {
+        let is_credited = || way.reservation.as_ref().is_some_and(|held| self.credit(&held.id) > 0);
+        way.is_launchable() || (way.available && way.is_reserved() && is_credited())
     }
 }

@@ -45,6 +45,8 @@ pub struct Pod {
     pub labels: BTreeMap<String, String>,
     /// When it was made.
     pub created: Option<Seconds>,
+    /// Whether nothing of it runs yet, whether or not it has a node.
+    pub is_pending: bool,
     /// Higher goes first.
     pub priority: i32,
     /// Nodes it would rather have, as they were written.
@@ -84,6 +86,7 @@ impl Default for Pod {
             unsupported: None,
             labels: BTreeMap::new(),
             created: None,
+            is_pending: false,
             priority: 0,
             preferred: Vec::new(),
             host_ports: Vec::new(),

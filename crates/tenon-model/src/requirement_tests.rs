@@ -143,6 +143,119 @@ fn any_value_is_always_the_same_allowed_one() {
     assert_eq!(Requirement::absent().any(), None);
 }
 
+#[test]
+fn each_operator_has_the_values_it_allows() {
+    let universe = ["", "0", "1", "2", "3", "9", "a", "b"];
+    for (operator, values, allowed) in [
+        (Operator::In, vec!["a", "2"], vec!["2", "a"]),
+        (Operator::NotIn, vec!["a", "2"], vec!["", "0", "1", "3", "9", "b"]),
+        (Operator::Exists, vec![], universe.to_vec()),
+        (Operator::DoesNotExist, vec![], vec![]),
+        (Operator::Gt, vec!["2"], vec!["3", "9"]),
+        (Operator::Lt, vec!["2"], vec!["0", "1"]),
+        (Operator::Gte, vec!["2"], vec!["2", "3", "9"]),
+        (Operator::Lte, vec!["2"], vec!["0", "1", "2"]),
+    ] {
+        let asked = requirement(operator, &values);
+        let found: Vec<&str> = universe.into_iter().filter(|value| asked.has(value)).collect();
+        assert_eq!(found, allowed, "{operator} {values:?}");
+    }
+}
+
+#[test]
+fn each_operator_prints_as_it_is_meant() {
+    for (operator, values, text) in [
+        (Operator::In, vec!["b", "a"], "In [a, b]"),
+        (Operator::NotIn, vec!["b", "a"], "NotIn [a, b]"),
+        (Operator::Exists, vec![], "Exists"),
+        (Operator::DoesNotExist, vec![], "DoesNotExist"),
+        (Operator::Gt, vec!["4"], "Exists >= 5"),
+        (Operator::Lt, vec!["4"], "Exists <= 3"),
+        (Operator::Gte, vec!["4"], "Exists >= 4"),
+        (Operator::Lte, vec!["4"], "Exists <= 4"),
+    ] {
+        assert_eq!(requirement(operator, &values).to_string(), text);
+    }
+    assert_eq!(within(Some("1"), Some("9"), &["5"]).to_string(), "NotIn [5] >= 1 <= 9");
+}
+
+#[test]
+fn each_operator_is_written_and_read_back_as_itself() {
+    for (operator, values) in [
+        (Operator::In, vec!["a"]),
+        (Operator::NotIn, vec!["a"]),
+        (Operator::Exists, vec![]),
+        (Operator::DoesNotExist, vec![]),
+        (Operator::Gt, vec!["4"]),
+        (Operator::Lt, vec!["4"]),
+        (Operator::Gte, vec!["4"]),
+        (Operator::Lte, vec!["4"]),
+    ] {
+        let asked = requirement(operator, &values).with_min_values(Some(2));
+        let read = Requirements::read(&asked.demands("k")).unwrap();
+        assert_eq!(read.get("k"), Some(&asked), "{operator}");
+    }
+}
+
+/// Every operator with every kind of value: none, one, several, numbers and words.
+fn samples() -> Vec<Requirement> {
+    let sets: [&[&str]; 7] = [&[], &["a"], &["b"], &["a", "b"], &["1"], &["9"], &["1", "9", "a"]];
+    let named =
+        [Operator::In, Operator::NotIn].into_iter().flat_map(|operator| sets.map(|set| requirement(operator, set)));
+    let bounds = Operator::ALL.into_iter().filter(|operator| operator.is_bound());
+    let bounded = bounds.flat_map(|operator| ["0", "1", "8", "9"].map(|bound| requirement(operator, &[bound])));
+    named.chain([Requirement::anything(), Requirement::absent()]).chain(bounded).collect()
+}
+
+#[test]
+fn every_pair_of_operators_leaves_what_both_allow() {
+    let universe = ["", "0", "1", "2", "5", "8", "9", "10", "a", "b", "c"];
+    let mut pairs = 0;
+    for a in &samples() {
+        for b in &samples() {
+            let both = a.and(b);
+            for value in universe {
+                assert_eq!(both.has(value), a.has(value) && b.has(value), "{value} of {a} and {b}");
+            }
+            assert_eq!(both, b.and(a), "{a} and {b}");
+            assert_eq!(a.intersects(b), both.size() > 0, "{a} and {b}");
+            let is_open = |one: &Requirement| matches!(one.operator(), Operator::Exists | Operator::NotIn);
+            let may_be_open = is_open(a) && is_open(b);
+            assert!(may_be_open || !is_open(&both), "{a} and {b} are not an open set: {both}");
+            pairs += 1;
+        }
+    }
+    assert!(pairs > 700, "{pairs}");
+}
+
+#[test]
+fn every_pair_of_operators_keeps_the_larger_number_of_values() {
+    for a in &samples() {
+        for b in &samples() {
+            for (mine, theirs, kept) in
+                [(None, None, None), (Some(2), None, Some(2)), (None, Some(3), Some(3)), (Some(3), Some(5), Some(5))]
+            {
+                let both = a.clone().with_min_values(mine).and(&b.clone().with_min_values(theirs));
+                assert_eq!(both.min_values(), kept, "{a} and {b}");
+                assert_eq!(both.with_min_values(None), a.and(b), "the number changes nothing else");
+            }
+        }
+    }
+}
+
+#[test]
+fn it_does_not_matter_in_which_order_three_demands_are_joined() {
+    let samples = samples();
+    for a in &samples {
+        for b in &samples {
+            let both = a.and(b);
+            for c in &samples {
+                assert_eq!(both.and(c), a.and(&b.and(c)), "{a}, {b}, {c}");
+            }
+        }
+    }
+}
+
 pub(crate) fn any_requirement() -> impl Strategy<Value = Requirement> {
     let values = || proptest::collection::btree_set("[0-5ab]", 0..4);
     let bound = (0_i64..7, 0..4_usize).prop_map(|(number, operator)| {

@@ -172,7 +172,8 @@ impl fmt::Display for Requirements {
 /// Spares the copy of a label that has its name already.
 fn canonical_owned(label: String) -> String {
     match canonical_label(&label) {
-        same if same.len() == label.len() => label,
+        // Some old names are as long as the new ones.
+        same if same == label => label,
         new => new.to_owned(),
     }
 }

@@ -76,6 +76,30 @@ fn what_nobody_speaks_of_is_free() {
 }
 
 #[test]
+fn every_old_name_is_read_as_the_new_one() {
+    for (old, new) in [
+        ("failure-domain.beta.kubernetes.io/zone", ZONE),
+        ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
+        ("beta.kubernetes.io/arch", "kubernetes.io/arch"),
+        ("beta.kubernetes.io/os", "kubernetes.io/os"),
+        ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
+    ] {
+        let asked = set(&[(old, Operator::In, &["a"])]);
+        assert_eq!((asked.get(old), asked.get(new)), (None, Some(&Requirement::is("a"))));
+    }
+}
+
+#[test]
+fn it_prints_the_same_whatever_order_it_was_made_in() {
+    let demands: [(&str, Operator, &[&str]); 3] =
+        [("c", Operator::In, &["2", "1"]), ("a", Operator::Exists, &[]), ("b", Operator::Lt, &["4"])];
+    let mut turned = demands;
+    turned.reverse();
+    assert_eq!(set(&demands).to_string(), "a Exists, b Exists <= 3, c In [1, 2]");
+    assert_eq!(set(&demands).to_string(), set(&turned).to_string());
+}
+
+#[test]
 fn it_prints_sorted_and_without_the_host_name() {
     let asked =
         set(&[("z", Operator::Gt, &["4"]), (HOSTNAME, Operator::In, &["n"]), ("a", Operator::NotIn, &["2", "1"])]);

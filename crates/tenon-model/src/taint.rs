@@ -138,6 +138,7 @@ mod tests {
         }
         assert_eq!(taint.to_string(), "gpu=yes:NoSchedule");
     }
+
     #[test]
     fn numbers_are_compared_as_numbers() {
         let tolerates = |tolerated: Tolerated, value: &str| {
@@ -155,18 +156,35 @@ mod tests {
         }
     }
 
+    fn taint(key: &str, effect: Effect) -> Taint {
+        Taint { key: key.to_owned(), value: "any".to_owned(), effect }
+    }
+
     #[test]
-    fn marks_of_a_starting_node_are_known_by_key_and_effect() {
-        let taint = |key: &str, effect| Taint { key: key.to_owned(), value: "any".to_owned(), effect };
+    fn marks_of_a_starting_node_are_known_by_exact_key_and_effect() {
         for (key, effect) in EPHEMERAL {
-            assert!(taint(key, effect).is_ephemeral());
+            assert!(taint(key, effect).is_ephemeral(), "{key}, whatever its value");
+            assert!(!taint(&format!("{key}x"), effect).is_ephemeral(), "{key}x");
+            assert!(!taint(key, Effect::PreferNoSchedule).is_ephemeral(), "{key}");
         }
-        assert!(taint("readiness.k8s.io/network", Effect::PreferNoSchedule).is_ephemeral());
         assert!(!taint("node.kubernetes.io/unreachable", Effect::NoExecute).is_ephemeral());
-        assert!(!taint("x.readiness.k8s.io/network", Effect::NoSchedule).is_ephemeral());
-        assert!(
-            taint("a", Effect::NoSchedule)
-                .is_same_as(&Taint { value: String::new(), ..taint("a", Effect::NoSchedule) })
-        );
+        assert!(!taint("karpenter.sh/unregistered", Effect::NoSchedule).is_ephemeral());
+    }
+
+    #[test]
+    fn marks_of_readiness_are_known_by_how_their_key_begins_whatever_their_effect() {
+        for effect in [Effect::NoSchedule, Effect::NoExecute, Effect::PreferNoSchedule] {
+            assert!(taint("readiness.k8s.io/network", effect).is_ephemeral());
+            for other in ["x.readiness.k8s.io/network", "x/readiness.k8s.io/network", "readiness.k8s.io", "readiness"] {
+                assert!(!taint(other, effect).is_ephemeral(), "{other}");
+            }
+        }
+    }
+
+    #[test]
+    fn marks_are_the_same_with_the_same_key_and_effect_whatever_their_value() {
+        let bare = Taint { value: String::new(), ..taint("a", Effect::NoSchedule) };
+        assert!(taint("a", Effect::NoSchedule).is_same_as(&bare));
+        assert!(!taint("b", Effect::NoSchedule).is_same_as(&bare) && !taint("a", Effect::NoExecute).is_same_as(&bare));
     }
 }

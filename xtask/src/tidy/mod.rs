@@ -9,6 +9,7 @@ mod module_tree;
 mod openings;
 mod recordings;
 mod sizes;
+mod test_counts;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,7 @@ impl fmt::Display for Problem {
 /// A rule looks at the tree and returns what breaks it. It fails only when it cannot look.
 type Rule = fn(&Tree) -> anyhow::Result<Vec<Problem>>;
 
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     crate_edges::check,
     clippy_files::check,
     file_names::check,
@@ -54,6 +55,7 @@ const RULES: [Rule; 9] = [
     forbidden_words::check,
     generated_files::check,
     recordings::check,
+    test_counts::check,
 ];
 
 /// Checks the tree at `root` and prints every problem.

@@ -100,10 +100,10 @@ impl Follower {
         let Difference { gone, come } = self.sets.look(&objects.daemon_sets);
         gone.iter().for_each(|set| self.mirror.remove_daemon(&set_key(set)));
         let touched = self.daemon_pods.note(pods);
-        let is_touched = |set: &&Arc<DaemonSet>| touched.contains(&set_key(set));
+        let is_touched = |set: &&Arc<DaemonSet>| touched.contains(&set_key(set).uid);
         for set in come.iter().chain(objects.daemon_sets.iter().filter(is_touched)) {
-            let newest = self.daemon_pods.newest(&set_key(set));
-            self.mirror.set_daemon(&set_key(set), pod::to_model(&daemon(set, newest)));
+            let key = set_key(set);
+            self.mirror.set_daemon(&key, pod::to_model(&daemon(set, self.daemon_pods.newest(&key.uid))));
         }
     }
 
@@ -154,7 +154,6 @@ fn key_of(pod: &KubePod) -> PodKey {
     PodKey { namespace: text(&meta.namespace), name: text(&meta.name), uid: text(&meta.uid) }
 }
 
-/// What a DaemonSet is found by. One made again under the same name takes over the pods of the first.
 fn set_key(set: &DaemonSet) -> PodKey {
-    PodKey { namespace: set.namespace().unwrap_or_default(), name: set.name_any(), uid: String::new() }
+    PodKey { namespace: set.namespace().unwrap_or_default(), name: set.name_any(), uid: set.uid().unwrap_or_default() }
 }

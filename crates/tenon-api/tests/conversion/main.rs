@@ -5,6 +5,7 @@
 mod company;
 mod custom_resources;
 mod fuzz;
+mod requests;
 
 use k8s_openapi::api::core::v1::Pod as KubePod;
 use serde_json::{Value, json};
@@ -33,32 +34,6 @@ fn needs(spec: &Value) -> (i64, i64) {
     let requests = model(spec).requests;
     assert_eq!(requests.get(PODS), Quantity::whole(1));
     (requests.get(CPU).milli_value(), requests.get(MEMORY).value() >> 20)
-}
-
-#[test]
-fn containers_add_up_and_init_containers_take_turns() {
-    let containers = json!([container("a", "100m", "64Mi"), container("b", "200m", "64Mi")]);
-    assert_eq!(needs(&json!({ "containers": containers })), (300, 128));
-    let init = json!([container("i", "1", "16Mi"), container("j", "500m", "256Mi")]);
-    assert_eq!(needs(&json!({ "containers": containers, "initContainers": init })), (1000, 256));
-}
-
-#[test]
-fn a_sidecar_runs_beside_what_starts_after_it() {
-    let containers = json!([container("a", "100m", "64Mi")]);
-    let after = json!([sidecar("s", "200m", "32Mi"), container("i", "1", "16Mi")]);
-    assert_eq!(needs(&json!({ "containers": containers, "initContainers": after })), (1200, 96));
-    let before = json!([container("i", "1", "16Mi"), sidecar("s", "200m", "32Mi")]);
-    assert_eq!(needs(&json!({ "containers": containers, "initContainers": before })), (1000, 96));
-}
-
-#[test]
-fn overhead_comes_on_top_and_a_request_of_the_pod_stands_for_its_containers() {
-    let containers = json!([container("a", "100m", "64Mi")]);
-    let overhead = json!({ "cpu": "50m", "memory": "8Mi" });
-    assert_eq!(needs(&json!({ "containers": containers, "overhead": overhead })), (150, 72));
-    let level = json!({ "requests": { "cpu": "2" } });
-    assert_eq!(needs(&json!({ "containers": containers, "overhead": overhead, "resources": level })), (2050, 72));
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn pod(number: u8, form: u8, other: u8) -> Value {
             bound,
             &json!({ "metadata": {
             "creationTimestamp": format!("2026-01-01T00:00:0{other}Z"),
-            "ownerReferences": [{ "apiVersion": "apps/v1", "kind": "DaemonSet", "name": format!("set{other}"), "uid": "x" }],
+            "ownerReferences": [{ "apiVersion": "apps/v1", "kind": "DaemonSet", "name": format!("set{other}"), "uid": format!("set-{other}"), "controller": true }],
         } }),
         ),
         _ => bound,

@@ -2,7 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "an object of the test's own that does not read is a failed test")]
 
+mod daemons;
 mod follower;
+mod leaving;
+mod nodes;
+mod pools;
+mod waiting;
 
 use std::sync::Arc;
 
@@ -121,63 +126,6 @@ fn a_pod_that_no_node_can_suit_is_refused_with_a_reason() {
     assert_eq!(with(json!([term("team", "Exists"), foreign()])), 0);
 }
 
-/// A pod on a node that leaves.
-fn leaving(more: &Value, budgets: &[Value]) -> bool {
-    let gone = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["f"] } });
-    let mut items = vec![
-        claim("c", "n1", &gone),
-        node(
-            "n1",
-            &json!({ "metadata": { "labels": { "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true" } } }),
-        ),
-        pod(
-            "p",
-            &merged(
-                json!({ "spec": { "nodeName": "n1" }, "status": { "phase": "Running", "startTime": "2026-01-01T00:30:00Z" } }),
-                more,
-            ),
-        ),
-    ];
-    for (index, spec) in budgets.iter().enumerate() {
-        let spec = merged(json!({ "selector": { "matchLabels": { "app": "web" } } }), spec);
-        items.push((
-            Kind::PodDisruptionBudget,
-            json!({ "metadata": { "name": format!("b{index}"), "namespace": "n" }, "spec": spec }),
-        ));
-    }
-    let seen = snapshot(&items);
-    assert!(seen.nodes.iter().all(|node| node.is_leaving));
-    names(&seen) == ["p"]
-}
-
-#[test]
-fn pods_of_a_node_that_leaves_need_another_if_they_will_run_again() {
-    let owner = |api: &str, kind: &str| json!([{ "apiVersion": api, "kind": kind, "name": "x", "uid": "x" }]);
-    let going = |kind: &str| json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z", "ownerReferences": owner("apps/v1", kind) } });
-    assert!(leaving(&json!({}), &[]));
-    assert!(!leaving(&json!({ "status": { "phase": "Succeeded" } }), &[]));
-    assert!(!leaving(&json!({ "metadata": { "ownerReferences": owner("apps/v1", "DaemonSet") } }), &[]));
-    assert!(!leaving(&json!({ "metadata": { "ownerReferences": owner("v1", "Node") } }), &[]));
-    assert!(!leaving(&going("ReplicaSet"), &[]));
-    assert!(leaving(&going("StatefulSet"), &[]));
-}
-
-#[test]
-fn pods_that_may_not_be_moved_need_no_other_node_yet() {
-    let wish = |text: &str| json!({ "metadata": { "annotations": { "karpenter.sh/do-not-disrupt": text } } });
-    assert!(!leaving(&wish("true"), &[]));
-    assert!(!leaving(&wish("31m"), &[]), "it started half an hour ago");
-    assert!(leaving(&wish("29m"), &[]));
-    for full in [json!({ "maxUnavailable": 0 }), json!({ "maxUnavailable": "0%" }), json!({ "minAvailable": "100%" })] {
-        assert!(!leaving(&json!({}), std::slice::from_ref(&full)), "{full}");
-        let sick = json!({ "status": { "conditions": [{ "type": "Ready", "status": "False" }] } });
-        assert!(leaving(&sick, &[merged(full, &json!({ "unhealthyPodEvictionPolicy": "AlwaysAllow" }))]));
-    }
-    let loose = json!({ "maxUnavailable": 1 });
-    assert!(leaving(&json!({}), std::slice::from_ref(&loose)));
-    assert!(!leaving(&json!({}), &[loose.clone(), loose]), "two budgets for one pod are refused by the API server");
-}
-
 #[test]
 fn a_node_that_comes_up_is_what_its_claim_says_until_it_registers() {
     let rising =
@@ -236,41 +184,6 @@ fn pools_count_claims_from_the_moment_they_are_made_and_not_what_leaves() {
     assert_eq!((pool.used.get("cpu"), pool.used.get("nodes")), (Quantity::whole(4), Quantity::whole(1)));
     assert_eq!(pool.requirements.get("g/klass"), Some(&Requirement::is("c")));
     assert_eq!(pool.requirements.get("team"), Some(&Requirement::is("red")));
-}
-
-#[test]
-fn a_daemon_is_its_newest_pod_with_the_affinity_of_its_template() {
-    let affinity = |terms: Value| json!({ "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": terms } } });
-    let wanted = affinity(json!([{ "matchExpressions": [{ "key": "team", "operator": "Exists" }] }]));
-    let pinned = affinity(json!([{ "matchFields": [{ "key": "metadata.name", "operator": "In", "values": ["n1"] }] }]));
-    let set = |spec: Value| {
-        let spec =
-            merged(json!({ "containers": [{ "name": "c", "resources": { "limits": { "cpu": "100m" } } }] }), &spec);
-        (
-            Kind::DaemonSet,
-            json!({ "metadata": { "name": "d", "namespace": "n" }, "spec": { "selector": {}, "template": { "spec": spec } } }),
-        )
-    };
-    let live = |name: &str, made: &str, cpu: &str| {
-        pod(
-            name,
-            &json!({
-                "metadata": { "creationTimestamp": made, "ownerReferences": [{ "apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d" }] },
-                "spec": { "nodeName": "n1", "affinity": pinned, "containers": [{ "name": "c", "resources": { "requests": { "cpu": cpu } } }] },
-            }),
-        )
-    };
-    let fresh = snapshot(&[set(json!({ "affinity": wanted }))]);
-    assert_eq!(fresh.daemons[0].requests.get("cpu"), Quantity::milli(100), "limits fill requests");
-    let seen = snapshot(&[
-        set(json!({ "affinity": wanted })),
-        live("old", "2026-01-01T00:00:00Z", "1"),
-        live("new", "2026-01-02T00:00:00Z", "2"),
-    ]);
-    assert_eq!(seen.daemons[0].requests.get("cpu"), Quantity::whole(2));
-    assert_eq!(seen.daemons[0].alternatives[0].get("team"), Some(&Requirement::anything()));
-    let plain = snapshot(&[set(json!({})), live("new", "2026-01-02T00:00:00Z", "2")]);
-    assert!(plain.daemons[0].alternatives[0].is_empty(), "the pin to its node is nobody's wish");
 }
 
 #[test]

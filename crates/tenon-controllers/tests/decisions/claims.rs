@@ -53,7 +53,7 @@ fn a_host_has_left_what_its_guests_and_open_claims_do_not_hold() {
     assert_eq!((free_gib(&moved, "pve1"), free_gib(&moved, "pve2")), (64, 48));
 }
 
-fn ready_world(pods: usize) -> Gathered {
+pub(crate) fn ready_world(pods: usize) -> Gathered {
     let pod = |index: usize| {
         Arc::new(spec(json!({
             "metadata": { "namespace": "n", "name": format!("p{index}"), "uid": format!("u{index}") },

@@ -91,7 +91,9 @@ impl<'a> Checker<'a> {
             return;
         };
         let suits = way.requirements.intersects(&node.requirements) && size.requirements.intersects(&node.requirements);
-        self.expect(way.is_launchable() && suits, || format!("new node {number} cannot be made as it is chosen"));
+        self.expect(self.snapshot.options.can_launch(way) && suits, || {
+            format!("new node {number} cannot be made as it is chosen")
+        });
     }
 
     fn pods_suit(&mut self, number: usize, node: &NewNode, (pool, pods): (&Pool, &[&Pod])) {

@@ -55,6 +55,9 @@ impl Checker<'_> {
             let known = left.entry(&reservation.id).or_insert(i64::MAX);
             *known = (*known).min(i64::from(reservation.capacity));
         }
+        for (id, left) in &mut left {
+            *left = left.saturating_add(i64::from(self.snapshot.options.credit(id)));
+        }
         let chosen = self.plan.new_nodes.iter().filter_map(|node| Some((node, self.chosen(node)?.1)));
         let reserved = chosen.filter(|(_, way): &(&NewNode, &Offering)| way.is_reserved());
         for (node, reservation) in reserved.filter_map(|(node, way)| Some((node, way.reservation.as_ref()?))) {

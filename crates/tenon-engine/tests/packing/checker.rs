@@ -118,3 +118,18 @@ fn values_and_reservations_that_are_not_there_are_found() {
     pool(&mut snapshot).catalog = Arc::new(tenon_model::Catalog::new(types));
     expect_violation(&snapshot, &plan, "more nodes hold reservations");
 }
+
+#[test]
+fn a_machine_that_is_only_supposed_to_be_free_is_not_there_without_that() {
+    let text = "option credit:r1=1\ntype one cpu=4 memory=8Gi price=2 capacity-type=reserved unavailable=a
+        offering one price=0 zone=a capacity-type=reserved id=r1 left=0\npod a cpu=3\npod b cpu=3";
+    let (mut snapshot, plan) = planned(text);
+    assert_eq!((plan.new_nodes.len(), plan.unplaced.len()), (1, 1));
+    let mut twice = plan.clone();
+    let waiting = twice.unplaced.pop().unwrap();
+    twice.new_nodes.push(tenon_model::NewNode { pods: vec![waiting.pod], ..plan.new_nodes[0].clone() });
+    expect_violation(&snapshot, &twice, "more nodes hold reservations");
+    snapshot.options.credits.clear();
+    expect_violation(&snapshot, &plan, "cannot be made as it is chosen");
+    expect_violation(&snapshot, &plan, "more nodes hold reservations");
+}

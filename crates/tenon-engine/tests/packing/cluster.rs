@@ -1,14 +1,14 @@
 //! Small clusters in few words, read line by line, and plans told the same way.
 //!
 //! ```text
-//! option    preferences=Ignore min-values=BestEffort reserved=Fallback dra=true
+//! option    preferences=Ignore min-values=BestEffort reserved=Fallback dra=true credit:r1=2
 //! host      pve1 cpu=16 memory=64Gi closed=offline
-//! type      small cpu=1 memory=2Gi price=1 zone=a,b capacity-type=spot,on-demand label:arch=arm64
+//! type      small cpu=1 memory=2Gi price=1 zone=a,b capacity-type=spot,on-demand arch=arm64 need:gpu-model=DoesNotExist
 //! offering  small price=0.1 zone=a capacity-type=reserved id=r1 left=2
 //! pool      web weight=5 label:team=red need:zone=In:a,b taint=gpu:NoSchedule limit:cpu=4 used:cpu=2 replicas=1
 //! node      n1 cpu=4 memory=8Gi label:team=red taint=x:NoSchedule rising pool=web
 //! daemon    agent cpu=100m
-//! pod       p1 cpu=1 memory=1Gi need:zone=In:a prefer:5:zone=In:b tolerate=gpu port=80
+//! pod       p1 cpu=1 memory=1Gi need:zone=In:a prefer:5:zone=In:b tolerate=gpu port=80 pending
 //! ```
 
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ impl<'a> Line<'a> {
     }
 
     fn amounts(&self, prefix: &str) -> Resources {
-        let plain = ["cpu", "memory", "pods", "gpu", "hugepages-2Mi", "nodes"];
+        let plain = ["cpu", "memory", "ephemeral-storage", "pods", "gpu", "fpga", "hugepages-2Mi", "nodes"];
         let words = self.words.iter().filter_map(|(key, value)| Some((key.strip_prefix(prefix)?, *value)));
         words.filter(|(key, _)| plain.contains(key)).map(|(key, value)| (key, value.parse().unwrap())).collect()
     }
@@ -141,6 +141,10 @@ pub(crate) fn cluster(text: &str) -> Snapshot {
 fn options(line: &Line<'_>, snapshot: &mut Snapshot) {
     for (key, value) in &line.words {
         let options = &mut snapshot.options;
+        if let Some(id) = key.strip_prefix("credit:") {
+            options.credits.insert(id.to_owned(), value.parse().unwrap());
+            continue;
+        }
         match (*key, *value) {
             ("preferences", "Ignore") => options.preferences = PreferencePolicy::Ignore,
             ("min-values", "BestEffort") => options.min_values = MinValuesPolicy::BestEffort,
@@ -179,12 +183,13 @@ fn catalog_type(line: &Line<'_>) -> CatalogType {
         ("zone", all(&zones)),
         ("capacity-type", all(&kinds)),
         ("arch", Requirement::is(line.get("arch").unwrap_or("amd64"))),
-        ("os", Requirement::is("linux")),
+        ("os", Requirement::is(line.get("os").unwrap_or("linux"))),
     ]
     .into_iter()
     .map(|(key, value)| (label(key), value))
     .collect();
     requirements.add_all(&Requirements::from_labels(&line.labels()));
+    requirements.add_all(&line.requirements("need:"));
     let mut capacity = line.amounts("");
     if capacity.get(PODS).is_zero() {
         capacity = capacity.with(PODS, Quantity::whole(110));
@@ -291,6 +296,7 @@ fn pod(line: &Line<'_>) -> Pod {
         host_ports: line.words.iter().filter(|(key, _)| *key == "port").map(|(_, number)| port(number)).collect(),
         resource_claims: line.get("claim").map(str::to_owned).into_iter().collect(),
         created: line.get("created").map(|second| Seconds(second.parse().unwrap())),
+        is_pending: line.get("pending").is_some(),
         ..Pod::default()
     }
 }
@@ -328,6 +334,20 @@ pub(crate) fn expect(text: &str, expected: &[&str]) {
     told.sort();
     expected.sort();
     assert_eq!(told, expected, "\n{text}");
+}
+
+/// What the first new node demands of a label; nothing, if it demands nothing. No pod may wait.
+#[track_caller]
+pub(crate) fn demand_on(short: &str, text: &str) -> String {
+    let plan = sound_plan(&cluster(text));
+    assert!(plan.unplaced.is_empty(), "{:?}", told(&plan));
+    plan.new_nodes[0].requirements.get(&label(short)).map(ToString::to_string).unwrap_or_default()
+}
+
+/// The sizes that the first new node lists.
+#[track_caller]
+pub(crate) fn sizes(text: &str) -> Vec<String> {
+    sound_plan(&cluster(text)).new_nodes[0].instance_types.clone()
 }
 
 /// The reason why the only waiting pod waits.

@@ -1,104 +1,106 @@
-//! Labels of pods, pools and sizes (D1, D2, D3, B, and the compatibility vectors).
+//! Labels of one's own: what pods and pools say of them (D1).
 
-use crate::cluster::{cluster, expect, reason, sound_plan};
+use crate::cluster::{demand_on, expect, reason};
 
-const ONE: &str = "type one cpu=8 memory=16Gi price=1 zone=a,b capacity-type=spot,on-demand";
+const ONE: &str = "type one cpu=8 memory=16Gi price=1";
+
+/// A pod with a demand on `team`, and whether it finds a node.
+#[track_caller]
+fn expect_met(pool: &str, need: &str, is_met: bool) {
+    let told = if is_met { "default/one: p" } else { "p waits" };
+    expect(&format!("{ONE}\npool default {pool}\npod p cpu=1 need:team={need}"), &[told]);
+}
 
 #[test]
-fn a_label_that_no_pool_has_can_only_be_asked_to_be_absent_or_other() {
-    for (need, is_met) in
-        [("In:red", false), ("Exists", false), ("Gt:1", false), ("NotIn:red", true), ("DoesNotExist", true)]
-    {
-        let told = if is_met { "default/one: p" } else { "p waits" };
-        expect(&format!("{ONE}\npod p cpu=1 need:team={need}"), &[told]);
+fn a_pod_that_asks_for_nothing_goes_to_a_pool_with_labels() {
+    for pool in ["label:team=red", "need:team=In:red,blue", "need:team=NotIn:red", "need:team=Exists"] {
+        expect(&format!("{ONE}\npool default {pool}\npod p cpu=1"), &["default/one: p"]);
+    }
+}
+
+#[test]
+fn an_undefined_label_is_not_met_by_in_exists_or_a_bound() {
+    for need in ["In:red", "Exists", "Gt:1", "Lt:1", "Gte:1", "Lte:1"] {
+        expect_met("", need, false);
     }
     let why = reason(&format!("{ONE}\npod p cpu=1 need:team=In:red"));
     assert!(why.contains("incompatible requirements, label team does not have known values"), "{why}");
 }
 
 #[test]
-fn a_label_of_the_pool_decides() {
+fn an_undefined_label_is_met_by_not_in_and_does_not_exist() {
+    for need in ["NotIn:red", "DoesNotExist"] {
+        expect_met("", need, true);
+    }
+}
+
+#[test]
+fn a_label_of_the_pool_is_matched_by_in_not_in_other_and_exists() {
+    for need in ["In:red", "In:red,blue", "NotIn:blue", "Exists"] {
+        expect_met("label:team=red", need, true);
+    }
+}
+
+#[test]
+fn a_label_of_the_pool_conflicts_with_other_values_and_with_absence() {
+    for need in ["In:blue", "NotIn:red", "DoesNotExist", "Gt:1"] {
+        expect_met("label:team=red", need, false);
+    }
+}
+
+#[test]
+fn a_demand_of_the_pool_is_matched_within_and_conflicts_outside() {
     for (need, is_met) in [
         ("In:red", true),
-        ("In:blue", false),
-        ("NotIn:red", false),
-        ("NotIn:blue", true),
+        ("In:green", false),
+        ("NotIn:red", true),
+        ("NotIn:red,blue", false),
         ("Exists", true),
         ("DoesNotExist", false),
     ] {
-        let told = if is_met { "default/one: p" } else { "p waits" };
-        expect(&format!("{ONE}\npool default label:team=red\npod p cpu=1 need:team={need}"), &[told]);
+        expect_met("need:team=In:red,blue", need, is_met);
     }
 }
 
 #[test]
-fn labels_that_the_catalogue_decides_need_not_be_named_by_the_pool() {
-    for (need, told) in [
-        ("need:zone=In:b", "default/one: p"),
-        ("need:zone=NotIn:a", "default/one: p"),
-        ("need:zone=In:c", "p waits"),
-        ("need:zone=Exists", "default/one: p"),
-        ("need:zone=DoesNotExist", "p waits"),
-        ("need:capacity-type=In:spot", "default/one: p"),
-        ("need:arch=In:arm64", "p waits"),
-        ("need:instance-type=In:one,other", "default/one: p"),
-        ("need:os=NotIn:linux", "p waits"),
-    ] {
-        expect(&format!("{ONE}\npod p cpu=1 {need}"), &[told]);
-    }
+fn exists_does_not_overwrite_the_value_a_label_has() {
+    let text = format!("{ONE}\npool default label:team=red\npod p cpu=1 need:team=Exists");
+    assert_eq!(demand_on("team", &text), "In [red]");
+    let two = format!("{ONE}\npool default label:team=red\npod p cpu=1 need:team=In:red\npod q cpu=1 need:team=Exists");
+    assert_eq!(demand_on("team", &two), "In [red]");
 }
 
 #[test]
-fn bounds_compare_numbers() {
-    let sizes = "type a cpu=8 memory=8Gi price=1 label:gen=2\ntype b cpu=8 memory=8Gi price=2 label:gen=5";
-    expect(&format!("{sizes}\npod p cpu=1 need:gen=Gt:3"), &["default/b: p"]);
-    expect(&format!("{sizes}\npod p cpu=1 need:gen=Lt:3"), &["default/a: p"]);
-    expect(&format!("{sizes}\npod p cpu=1 need:gen=Gte:5"), &["default/b: p"]);
-    expect(&format!("{sizes}\npod p cpu=1 need:gen=Lte:1"), &["p waits"]);
+fn a_pool_that_asks_for_any_value_takes_the_pods_value() {
+    let text = format!("{ONE}\npool default need:team=Exists\npod p cpu=1 need:team=In:red");
+    assert_eq!(demand_on("team", &text), "In [red]");
 }
 
 #[test]
-fn pods_that_agree_share_a_node_and_others_do_not() {
+fn pods_whose_demands_agree_share_a_node() {
     let pods =
         |a: &str, b: &str| format!("{ONE}\npool default need:team=In:red,blue\npod a cpu=1 {a}\npod b cpu=1 {b}");
     expect(&pods("need:team=In:red", "need:team=In:red,blue"), &["default/one: a b"]);
-    expect(&pods("need:team=In:red", "need:team=In:blue"), &["default/one: a", "default/one: b"]);
-    expect(&pods("need:team=In:red", "need:team=NotIn:red"), &["default/one: a", "default/one: b"]);
     expect(&pods("need:team=In:red", "need:team=Exists"), &["default/one: a b"]);
+    expect(&pods("need:team=NotIn:red", "need:team=In:blue"), &["default/one: a b"]);
 }
 
 #[test]
-fn what_a_pod_asks_for_narrows_its_node() {
-    let plan = sound_plan(&cluster(&format!("{ONE}\npod a cpu=1 need:zone=In:b\npod b cpu=1 need:zone=Exists")));
-    assert_eq!(plan.new_nodes.len(), 1);
-    assert_eq!(plan.new_nodes[0].requirements.get("topology.kubernetes.io/zone").unwrap().to_string(), "In [b]");
+fn pods_whose_demands_disagree_get_a_node_each() {
+    let pods =
+        |a: &str, b: &str| format!("{ONE}\npool default need:team=In:red,blue\npod a cpu=1 {a}\npod b cpu=1 {b}");
+    let apart = ["default/one: a", "default/one: b"];
+    expect(&pods("need:team=In:red", "need:team=In:blue"), &apart);
+    expect(&pods("need:team=In:red", "need:team=NotIn:red"), &apart);
+    // Each of them agrees with the pool, and the pair leaves nothing.
+    expect(&pods("need:team=NotIn:red", "need:team=NotIn:blue"), &apart);
 }
 
 #[test]
 fn any_of_a_pods_terms_will_do_and_the_first_is_tried_first() {
-    expect(&format!("{ONE}\npod p cpu=1 or:zone=In:c or:zone=In:b"), &["default/one: p"]);
-    let plan = sound_plan(&cluster(&format!("{ONE}\npod p cpu=1 or:zone=In:b or:zone=In:a")));
-    assert_eq!(plan.new_nodes[0].requirements.get("topology.kubernetes.io/zone").unwrap().to_string(), "In [b]");
+    let zones = "type one cpu=8 memory=16Gi price=1 zone=a,b";
+    expect(&format!("{zones}\npod p cpu=1 or:zone=In:c or:zone=In:b"), &["default/one: p"]);
+    assert_eq!(demand_on("zone", &format!("{zones}\npod p cpu=1 or:zone=In:b or:zone=In:a")), "In [b]");
     // What the selector says holds for every term.
-    expect(&format!("{ONE}\npod p cpu=1 need:arch=In:arm64 or:zone=In:a or:zone=In:b"), &["p waits"]);
-}
-
-#[test]
-fn labels_that_are_not_for_pods_to_ask_for_are_refused_at_once() {
-    for need in ["hostname=In:x", "karpenter.sh/initialized=In:true", "nodepool=DoesNotExist", "capacity-type=In:free"]
-    {
-        let snapshot = cluster(&format!("{ONE}\nnode n cpu=8 memory=8Gi\npod p cpu=1 need:{need}"));
-        let plan = sound_plan(&snapshot);
-        assert!(plan.unplaced[0].reason.is_rejected(), "{need}: {plan:?}");
-    }
-    // One meaningful value is enough.
-    expect(&format!("{ONE}\npod p cpu=1 need:capacity-type=In:free,spot"), &["default/one: p"]);
-}
-
-#[test]
-fn a_pool_may_ask_for_less_than_its_catalogue_has() {
-    let two = "type a cpu=8 memory=8Gi price=1 arch=arm64\ntype b cpu=8 memory=8Gi price=2";
-    expect(&format!("{two}\npool default need:arch=In:amd64\npod p cpu=1"), &["default/b: p"]);
-    let why = reason(&format!("{two}\npool default need:arch=In:riscv\npod p cpu=1"));
-    assert!(why.contains("nodepool requirements filtered out all available instance types"), "{why}");
+    expect(&format!("{zones}\npod p cpu=1 need:arch=In:arm64 or:zone=In:a or:zone=In:b"), &["p waits"]);
 }

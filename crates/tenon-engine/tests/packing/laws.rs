@@ -49,13 +49,19 @@ fn any_ground() -> impl Strategy<Value = String> {
 fn any_snapshot() -> impl Strategy<Value = Snapshot> {
     let pods = (0..14_usize).prop_flat_map(|count| (0..count).map(any_pod).collect::<Vec<_>>());
     let nodes = proptest::collection::vec((0_i64..4_000, 0_i64..8, 0..4_u8), 0..3);
-    (pods, any_ground(), nodes, 0_i64..60, (0_i64..6, 0..4_u8)).prop_map(|(pods, ground, nodes, limit, (count, mode))| {
+    (pods, any_ground(), nodes, 0_i64..60, (0_i64..6, 0..5_u8)).prop_map(|(pods, ground, nodes, limit, (count, mode))| {
         let node = |(index, (cpu, memory, kind)): (usize, (i64, i64, u8))| {
             let more = ["", "rising pool=default", "label:team=red", "leaving"][usize::from(kind)];
             format!("node n{index} cpu={cpu}m memory={memory}Gi {more}")
         };
         let nodes: Vec<String> = nodes.into_iter().enumerate().map(node).collect();
-        let options = ["", "option preferences=Ignore", "option reserved=Fallback", "option min-values=BestEffort"];
+        let options = [
+            "",
+            "option preferences=Ignore",
+            "option reserved=Fallback",
+            "option min-values=BestEffort",
+            "option credit:r=1",
+        ];
         cluster(&format!(
             "{}\n{ground}\npool default limit:cpu={limit} need:instance-type=Exists:+min=1\n\
              pool special weight=1 taint=special:NoSchedule limit:nodes={count}\npool soft taint=x:PreferNoSchedule label:team=red\n\
@@ -68,7 +74,7 @@ fn any_snapshot() -> impl Strategy<Value = Snapshot> {
 }
 
 /// The snapshot after the plan was carried out: its new nodes are on their way, with what was put on them.
-fn carried_out(snapshot: &Snapshot) -> Snapshot {
+pub(crate) fn carried_out(snapshot: &Snapshot) -> Snapshot {
     let plan = plan(snapshot);
     let mut after = snapshot.clone();
     after.pods.retain(|pod| plan.unplaced.iter().any(|unplaced| unplaced.pod == pod.key));

@@ -2,17 +2,24 @@
 
 #![expect(clippy::unwrap_used, reason = "a cluster of the test's own that does not read is a failed test")]
 
+mod bin_packing;
 mod checker;
 mod claims;
 mod cluster;
 mod daemons;
+mod effective_zones;
 mod existing;
 mod hosts;
 mod labels;
 mod laws;
 mod limits;
 mod min_values;
+mod node_taints;
+mod offerings;
+mod pools;
 mod preferences;
 mod refusals;
 mod reserved;
+mod sizes;
 mod speed;
+mod well_known;

@@ -78,19 +78,52 @@ fn a_pool_that_no_size_meets_is_named_also_where_the_pod_finds_a_node_elsewhere(
 }
 
 #[test]
-fn without_a_pool_the_pod_is_told_to_get_one() {
-    let mut snapshot = cluster(&format!("{ONE}\npod p cpu=1"));
-    snapshot.pools.clear();
-    let plan = sound_plan(&snapshot);
-    assert!(plan.unplaced[0].reason.to_string().contains("no dynamic nodepools found"));
+fn every_pod_hears_that_the_pools_demands_leave_nothing() {
+    let plan = sound_plan(&cluster(&format!("{ONE}\npool default need:arch=In:riscv\npod p cpu=1\npod q cpu=1")));
+    assert_eq!(plan.unplaced.len(), 2);
+    for waiting in &plan.unplaced {
+        let why = waiting.reason.to_string();
+        assert!(why.contains("nodepool requirements filtered out all available instance types"), "{why}");
+    }
+}
+
+#[test]
+fn demands_of_a_pool_that_contradict_each_other_leave_nothing() {
+    for pool in
+        ["need:arch=In:amd64 need:arch=In:arm64", "need:zone=In:x", "need:instance-type=In:two", "need:os=NotIn:linux"]
+    {
+        let snapshot = cluster(&format!("{ONE}\npool default {pool}\npod p cpu=1"));
+        assert_eq!(Prepared::new(&snapshot, &mut Indexes::default()).pools_without_sizes(), ["default"], "{pool}");
+        let why = sound_plan(&snapshot).unplaced[0].reason.to_string();
+        assert!(why.contains("nodepool requirements filtered out all available instance types"), "{pool}: {why}");
+    }
+}
+
+#[test]
+fn a_pool_whose_sizes_cannot_be_had_has_nothing_either() {
+    let snapshot = cluster("type one cpu=4 memory=8Gi zone=a unavailable=a\npool default\npod p cpu=1");
+    assert_eq!(Prepared::new(&snapshot, &mut Indexes::default()).pools_without_sizes(), ["default"]);
 }
 
 #[test]
 fn devices_by_claim_are_refused_while_they_are_ignored() {
     let why = reason(&format!("{ONE}\nnode n cpu=4 memory=8Gi\npod p cpu=1 claim=gpu"));
     assert!(why.contains("resource claims"), "{why}");
-    let daemon = sound_plan(&cluster(&format!("{ONE}\ndaemon d cpu=4 claim=gpu\npod p cpu=1")));
-    assert!(daemon.unplaced.is_empty(), "a daemon that is never started takes no room: {daemon:?}");
+}
+
+#[test]
+fn a_pod_without_claimed_devices_is_placed_beside_one_with_them() {
+    let plan = sound_plan(&cluster(&format!("{ONE}\npod p cpu=1 claim=gpu\npod q cpu=1")));
+    assert_eq!((plan.new_nodes.len(), plan.unplaced.len()), (1, 1));
+    assert_eq!(plan.new_nodes[0].pods[0].name, "q");
+}
+
+#[test]
+fn a_daemon_with_claimed_devices_takes_no_room_while_they_are_ignored() {
+    let plan = sound_plan(&cluster(&format!("{ONE}\ndaemon d cpu=4 claim=gpu\npod p cpu=1")));
+    assert!(plan.unplaced.is_empty(), "{plan:?}");
+    let plan = sound_plan(&cluster(&format!("option dra=true\n{ONE}\ndaemon d cpu=4 claim=gpu\npod p cpu=1")));
+    assert_eq!(plan.unplaced.len(), 1);
 }
 
 /// Something that is done to a pod.
