@@ -64,6 +64,19 @@ const SETTINGS: [Setting; 6] = [
     Setting { names: ["cpuRequests", "cpu-requests", "CPU_REQUESTS"], apply: cpu_requests },
 ];
 
+impl PlanOptions {
+    /// Takes one setting, by any of its names, from the text of a flag or a variable. An empty text decides nothing.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), PlanOptionsError> {
+        let fail = |why: String| PlanOptionsError { line: None, why };
+        let setting = SETTINGS.iter().find(|setting| setting.names.contains(&name));
+        let setting = setting.ok_or_else(|| fail(unknown(name)))?;
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        (setting.apply)(self, &Value::String(text.to_owned())).map_err(fail)
+    }
+}
+
 /// Reads a file of settings. An empty one decides nothing.
 pub fn read(text: &str) -> Result<PlanOptions, PlanOptionsError> {
     let fail = |error: serde_saphyr::Error| PlanOptionsError {
@@ -211,6 +224,30 @@ mod tests {
             assert_eq!((options.ignore_dra_requests, options.cpu_requests), (false, 4_000), "{text}");
         }
         assert_eq!(read("cpuRequests: -5").unwrap().cpu_requests, 1_000);
+    }
+
+    #[test]
+    fn a_flag_says_the_same_as_a_file() {
+        let mut options = PlanOptions::default();
+        for (name, text) in [
+            ("feature-gates", "NodeRepair=true,Fly=true"),
+            (
+                "SCHEDULER_CONFIG",
+                "{podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: a, whenUnsatisfiable: DoNotSchedule}]}}",
+            ),
+            ("cpu-requests", "-1"),
+            ("preferencePolicy", "Ignore"),
+            ("min-values-policy", " "),
+        ] {
+            options.set(name, text).unwrap();
+        }
+        let file = "featureGates: {NodeRepair: true, Fly: true}\ncpuRequests: 0\npreferencePolicy: Ignore\nschedulerConfig:\n  podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: a, whenUnsatisfiable: DoNotSchedule}]}\n";
+        assert_eq!(options, read(file).unwrap());
+        let said = |name: &str, text: &str| PlanOptions::default().set(name, text).unwrap_err().to_string();
+        assert_eq!(said("feature-gates", "NodeRepair=maybe"), "NodeRepair: `maybe` is neither true nor false");
+        assert_eq!(said("cpu-requests", "1.5"), "\"1.5\" is not a whole number of millicores");
+        assert!(said("scheduler-config", "podTopologySpread: {fly: 1}").contains("unknown field `fly`"));
+        assert_eq!(said("cpu-request", "1"), "no such setting; did you mean cpuRequests?");
     }
 
     #[test]

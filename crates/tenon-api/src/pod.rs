@@ -54,6 +54,11 @@ pub fn faults(pod: &KubePod) -> Vec<String> {
     pod.spec.as_ref().map(pod_nodes::faults).unwrap_or_default()
 }
 
+/// Whether the pod wants no node of any pool. Nobody who wrote that needs to be told that no node is made for it.
+pub fn is_for_others(pod: &KubePod) -> bool {
+    pod.spec.as_ref().is_some_and(pod_nodes::is_for_others)
+}
+
 /// Ports of the node that containers and sidecars take. With the node's network, every port is one of the node's; the API
 /// server writes that into pods, but not into the template a pod will be made from.
 fn host_ports(spec: &PodSpec) -> Vec<HostPort> {

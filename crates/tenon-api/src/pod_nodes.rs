@@ -61,12 +61,17 @@ pub(crate) fn faults(spec: &PodSpec) -> Vec<String> {
             Err(fault) => vec![fault.clone()],
         })
         .collect();
-    // Later terms are looked at only when earlier ones fail, so only the first can keep the pod from us altogether.
-    let is_not_ours = alternatives(spec).0.first().and_then(|first| first.get(NODEPOOL).map(Requirement::operator));
-    if is_not_ours == Some(Operator::DoesNotExist) {
+    if is_for_others(spec) {
         faults.push(format!("label {NODEPOOL} must be absent, which no node of a pool can be: the pod is not for us"));
     }
     faults
+}
+
+/// Whether the pod wants no node of any pool.
+pub(crate) fn is_for_others(spec: &PodSpec) -> bool {
+    // Later terms are looked at only when earlier ones fail, so only the first can keep the pod from us altogether.
+    let pool = alternatives(spec).0.first().and_then(|first| first.get(NODEPOOL).map(Requirement::operator));
+    pool == Some(Operator::DoesNotExist)
 }
 
 fn node_affinity(spec: &PodSpec) -> Option<&NodeAffinity> {

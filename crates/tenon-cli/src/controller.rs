@@ -98,6 +98,7 @@ pub fn run(args: &Controller) -> anyhow::Result<()> {
     let bid = args.election.bid()?;
     let cloud = cloud(&args.cloud_config)?;
     introduce(args, &cloud);
+    planning::introduce(&settings.planning);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
     let outcome = runtime.block_on(serve(args, (settings, bid), &cloud));
@@ -166,7 +167,8 @@ fn settings(args: &Controller) -> anyhow::Result<Settings> {
         ids,
         batch_idle: args.batch_idle_duration,
         batch_max: args.batch_max_duration,
-        planning: args.planning.options(),
+        termination_grace_period: standard.termination_grace_period,
+        planning: args.planning.options()?,
     })
 }
 
@@ -216,7 +218,7 @@ async fn clients(
 #[cfg(test)]
 mod tests {
     use clap::{CommandFactory as _, FromArgMatches as _, Parser};
-    use tenon_api::plan_options::{MinValuesPolicy, PlanOptions, PreferencePolicy};
+    use tenon_api::plan_options::{FeatureGates, MinValuesPolicy, PlanOptions, PreferencePolicy};
 
     use super::*;
 
@@ -237,7 +239,8 @@ mod tests {
     fn an_operator_who_decides_nothing_gets_the_defaults() {
         assert_eq!(format!("{:?}", read(&[]).unwrap()), format!("{:?}", Settings::default()));
         let mut empty = vec!["--cluster-id=", "--cluster-endpoint=", "--system-namespace=", "--instance-types-file="];
-        empty.extend(["--preference-policy=", "--min-values-policy="]);
+        empty.extend(["--preference-policy=", "--min-values-policy=", "--feature-gates=", "--scheduler-config="]);
+        empty.push("--cpu-requests=");
         assert_eq!(format!("{:?}", read(&empty).unwrap()), format!("{:?}", Settings::default()));
     }
 
@@ -262,8 +265,38 @@ mod tests {
         };
         assert_eq!(of(&all), wanted);
         assert!(of(&["--ignore-dra-requests"]).ignore_dra_requests);
+        let gates = of(&["--feature-gates", "StaticCapacity=true,ReservedCapacity=false"]).feature_gates;
+        let wanted = FeatureGates { static_capacity: true, reserved_capacity: false, ..FeatureGates::default() };
+        assert_eq!(gates, wanted);
+        let spread = "podTopologySpread:\n  defaultConstraints:\n  - {maxSkew: 2, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}\n";
+        let spread = of(&["--scheduler-config", spread]).default_spread;
+        assert_eq!((spread.len(), spread[0].max_skew, spread[0].topology_key.as_str()), (1, 2, "zone"));
+        assert_eq!(of(&["--cpu-requests", "4000"]).cpu_requests, 4000);
+        assert_eq!(of(&["--cpu-requests", "-5"]).cpu_requests, 1000);
         let said = read(&["--preference-policy", "ignore"]).unwrap_err().to_string();
         assert!(said.contains("Respect, Ignore"), "{said}");
+    }
+
+    #[test]
+    fn a_gate_that_nobody_knows_is_noted_and_what_cannot_be_read_ends_the_start() {
+        let unknown = read(&["--feature-gates=Fly=true,NodeRepair=true"]).unwrap().planning;
+        assert_eq!(unknown.notes, ["feature gate Fly is not known and has no effect"]);
+        assert!(unknown.feature_gates.node_repair && unknown.feature_gates.reserved_capacity);
+        for (args, words) in [
+            (
+                ["--feature-gates", "NodeRepair=yes"],
+                "cannot use --feature-gates: NodeRepair: `yes` is neither true nor false",
+            ),
+            (
+                ["--feature-gates", "NodeRepair"],
+                "cannot use --feature-gates: `NodeRepair` is not of the form Gate=true",
+            ),
+            (["--scheduler-config", "profiles: []"], "cannot use --scheduler-config: "),
+            (["--cpu-requests", "lots"], "cannot use --cpu-requests: \"lots\" is not a whole number of millicores"),
+        ] {
+            let said = format!("{:#}", read(&args).unwrap_err());
+            assert!(said.contains(words), "{said}");
+        }
     }
 
     #[test]
@@ -273,6 +306,9 @@ mod tests {
         assert_eq!(variable("preference-policy"), Some("PREFERENCE_POLICY".as_ref()));
         assert_eq!(variable("min-values-policy"), Some("MIN_VALUES_POLICY".as_ref()));
         assert_eq!(variable("ignore-dra-requests"), Some("IGNORE_DRA_REQUESTS".as_ref()));
+        assert_eq!(variable("feature-gates"), Some("FEATURE_GATES".as_ref()));
+        assert_eq!(variable("scheduler-config"), Some("SCHEDULER_CONFIG".as_ref()));
+        assert_eq!(variable("cpu-requests"), Some("CPU_REQUESTS".as_ref()));
     }
 
     #[test]

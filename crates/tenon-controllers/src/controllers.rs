@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::Api;
+use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Event;
 use kube::{Client, ResourceExt};
 use tenon_api::NodeClaim;
@@ -32,6 +33,9 @@ const WAKES: usize = 1024;
 
 /// How long it takes until the API server is asked again who this cluster is.
 const ASK_AGAIN: Duration = Duration::from_secs(2);
+
+/// How often nodes are counted for whoever reads metrics.
+const COUNTED_EVERY: Duration = Duration::from_secs(5);
 
 /// The outside systems.
 #[derive(Clone)]
@@ -169,8 +173,10 @@ impl Controllers {
         let (wake, woken) = mpsc::channel(WAKES);
         follow_watches(&context, &mut parts, (watches, disturbed, wake, woken), stop);
         parts.spawn(quiet::run(context.clone(), quiet, stop.clone()));
+        context.metrics.state.begin();
         parts.spawn(once_ready(context.clone(), stop.clone(), move |context, stop| {
             probe.ready.store(true, Ordering::Relaxed);
+            context.metrics.state.is_read();
             tracing::info!("everything that is watched was read");
             async move {
                 tokio::join!(
@@ -179,6 +185,7 @@ impl Controllers {
                     static_pools::run(context.clone(), stop.clone()),
                     disruption::run(context.clone(), stop.clone()),
                     drift::run(context.clone(), stop.clone()),
+                    count_nodes(context.clone(), stop.clone()),
                     collect::run(context, stop),
                 );
             }
@@ -205,6 +212,20 @@ async fn cluster_id(workload: &Client, settings: &Settings) -> String {
     }
 }
 
+/// Keeps count of nodes that are there and claims whose node is not yet.
+async fn count_nodes(context: Arc<Context>, mut stop: Stop) {
+    let (nodes, claims) = (&context.watched.nodes, &context.watched.claims);
+    let is_coming = |claim: &NodeClaim| nodes.get(&ObjectRef::new(&claim.name_any())).is_none();
+    loop {
+        context.metrics.state.count_nodes(nodes.len() + claims.state_filter(is_coming).len());
+        tokio::select! {
+            biased;
+            () = stop.wait() => return,
+            () = tokio::time::sleep(COUNTED_EVERY) => {}
+        }
+    }
+}
+
 /// Does something once every store was filled.
 async fn once_ready<F, W>(context: Arc<Context>, mut stop: Stop, work: W)
 where
@@ -226,6 +247,7 @@ fn follow_watches(context: &Arc<Context>, parts: &mut JoinSet<()>, wires: Wires,
     let (watches, disturbed, wake, woken) = wires;
     let Watches { pods, nodes, daemons, pools, classes, templates, claims } = watches;
     let (pods_changed, rules_changed) = (context.watched.pods_changed.clone(), context.watched.rules_changed.clone());
+    let emptied = pods_changed.clone();
     let mut states = PodStates::default();
     parts.spawn(follow(pods, stop.clone(), move |event: &Event<Pod>| {
         if let Some(node) = states.disturbed(event) {
@@ -238,6 +260,9 @@ fn follow_watches(context: &Arc<Context>, parts: &mut JoinSet<()>, wires: Wires,
         if let Event::Apply(node) | Event::Delete(node) = event {
             // A lost wake-up costs time: every claim is looked at again before long.
             let _ = wake.try_send(node.name_any());
+            if provision::is_being_emptied(node) {
+                emptied.notify_one();
+            }
         }
     }));
     parts.spawn(follow(daemons, stop.clone(), |_| {}));

@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use tenon_api::{NodeClaim, names};
 use tenon_model::Place;
 
-/// How long a claim we made is added to what the watch shows, which is a moment behind.
+/// A claim we made is added to what the watch shows, which is a moment behind. After this long the watch should show it.
 const FRESH_FOR: SignedDuration = SignedDuration::from_secs(30);
 
 /// A host on which a launch failed is left alone this long; twice as long each time it fails again …
@@ -58,15 +58,28 @@ impl Memory {
     }
 
     /// Claims the watch shows, and those we wrote that it does not show yet as we wrote them.
-    pub(crate) fn with_fresh(&self, shown: Vec<Arc<NodeClaim>>, now: Timestamp) -> Vec<Arc<NodeClaim>> {
+    pub(crate) fn with_fresh(&self, shown: Vec<Arc<NodeClaim>>) -> Vec<Arc<NodeClaim>> {
         let is_planned = |claim: &NodeClaim| claim.annotations().contains_key(names::ANNOTATION_LAUNCH);
         let is_shown =
             |fresh: &NodeClaim| shown.iter().any(|known| known.name_any() == fresh.name_any() && is_planned(known));
         let mut inner = self.lock();
-        inner.fresh.retain(|(claim, made)| *made + FRESH_FOR > now && !is_shown(claim));
+        inner.fresh.retain(|(claim, _)| !is_shown(claim));
         let fresh: Vec<Arc<NodeClaim>> = inner.fresh.iter().map(|(claim, _)| claim.clone()).collect();
         let is_fresh = |claim: &NodeClaim| fresh.iter().any(|fresh| fresh.name_any() == claim.name_any());
         shown.into_iter().filter(|claim| !is_fresh(claim)).chain(fresh.iter().cloned()).collect()
+    }
+
+    /// Claims the watch should show by now, if they are there.
+    pub(crate) fn unconfirmed(&self, now: Timestamp) -> Vec<String> {
+        let inner = self.lock();
+        let late = inner.fresh.iter().filter(|(_, seen)| *seen + FRESH_FOR <= now);
+        late.map(|(claim, _)| claim.name_any()).collect()
+    }
+
+    /// A claim is there, whatever the watch shows.
+    pub(crate) fn confirm(&self, claim: &str, now: Timestamp) {
+        let mut inner = self.lock();
+        inner.fresh.iter_mut().filter(|(fresh, _)| fresh.name_any() == claim).for_each(|(_, seen)| *seen = now);
     }
 
     /// The pods a claim was made for.
@@ -143,6 +156,8 @@ impl Memory {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn at(second: i64) -> Timestamp {
@@ -165,6 +180,44 @@ mod tests {
         memory.trust(&place);
         memory.avoid(&place, "full", at(1000));
         assert!(!is_avoided(1015));
+    }
+
+    #[test]
+    fn a_claim_we_wrote_is_known_at_once_and_once_until_the_watch_shows_it_as_we_wrote_it() {
+        let memory = Memory::default();
+        let claim = |launch: Option<&str>| {
+            let spec = json!({ "requirements": [], "nodeClassRef": { "group": "g", "kind": "k", "name": "n" } });
+            let mut claim = NodeClaim::new("a", serde_json::from_value(spec).unwrap());
+            let launch = launch.map(|launch| [(names::ANNOTATION_LAUNCH.to_owned(), launch.to_owned())].into());
+            claim.metadata.annotations = launch;
+            Arc::new(claim)
+        };
+        let launches = |shown: Vec<Arc<NodeClaim>>| -> Vec<Option<String>> {
+            let known = memory.with_fresh(shown);
+            known.iter().map(|claim| claim.annotations().get(names::ANNOTATION_LAUNCH).cloned()).collect()
+        };
+        assert!(launches(vec![]).is_empty());
+        memory.add_claim(&claim(Some("ours")), vec![], at(0));
+        assert_eq!(launches(vec![]), [Some("ours".to_owned())], "before the watch shows it");
+        assert_eq!(launches(vec![claim(None)]), [Some("ours".to_owned())], "shown as it was before we planned it");
+        assert_eq!(
+            launches(vec![claim(Some("later"))]),
+            [Some("later".to_owned())],
+            "the watch knows better from here on"
+        );
+        assert!(launches(vec![]).is_empty(), "it was shown, and is gone");
+        memory.add_claim(&claim(Some("ours")), vec![], at(4));
+        memory.forget("a");
+        assert!(launches(vec![]).is_empty());
+    }
+
+    #[test]
+    fn a_nomination_is_extended_by_the_next_one_and_ends_by_itself() {
+        let memory = Memory::default();
+        memory.nominate("a", at(20));
+        assert!(memory.is_nominated("a", at(19)) && !memory.is_nominated("b", at(19)));
+        memory.nominate("a", at(35));
+        assert!(memory.is_nominated("a", at(34)) && !memory.is_nominated("a", at(35)));
     }
 
     #[test]

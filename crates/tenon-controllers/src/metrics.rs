@@ -1,11 +1,29 @@
 //! What is counted. Names and labels of the reference's metrics are the reference's; ours begin with `tenon_`.
 
-use prometheus_client::encoding::EncodeLabelSet;
+mod cluster_state;
+#[cfg(test)]
+mod metrics_tests;
+mod scheduling;
+
+use std::sync::{Mutex, PoisonError};
+
 use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeGaugeValue, EncodeLabelSet};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::gauge::{self, Gauge};
+use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+
+use cluster_state::ClusterState;
+pub(crate) use scheduling::{Outcome, Scheduling, WaitingPod};
+
+/// Bounds of everything that is timed, in seconds, as dashboards of the reference expect them.
+const DURATIONS: [f64; 45] = [
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5,
+    1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0, 120.0,
+    150.0, 300.0, 450.0, 600.0,
+];
 
 /// A NodeClaim that was made.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -86,11 +104,13 @@ pub struct Metrics {
     pub(crate) nodes_created: Family<OfNode, Counter>,
     pub(crate) nodes_terminated: Family<OfNode, Counter>,
     pub(crate) evictions: Family<Code, Counter>,
-    pub(crate) unschedulable_pods: Family<Loop, Gauge>,
+    pub(crate) scheduling: Scheduling,
+    pub(crate) state: ClusterState,
     pub(crate) errors: Family<Loop, Counter>,
     pub(crate) region_up: Family<InRegion, Gauge>,
     pub(crate) claims_drifted: Family<DriftedIn, Gauge>,
     pub(crate) leads: Family<OfLease, Gauge>,
+    asked: Mutex<()>,
 }
 
 impl Default for Metrics {
@@ -107,7 +127,8 @@ impl Default for Metrics {
             nodes_created: counted(karpenter, "nodes_created", "Nodes that registered"),
             nodes_terminated: counted(karpenter, "nodes_terminated", "Nodes that are gone"),
             evictions: counted(karpenter, "pods_eviction_requests", "Evictions asked for, by answer"),
-            unschedulable_pods: gauged(karpenter, "scheduler_unschedulable_pods_count", "Pods no node can be made for"),
+            scheduling: Scheduling::register(karpenter),
+            state: ClusterState::register(karpenter),
             errors: counted(&mut registry, "tenon_pass_errors", "Passes that ended with an error"),
             region_up: gauged(&mut registry, "tenon_region_up", "Whether a Proxmox cluster answered the last look"),
             claims_drifted: gauged(
@@ -116,6 +137,7 @@ impl Default for Metrics {
                 "NodeClaims that have drifted, by reason",
             ),
             leads: gauged(&mut registry, "leader_election_master_status", "Whether this process holds the Lease"),
+            asked: Mutex::default(),
             registry: Registry::default(),
         };
         Metrics { registry, ..metrics }
@@ -125,6 +147,10 @@ impl Default for Metrics {
 impl Metrics {
     /// Everything in the text form that Prometheus reads.
     pub fn text(&self) -> String {
+        // One at a time: what is worked out for one must not be half gone for another.
+        let _turn = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        self.scheduling.refresh();
+        self.state.refresh();
         let mut text = String::new();
         // Writing into a text cannot fail.
         let _ = encode(&mut text, &self.registry);
@@ -143,25 +169,18 @@ where
     family
 }
 
-fn gauged<L>(registry: &mut Registry, name: &str, help: &str) -> Family<L, Gauge>
+fn gauged<L, N, A>(registry: &mut Registry, name: &str, help: &str) -> Family<L, Gauge<N, A>>
 where
     L: EncodeLabelSet + std::fmt::Debug + Clone + std::hash::Hash + Eq + Send + Sync + 'static,
+    N: EncodeGaugeValue + std::fmt::Debug + Send + Sync + 'static,
+    A: gauge::Atomic<N> + Default + std::fmt::Debug + Send + Sync + 'static,
 {
     let family = Family::default();
     registry.register(name, help, family.clone());
     family
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_counter_has_the_name_the_reference_gave_it() {
-        let metrics = Metrics::default();
-        metrics.nodes_created.get_or_create(&OfNode { nodepool: "default".to_owned(), zone: "pve1".to_owned() }).inc();
-        let text = metrics.text();
-        assert!(text.contains("karpenter_nodes_created_total{nodepool=\"default\",zone=\"pve1\"} 1"), "{text}");
-        assert!(text.contains("karpenter_build_info{version="), "{text}");
-    }
+/// A histogram of seconds.
+fn timed() -> Histogram {
+    Histogram::new(DURATIONS)
 }

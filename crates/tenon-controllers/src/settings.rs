@@ -22,6 +22,8 @@ pub struct Settings {
     pub batch_idle: Duration,
     /// … but none waits longer than this.
     pub batch_max: Duration,
+    /// How long pods have to leave a node whose pool does not say so, as a duration; unset: for ever.
+    pub termination_grace_period: Option<String>,
     /// What changes a plan.
     pub planning: PlanOptions,
 }
@@ -46,6 +48,7 @@ impl Default for Settings {
             ids: VmIdRange::default(),
             batch_idle: Duration::from_secs(1),
             batch_max: Duration::from_secs(10),
+            termination_grace_period: None,
             planning: PlanOptions::default(),
         }
     }

@@ -1,7 +1,8 @@
 //! Settings that change a plan, as flags and variables of the reference.
 
+use anyhow::Context as _;
 use clap::{ArgAction, Args, ValueEnum};
-use tenon_api::plan_options::{self, FeatureGates, MinValuesPolicy, PlanOptions, PreferencePolicy};
+use tenon_api::plan_options::{MinValuesPolicy, PlanOptions, PreferencePolicy};
 
 /// How plans are made.
 #[derive(Debug, Args)]
@@ -16,17 +17,23 @@ pub(super) struct PlanningArgs {
     #[arg(long, value_name = "BOOL", env = "IGNORE_DRA_REQUESTS", action = ArgAction::Set, num_args = 0..=1)]
     #[arg(require_equals = true, default_missing_value = "true", default_value = "true")]
     ignore_dra_requests: bool,
-    /// What is switched on and off, such as StaticCapacity=true,NodeRepair=false.
-    #[arg(long, value_name = "GATES", env = "FEATURE_GATES", default_value = "", value_parser = gates)]
-    feature_gates: FeatureGates,
+    /// What is switched on and off, as Gate=true,Gate=false; a gate that is not named keeps its default, and one that nobody
+    /// knows has no effect.
+    #[arg(long, value_name = "GATES", env = "FEATURE_GATES", default_value = GATES)]
+    feature_gates: String,
+    /// Spread constraints of pods that have none of their own, as the text of a YAML or JSON document with
+    /// podTopologySpread.defaultConstraints; unset: none.
+    #[arg(long, value_name = "TEXT", env = "SCHEDULER_CONFIG")]
+    scheduler_config: Option<String>,
+    /// Millicores the controller has. Accepted for the sake of manifests of the reference; a plan needs one core.
+    #[arg(long, value_name = "MILLICORES", env = "CPU_REQUESTS", default_value = "1000", allow_hyphen_values = true)]
+    cpu_requests: String,
 }
 
-/// Feature gates as the text of a flag.
-fn gates(text: &str) -> Result<FeatureGates, String> {
-    let quoted = serde_json::Value::String(text.to_owned());
-    let options = plan_options::read(&format!("featureGates: {quoted}")).map_err(|error| error.to_string())?;
-    Ok(options.feature_gates)
-}
+/// All gates with their defaults, as the reference lists them.
+const GATES: &str = "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,NodeOverlay=false,\
+    StaticCapacity=false,CapacityBuffer=false,TerminateFirstDrift=false,TerminateFirstRepair=false,\
+    PodDeletionCostManagement=false";
 
 /// Whether wishes count. An empty text means the default, because charts write one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -51,9 +58,9 @@ enum MinValues {
 }
 
 impl PlanningArgs {
-    /// The settings, with the defaults of those that have no flag.
-    pub(super) fn options(&self) -> PlanOptions {
-        PlanOptions {
+    /// The settings.
+    pub(super) fn options(&self) -> anyhow::Result<PlanOptions> {
+        let mut options = PlanOptions {
             preference_policy: match self.preference_policy {
                 Preferences::Respect => PreferencePolicy::Respect,
                 Preferences::Ignore => PreferencePolicy::Ignore,
@@ -63,8 +70,30 @@ impl PlanningArgs {
                 MinValues::BestEffort => MinValuesPolicy::BestEffort,
             },
             ignore_dra_requests: self.ignore_dra_requests,
-            feature_gates: self.feature_gates,
             ..PlanOptions::default()
+        };
+        let texts = [
+            ("feature-gates", self.feature_gates.as_str()),
+            ("scheduler-config", self.scheduler_config.as_deref().unwrap_or_default()),
+            ("cpu-requests", self.cpu_requests.as_str()),
+        ];
+        for (name, text) in texts {
+            options.set(name, text).with_context(|| format!("cannot use --{name}"))?;
         }
+        Ok(options)
+    }
+}
+
+/// Says what was decided and has no effect, and what pods will be spread by.
+pub(super) fn introduce(options: &PlanOptions) {
+    for note in &options.notes {
+        tracing::warn!("{note}");
+    }
+    for gate in options.feature_gates.without_effect() {
+        tracing::warn!(gate, "this feature gate is on, but has no effect yet");
+    }
+    for spread in &options.default_spread {
+        let (key, skew) = (&spread.topology_key, spread.max_skew);
+        tracing::info!(key, skew, when = spread.when_unsatisfiable, "pods are spread by default");
     }
 }

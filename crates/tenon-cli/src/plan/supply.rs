@@ -133,6 +133,7 @@ impl Proxmox {
             now,
             avoided: Vec::new(),
             options: options.clone(),
+            ..Gathered::default()
         };
         provision::to_snapshot(&gathered, &self.types)
     }

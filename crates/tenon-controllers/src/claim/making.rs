@@ -263,7 +263,7 @@ async fn give_up(
     health::failed(context, claim, ("LaunchFailed", &told)).await?;
     let saying = Saying::warning("InsufficientCapacityError", told.clone());
     Ok(Outcome {
-        for_pods: vec![saying.clone()],
+        for_pods: vec![Saying::insufficient_capacity(told.clone())],
         delete: Some("insufficient_capacity"),
         next: Next::Now,
         ..Outcome::default()

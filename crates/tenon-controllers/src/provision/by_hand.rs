@@ -43,14 +43,14 @@ async fn plan_one(context: &Context, gathered: &Gathered, claim: &NodeClaim) {
     let outcome = decide(claim, gathered, &context.settings.types);
     let node = match outcome {
         Ok(node) => node,
-        Err(why) => return context.events.say(claim, &Saying::warning("FailedScheduling", why.to_string())).await,
+        Err(why) => return context.events.say(claim, &Saying::failed_scheduling(why.to_string())).await,
     };
     let Some(class) = class_of(&claim.spec.node_class_ref.name, gathered) else { return };
     let mut taken = taken_ids(&gathered.estate, &gathered.claims);
     let record = record_for(&node, (class, gathered), (context.settings.ids, &mut taken), context.clock.seconds());
     let record = match record {
         Ok(record) => record,
-        Err(why) => return context.events.say(claim, &Saying::warning("FailedScheduling", why.to_string())).await,
+        Err(why) => return context.events.say(claim, &Saying::failed_scheduling(why.to_string())).await,
     };
     let mut labels: BTreeMap<String, String> = decided(&node);
     // It belongs to a pool only if whoever made it said so.
@@ -94,8 +94,13 @@ pub fn decide(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) ->
         requests: wanted.filter_map(|(name, amount)| Some((name.clone(), amount_of(amount)?))).collect(),
         ..Pod::default()
     };
-    let hosts = hosts(gathered, types);
-    let alone = Snapshot { hosts, pools: vec![Arc::new(pool)], pods: vec![Arc::new(pod)], ..Snapshot::default() };
+    let alone = Snapshot {
+        hosts: hosts(gathered, types),
+        options: gathered.options.engine(),
+        pools: vec![Arc::new(pool)],
+        pods: vec![Arc::new(pod)],
+        ..Snapshot::default()
+    };
     let plan = tenon_engine::plan(&alone);
     let refused = plan.unplaced.into_iter().next().map_or(Reason::NoPools, |unplaced| unplaced.reason);
     plan.new_nodes.into_iter().next().ok_or(refused)

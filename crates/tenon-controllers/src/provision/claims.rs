@@ -11,7 +11,7 @@ use tenon_api::{
     hash_stamp, launch_record, names,
 };
 use tenon_model::{
-    Demand, LaunchRecord, NewNode, Operator as ModelOperator, Place, Plan, Seconds, VmId, VmIdRange, labels,
+    Demand, LaunchRecord, NewNode, Operator as ModelOperator, Place, Plan, Quantity, Seconds, VmId, VmIdRange, labels,
 };
 
 use super::gather::Gathered;
@@ -26,6 +26,26 @@ pub enum ClaimError {
     /// Its pool or class went away while the plan was made.
     #[error("NodePool {0} or its class is gone")]
     Gone(String),
+    /// Its pool cannot be used any more.
+    #[error("NodePool {pool} is not ready any more: {why}")]
+    NotReady {
+        /// The pool.
+        pool: String,
+        /// What is in the way.
+        why: String,
+    },
+    /// Its pool has more than it may have by now.
+    #[error("NodePool {pool} has {used} of {resource}, and its limit is {limit} now; raise it or remove nodes")]
+    OverLimit {
+        /// The pool.
+        pool: String,
+        /// Of what.
+        resource: String,
+        /// How much it has.
+        used: Quantity,
+        /// How much it may have.
+        limit: Quantity,
+    },
     /// Every id of the range is taken.
     #[error("no VM id is free in region {0}; widen the range of ids or remove VMs")]
     NoId(String),
@@ -42,7 +62,7 @@ pub fn to_claims(plan: &Plan, gathered: &Gathered, ids: VmIdRange, now: Seconds)
         let pool = gathered.pools.iter().find(|pool| pool.name_any() == node.pool).ok_or_else(gone)?;
         let class = class_of(&pool.spec.template.spec.node_class_ref.name, gathered).ok_or_else(gone)?;
         let record = record_for(node, (class, gathered), (ids, &mut taken), now)?;
-        Ok(claim(node, (pool, class), &record))
+        Ok(claim(node, (pool, class), &record, gathered.termination_grace_period.clone()))
     };
     plan.new_nodes.iter().map(written).collect()
 }
@@ -83,7 +103,13 @@ fn template_at(class: &ProxmoxNodeClass, place: &Place) -> Option<VmId> {
     zones.iter().find_map(|zone| zone.strip_prefix(&prefix)?.parse().ok())
 }
 
-fn claim(node: &NewNode, (pool, class): (&NodePool, &ProxmoxNodeClass), record: &LaunchRecord) -> NodeClaim {
+/// The object. Everything it says of its pool is of the pool the plan was made with, whatever became of that since.
+fn claim(
+    node: &NewNode,
+    (pool, class): (&NodePool, &ProxmoxNodeClass),
+    record: &LaunchRecord,
+    grace: Option<String>,
+) -> NodeClaim {
     let template = &pool.spec.template;
     let metadata = template.metadata.clone().unwrap_or_default();
     let mut annotations = metadata.annotations.unwrap_or_default();
@@ -100,7 +126,7 @@ fn claim(node: &NewNode, (pool, class): (&NodePool, &ProxmoxNodeClass), record: 
         requirements: written(node),
         resources: Some(ResourceRequests { requests: Some(requests(node)) }),
         node_class_ref: template.spec.node_class_ref.clone(),
-        termination_grace_period: template.spec.termination_grace_period.clone(),
+        termination_grace_period: template.spec.termination_grace_period.clone().or(grace),
         expire_after: template.spec.expire_after.clone(),
     };
     let metadata = ObjectMeta {

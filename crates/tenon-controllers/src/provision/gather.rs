@@ -28,7 +28,7 @@ pub struct Gathered {
     pub classes: Vec<Arc<ProxmoxNodeClass>>,
     /// All claims, those included that were just made.
     pub claims: Vec<Arc<NodeClaim>>,
-    /// Services, where somebody read them; the controllers do not.
+    /// Services, where somebody decided by default how their pods are spread.
     pub services: Vec<Arc<Service>>,
     /// Budgets, where pods are about to leave a node: who may never go needs no other one.
     pub budgets: Vec<Arc<PodDisruptionBudget>>,
@@ -40,15 +40,19 @@ pub struct Gathered {
     pub avoided: Vec<(Place, String)>,
     /// What an operator decides about plans.
     pub options: PlanOptions,
+    /// How long pods have to leave a node whose pool does not say so; unset: for ever.
+    pub termination_grace_period: Option<String>,
 }
 
 /// Looks. Nodes are read before pods: a pod that was bound in between is then counted on a node that is known.
 pub(crate) async fn gather(context: &Context) -> Gathered {
     let estate = Estate::look(&context.regions).await;
     let (watched, now) = (&context.watched, context.clock.now());
-    let claims = context.memory.with_fresh(watched.claims.state(), now);
+    let claims = context.memory.with_fresh(watched.claims.state());
     let nodes = watched.nodes.state();
     let budgets = if nodes.iter().any(|node| is_being_emptied(node)) { budgets(context).await } else { Vec::new() };
+    let services =
+        if context.settings.planning.default_spread.is_empty() { Vec::new() } else { services(context).await };
     let pods = watched.pods.state();
     Gathered {
         budgets,
@@ -61,13 +65,14 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
         avoided: context.memory.avoided(now),
         now: context.clock.seconds(),
         options: context.settings.planning.clone(),
+        termination_grace_period: context.settings.termination_grace_period.clone(),
+        services,
         estate,
-        ..Gathered::default()
     }
 }
 
 /// Whether its pods need another node.
-pub(super) fn is_being_emptied(node: &Node) -> bool {
+pub(crate) fn is_being_emptied(node: &Node) -> bool {
     let mut taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
     taints.any(|taint| taint.key == names::TAINT_DISRUPTED)
 }
@@ -79,6 +84,18 @@ async fn budgets(context: &Context) -> Vec<Arc<PodDisruptionBudget>> {
         Ok(list) => list.items.into_iter().map(Arc::new).collect(),
         Err(error) => {
             tracing::warn!(%error, "disruption budgets cannot be listed; nodes may be made for pods that never leave theirs");
+            Vec::new()
+        }
+    }
+}
+
+/// All services. Without them a pod may be taken to have no spread constraints, so that is told.
+async fn services(context: &Context) -> Vec<Arc<Service>> {
+    let api: Api<Service> = Api::all(context.workload.clone());
+    match api.list(&ListParams::default()).await {
+        Ok(list) => list.items.into_iter().map(Arc::new).collect(),
+        Err(error) => {
+            tracing::warn!(%error, "services cannot be listed; default spread constraints may not reach their pods");
             Vec::new()
         }
     }

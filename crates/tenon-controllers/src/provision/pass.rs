@@ -1,33 +1,27 @@
 //! Plans for the pods that fit nowhere, and writes each new node down as a NodeClaim.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::{ObjectReference, Pod};
+use kube::ResourceExt;
 use kube::api::{Api, PostParams};
-use kube::{Resource, ResourceExt};
-use tenon_api::NodeClaim;
+use kube::runtime::reflector::ObjectRef;
 use tenon_api::planning::is_provisionable;
+use tenon_api::{NodeClaim, NodePool};
 use tenon_engine::Prepared;
-use tenon_model::{NewNode, Plan, PodKey, PoolRefusal, Unplaced};
-use tokio::time::Instant;
+use tenon_model::{NewNode, Plan, PoolRefusal, Reason, Snapshot, Unplaced};
 
 use super::by_hand::{self, is_unplanned};
-use super::claims::to_claims;
+use super::claims::{ClaimError, to_claims};
 use super::gather::{Gathered, gather, is_being_emptied};
+use super::recheck::Usage;
+use super::report::{Report, nominate};
 use super::snapshot::Lookout;
+use super::window::{Waiting, Window};
 use crate::context::Context;
 use crate::events::Saying;
-use crate::metrics::{Created, Loop};
+use crate::metrics::{Created, Loop, Outcome, WaitingPod};
 use crate::stop::Stop;
-
-/// Pods that wait are planned for again after this long, even if nothing changed that we would see.
-const AGAIN: Duration = Duration::from_secs(10);
-
-/// Pods that are told in one pass what becomes of them; the rest hear it in the next ones.
-const TOLD: usize = 100;
 
 /// A pool is told this often that nothing can be made from it.
 const EMPTY_POOL_TOLD_EVERY: SignedDuration = SignedDuration::from_mins(1);
@@ -37,65 +31,48 @@ const LOOP: Loop = Loop { controller: "provisioner" };
 
 /// Plans whenever pods wait, until told to stop.
 pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
-    let (mut planned, mut lookout) = (BTreeSet::new(), Lookout::default());
+    let mut window = Window::new(context.settings.batch_idle, context.settings.batch_max);
+    let mut lookout = Lookout::default();
     loop {
         tokio::select! {
             biased;
-            window = window(&context, &planned) => planned = window,
+            () = window.wait(|| waiting(&context), &context.watched.pods_changed) => {}
             () = stop.wait() => return,
         }
         pass(&context, &mut lookout).await;
     }
 }
 
-/// Waits for pods that wait, and then until no more come. Returns those it saw.
-async fn window(context: &Context, planned: &BTreeSet<String>) -> BTreeSet<String> {
-    let (begun, changed) = (Instant::now(), &context.watched.pods_changed);
-    let mut seen = loop {
-        let waiting = waiting(context);
-        let is_new = waiting.iter().any(|uid| !planned.contains(uid));
-        if is_new || (!waiting.is_empty() && begun.elapsed() >= AGAIN) {
-            break waiting;
-        }
-        if waiting.is_empty() {
-            context.metrics.unschedulable_pods.get_or_create(&LOOP).set(0);
-        }
-        // Nobody tells when the time is up for pods that wait already.
-        let _ = tokio::time::timeout(Duration::from_secs(1), changed.notified()).await;
-    };
-    let opened = Instant::now();
-    let mut last = opened;
-    loop {
-        let close = (last + context.settings.batch_idle).min(opened + context.settings.batch_max);
-        if tokio::time::timeout_at(close, changed.notified()).await.is_err() {
-            return seen;
-        }
-        let waiting = waiting(context);
-        if waiting.iter().any(|uid| !seen.contains(uid)) {
-            last = Instant::now();
-        }
-        // Who is in the window already does not keep it open, even if he went in between.
-        seen.extend(waiting);
-    }
-}
-
-fn waiting(context: &Context) -> BTreeSet<String> {
+/// Everything that needs a plan, by uid.
+fn waiting(context: &Context) -> Waiting {
     let pods = context.watched.pods.state_filter(is_provisionable);
+    let counted = pods.iter().filter_map(|pod| {
+        let (namespace, name) = (pod.metadata.namespace.as_deref(), pod.metadata.name.as_deref());
+        Some(WaitingPod { uid: pod.metadata.uid.as_deref()?, namespace: namespace?, name: name? })
+    });
+    context.metrics.scheduling.waiting(counted);
     let claims = context.watched.claims.state_filter(is_unplanned);
     // The pods of a node that is being emptied need another.
     let nodes = context.watched.nodes.state_filter(is_being_emptied);
-    let uids = pods.iter().filter_map(|pod| pod.uid()).chain(claims.iter().filter_map(|claim| claim.uid()));
-    uids.chain(nodes.iter().filter_map(|node| node.uid())).collect()
+    let others = claims.iter().filter_map(|claim| claim.uid()).chain(nodes.iter().filter_map(|node| node.uid()));
+    let waiting: Waiting = pods.iter().filter_map(|pod| pod.uid()).chain(others).collect();
+    if waiting.is_empty() {
+        context.metrics.scheduling.report(&LOOP, &Outcome::default());
+    }
+    waiting
 }
 
 /// One pass: gather, decide, check, act, report.
-async fn pass(context: &Context, lookout: &mut Lookout) {
+pub(super) async fn pass(context: &Context, lookout: &mut Lookout) {
+    confirm_claims(context).await;
     by_hand::pass(context).await;
     let gathered = gather(context).await;
     let snapshot = lookout.look(&gathered, &context.settings.types);
     let prepared = Prepared::new(&snapshot, &mut lookout.indexes);
     tell_empty_pools(context, &prepared, &gathered).await;
+    let solving = context.metrics.scheduling.begin(&LOOP, snapshot.pods.len());
     let plan = prepared.solve();
+    solving.end(unschedulable(&plan));
     let violations = tenon_engine::check(&snapshot, &plan);
     if !violations.is_empty() {
         // A plan that breaks its own rules is a fault of ours; nothing is made from it.
@@ -103,24 +80,70 @@ async fn pass(context: &Context, lookout: &mut Lookout) {
         tracing::error!(?violations, "the plan does not hold and was thrown away; please report this");
         return;
     }
-    create(context, &plan, &gathered).await;
-    report(context, &plan, &gathered).await;
+    count(context, &plan, &snapshot);
+    let mut report = Report::new(context, &gathered);
+    create(context, &plan, (&gathered, &snapshot), &mut report).await;
+    report.of(&plan, &gathered).await;
 }
 
-async fn create(context: &Context, plan: &Plan, gathered: &Gathered) {
+/// Claims we made count until the watch shows them. Where it does not for long, it is broken, or they came and went while
+/// nobody looked: the API server knows. One that does not answer is asked again in the next pass.
+async fn confirm_claims(context: &Context) {
+    let api: Api<NodeClaim> = Api::all(context.workload.clone());
+    for name in context.memory.unconfirmed(context.clock.now()) {
+        match api.get_metadata_opt(&name).await {
+            Ok(Some(_)) => context.memory.confirm(&name, context.clock.now()),
+            Ok(None) => context.memory.forget(&name),
+            Err(error) => tracing::debug!(claim = name, %error, "a claim that was made could not be asked for"),
+        }
+    }
+}
+
+/// Pods no node can be made for. One that asks for what no node can ever be is not among them, nor one that only waits for
+/// the next plan.
+fn unschedulable(plan: &Plan) -> usize {
+    let counts = |unplaced: &&Unplaced| !unplaced.reason.is_deferred() && !is_ignored(unplaced);
+    plan.unplaced.iter().filter(counts).count()
+}
+
+fn is_ignored(unplaced: &Unplaced) -> bool {
+    matches!(unplaced.reason, Reason::Invalid(_))
+}
+
+fn count(context: &Context, plan: &Plan, snapshot: &Snapshot) {
+    let scheduling = &context.metrics.scheduling;
+    let by_zone = tenon_engine::effective_zones(snapshot);
+    let ignored = plan.unplaced.iter().filter(|unplaced| is_ignored(unplaced)).count();
+    let outcome = Outcome { ignored, unschedulable: unschedulable(plan), by_zone };
+    scheduling.report(&LOOP, &outcome);
+    let placed = plan.placements.iter().map(|placement| &placement.pod);
+    let made = plan.new_nodes.iter().flat_map(|node| &node.pods);
+    let refused = plan.unplaced.iter().map(|unplaced| &unplaced.pod);
+    scheduling.decided(placed.chain(made).chain(refused).map(|key| key.uid.as_str()));
+}
+
+pub(super) async fn create(
+    context: &Context,
+    plan: &Plan,
+    (gathered, snapshot): (&Gathered, &Snapshot),
+    report: &mut Report<'_>,
+) {
     let api: Api<NodeClaim> = Api::all(context.workload.clone());
     let claims = to_claims(plan, gathered, context.settings.ids, context.clock.seconds());
+    let mut usage = Usage::at(snapshot);
     for (node, claim) in plan.new_nodes.iter().zip(claims) {
-        let claim = match claim {
+        let claim = match claim.and_then(|claim| still_allowed(context, (gathered, &usage), node).map(|()| claim)) {
             Ok(claim) => claim,
             Err(error) => {
-                let told = Saying::warning("FailedScheduling", error.to_string());
-                tell(context, gathered, &node.pods, &told).await;
+                report.tell(&node.pods, &Saying::failed_scheduling(error.to_string())).await;
                 continue;
             }
         };
         match api.create(&PostParams::default(), &claim).await {
-            Ok(made) => made_for(context, gathered, node, &made).await,
+            Ok(made) => {
+                usage.add(node, &context.settings.types);
+                made_for(context, report, node, &made).await;
+            }
             // The pods still wait, and the next pass plans for them again.
             Err(error) => {
                 context.metrics.errors.get_or_create(&LOOP).inc();
@@ -130,10 +153,19 @@ async fn create(context: &Context, plan: &Plan, gathered: &Gathered) {
     }
 }
 
-async fn made_for(context: &Context, gathered: &Gathered, node: &NewNode, made: &NodeClaim) {
+/// Asks the pool as it is now, not as it was when the plan was made.
+fn still_allowed(context: &Context, known: (&Gathered, &Usage), node: &NewNode) -> Result<(), ClaimError> {
+    let (gathered, usage) = known;
+    let gone = || ClaimError::Gone(node.pool.clone());
+    let planned = gathered.pools.iter().find(|pool| pool.name_any() == node.pool).ok_or_else(gone)?;
+    let now = context.watched.pools.get(&ObjectRef::<NodePool>::new(&node.pool));
+    usage.allows(planned, now.as_deref())
+}
+
+async fn made_for(context: &Context, report: &mut Report<'_>, node: &NewNode, made: &NodeClaim) {
     let (name, now) = (made.name_any(), context.clock.now());
-    let pods = node.pods.iter().filter_map(|key| find(gathered, key)).map(|pod| pod.object_ref(&())).collect();
-    context.memory.add_claim(made, pods, now);
+    // Known from here on, whenever the watch shows it: the next plan counts on it.
+    context.memory.add_claim(made, report.references(&node.pods), now);
     nominate(context, &name);
     let counted = Created {
         reason: "provisioned".to_owned(),
@@ -154,27 +186,7 @@ async fn made_for(context: &Context, gathered: &Gathered, node: &NewNode, made: 
         "a node is to be made"
     );
     let told = format!("a node is being made for it: nodeclaim/{name}");
-    tell(context, gathered, &node.pods, &Saying::normal("Nominated", told)).await;
-}
-
-async fn report(context: &Context, plan: &Plan, gathered: &Gathered) {
-    // Who only waits for the next plan is not told that he cannot be helped.
-    let refused: Vec<&Unplaced> = plan.unplaced.iter().filter(|unplaced| !unplaced.reason.is_deferred()).collect();
-    let waiting = i64::try_from(refused.len()).unwrap_or(i64::MAX);
-    context.metrics.unschedulable_pods.get_or_create(&LOOP).set(waiting);
-    for placement in &plan.placements {
-        nominate(context, &placement.node);
-    }
-    for placement in plan.placements.iter().take(TOLD) {
-        let kind =
-            if gathered.nodes.iter().any(|node| node.name_any() == placement.node) { "node" } else { "nodeclaim" };
-        let told = format!("it is expected on {kind}/{}", placement.node);
-        tell(context, gathered, std::slice::from_ref(&placement.pod), &Saying::normal("Nominated", told)).await;
-    }
-    for unplaced in refused.into_iter().take(TOLD) {
-        let told = Saying::warning("FailedScheduling", unplaced.reason.to_string());
-        tell(context, gathered, std::slice::from_ref(&unplaced.pod), &told).await;
-    }
+    report.tell(&node.pods, &Saying::nominated(told)).await;
 }
 
 /// Whoever wrote a pool that no size meets hears it, whether or not its pods find a node elsewhere.
@@ -186,23 +198,4 @@ async fn tell_empty_pools(context: &Context, prepared: &Prepared<'_>, gathered: 
             context.events.say(pool.as_ref(), &told).await;
         }
     }
-}
-
-/// Pods are expected there, so it is not taken away for being empty.
-fn nominate(context: &Context, name: &str) {
-    let until = SignedDuration::try_from(context.settings.nomination()).unwrap_or(SignedDuration::from_secs(20));
-    context.memory.nominate(name, context.clock.now() + until);
-}
-
-async fn tell(context: &Context, gathered: &Gathered, pods: &[PodKey], saying: &Saying) {
-    for key in pods.iter().take(TOLD) {
-        if let Some(pod) = find(gathered, key) {
-            let reference: ObjectReference = pod.object_ref(&());
-            context.events.say_of(&reference, saying).await;
-        }
-    }
-}
-
-fn find<'a>(gathered: &'a Gathered, key: &PodKey) -> Option<&'a Arc<Pod>> {
-    gathered.pods.iter().find(|pod| pod.metadata.uid.as_deref() == Some(&key.uid))
 }

@@ -7,8 +7,9 @@ use tenon_model::{Requirement, Requirements};
 
 use crate::provision::{entry, owner, requirements};
 
-/// A claim of a pool. Whoever plans for claims that nobody planned for chooses its size and its host.
-pub fn bare_claim(pool: &NodePool) -> NodeClaim {
+/// A claim of a pool, with how long pods have to leave where the pool says nothing of it. Whoever plans for claims that
+/// nobody planned for chooses its size and its host.
+pub fn bare_claim(pool: &NodePool, grace: Option<&str>) -> NodeClaim {
     let template = &pool.spec.template;
     let metadata = template.metadata.clone().unwrap_or_default();
     let mut annotations = metadata.annotations.unwrap_or_default();
@@ -26,7 +27,7 @@ pub fn bare_claim(pool: &NodePool) -> NodeClaim {
         requirements: wanted.demands().into_iter().map(entry).collect(),
         resources: None,
         node_class_ref: template.spec.node_class_ref.clone(),
-        termination_grace_period: template.spec.termination_grace_period.clone(),
+        termination_grace_period: template.spec.termination_grace_period.clone().or_else(|| grace.map(str::to_owned)),
         expire_after: template.spec.expire_after.clone(),
     };
     let metadata = ObjectMeta {

@@ -16,7 +16,8 @@ const CONTROLLER: &str = "static.provisioning";
 /// all, the next look says.
 pub(super) async fn make(context: &Context, pool: &NodePool, count: u32) -> Result<(), &'static str> {
     let api: Api<NodeClaim> = Api::all(context.workload.clone());
-    let (name, claim) = (pool.name_any(), bare_claim(pool));
+    let grace = context.settings.termination_grace_period.as_deref();
+    let (name, claim) = (pool.name_any(), bare_claim(pool, grace));
     for _ in 0..count {
         match api.create(&PostParams::default(), &claim).await {
             Ok(made) => {

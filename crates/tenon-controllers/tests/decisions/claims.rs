@@ -53,6 +53,7 @@ fn a_host_has_left_what_its_guests_and_open_claims_do_not_hold() {
     assert_eq!((free_gib(&moved, "pve1"), free_gib(&moved, "pve2")), (64, 48));
 }
 
+/// A pool that is ready, with its class and two hosts, and so many pods of 14 cores that wait.
 pub(crate) fn ready_world(pods: usize) -> Gathered {
     let pod = |index: usize| {
         Arc::new(spec(json!({

@@ -9,6 +9,7 @@ mod emptiness;
 mod emptiness_laws;
 mod holding_pods;
 mod objects;
+mod pool_limits;
 mod pools_in_use;
 mod quiet_nodes;
 mod static_pools;

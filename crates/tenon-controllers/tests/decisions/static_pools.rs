@@ -165,7 +165,7 @@ fn a_claim_of_a_pool_of_fixed_size_is_the_pool_s_template_without_a_size() {
             "expireAfter": "48h", "terminationGracePeriod": "5m",
         },
     } } }));
-    let claim = bare_claim(&pool);
+    let claim = bare_claim(&pool, None);
     let metadata = &claim.metadata;
     assert_eq!((metadata.generate_name.as_deref(), metadata.name.as_deref()), (Some("fixed-"), None));
     let owner = &metadata.owner_references.as_ref().unwrap()[0];
@@ -212,7 +212,7 @@ fn such_a_claim_gets_the_cheapest_size_its_pool_allows_where_there_is_room_whate
         let guests = |host: &&str| (0..8).map(|number| guest(100 + number, host, 8)).collect::<Vec<_>>();
         let estate = estate(hosts.iter().flat_map(guests).collect());
         let gathered = Gathered { classes: vec![class.clone()], estate, ..Gathered::default() };
-        decide(&bare_claim(&pool), &gathered, &InstanceType::built_in())
+        decide(&bare_claim(&pool, None), &gathered, &InstanceType::built_in())
     };
     let node = with_full(&["pve1"]).unwrap();
     assert_eq!((node.pool.as_str(), node.chosen.instance_type.as_str()), ("fixed", "c1.4VCPU-8GB"));

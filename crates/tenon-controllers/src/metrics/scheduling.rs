@@ -1,0 +1,217 @@
+//! What is counted about plans: how many pods wait, for how long, where they could go, and how long planning takes.
+//!
+//! A gauge of a plan or a pod goes with it. What grows by itself, like the time a pod waits, is worked out when somebody
+//! asks.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use tokio::time::Instant;
+
+use super::{Loop, gauged, timed};
+
+/// A gauge of seconds.
+pub(super) type SecondsGauge = Gauge<f64, AtomicU64>;
+
+/// One plan that is being made, or the last one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, EncodeLabelSet)]
+struct OfSolve {
+    controller: &'static str,
+    scheduling_id: String,
+}
+
+/// Where pods could go.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct InZone {
+    controller: &'static str,
+    zone: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfPod {
+    name: String,
+    namespace: String,
+}
+
+/// A pod that waits, as it is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WaitingPod<'a> {
+    pub(crate) uid: &'a str,
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+}
+
+/// When a pod was seen to wait, and whether anything was decided about it since.
+#[derive(Debug)]
+struct Seen {
+    pod: OfPod,
+    since: Instant,
+    is_decided: bool,
+    /// The number of the look that saw it last.
+    look: u64,
+}
+
+/// What is counted about plans.
+#[derive(Debug)]
+pub(crate) struct Scheduling {
+    queue_depth: Family<OfSolve, Gauge>,
+    unfinished: Family<OfSolve, SecondsGauge>,
+    ignored: Gauge,
+    unschedulable: Family<Loop, Gauge>,
+    by_zone: Family<InZone, Gauge>,
+    duration: Family<Loop, Histogram, fn() -> Histogram>,
+    decision: Histogram,
+    undecided: Family<OfPod, SecondsGauge>,
+    plans: AtomicU64,
+    looks: AtomicU64,
+    running: Mutex<BTreeMap<OfSolve, Instant>>,
+    seen: Mutex<BTreeMap<String, Seen>>,
+}
+
+/// What came of a plan, as it is counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// Pods that no node could ever be right for.
+    pub(crate) ignored: usize,
+    /// Pods that no node can be made for now.
+    pub(crate) unschedulable: usize,
+    /// Pods by the zone they could go to.
+    pub(crate) by_zone: BTreeMap<String, u64>,
+}
+
+impl Scheduling {
+    pub(super) fn register(karpenter: &mut Registry) -> Scheduling {
+        let buckets: fn() -> Histogram = timed;
+        let duration = Family::new_with_constructor(buckets);
+        let (ignored, decision) = (Gauge::default(), timed());
+        karpenter.register("scheduler_ignored_pods_count", "Pods that ask for what no node can be", ignored.clone());
+        karpenter.register("scheduler_scheduling_duration_seconds", "How long a plan takes", duration.clone());
+        karpenter.register(
+            "pods_scheduling_decision_duration_seconds",
+            "How long it takes from when a pod is seen to wait until something is decided about it",
+            decision.clone(),
+        );
+        Scheduling {
+            queue_depth: gauged(karpenter, "scheduler_queue_depth", "Pods a plan still has to look at"),
+            unfinished: gauged(karpenter, "scheduler_unfinished_work_seconds", "How long a plan is being made already"),
+            ignored,
+            unschedulable: gauged(karpenter, "scheduler_unschedulable_pods_count", "Pods no node can be made for"),
+            by_zone: gauged(
+                karpenter,
+                "scheduler_pending_pods_by_effective_zone_count",
+                "Pods that wait, by the one zone they can go to, or flexible, or none",
+            ),
+            duration,
+            decision,
+            undecided: gauged(
+                karpenter,
+                "pods_provisioning_scheduling_undecided_time_seconds",
+                "How long a pod waits already without anything being decided about it",
+            ),
+            plans: AtomicU64::new(0),
+            looks: AtomicU64::new(0),
+            running: Mutex::default(),
+            seen: Mutex::default(),
+        }
+    }
+
+    /// A plan begins for so many pods. Of the same loop's last one nothing is left.
+    pub(crate) fn begin(&self, controller: &Loop, pods: usize) -> Solving<'_> {
+        let scheduling_id = self.plans.fetch_add(1, Ordering::Relaxed).to_string();
+        let of = OfSolve { controller: controller.controller, scheduling_id };
+        self.queue_depth.clear();
+        self.queue_depth.get_or_create(&of).set(amount(pods));
+        let begun = Instant::now();
+        lock(&self.running).insert(of.clone(), begun);
+        Solving { of, begun, counts: self }
+    }
+
+    /// What came of a loop's plan.
+    pub(crate) fn report(&self, controller: &Loop, outcome: &Outcome) {
+        self.ignored.set(amount(outcome.ignored));
+        self.unschedulable.get_or_create(controller).set(amount(outcome.unschedulable));
+        self.by_zone.clear();
+        for (zone, pods) in &outcome.by_zone {
+            let of = InZone { controller: controller.controller, zone: zone.clone() };
+            self.by_zone.get_or_create(&of).set(i64::try_from(*pods).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// Every pod that waits now. Who is not among them any more is not counted any more.
+    pub(crate) fn waiting<'a>(&self, pods: impl Iterator<Item = WaitingPod<'a>>) {
+        let look = self.looks.fetch_add(1, Ordering::Relaxed);
+        let mut seen = lock(&self.seen);
+        for pod in pods {
+            match seen.get_mut(pod.uid) {
+                Some(known) => known.look = look,
+                None => {
+                    let of = OfPod { name: pod.name.to_owned(), namespace: pod.namespace.to_owned() };
+                    let begun = Seen { pod: of, since: Instant::now(), is_decided: false, look };
+                    seen.insert(pod.uid.to_owned(), begun);
+                }
+            }
+        }
+        seen.retain(|_, known| known.look == look);
+    }
+
+    /// Something was decided about these pods, if only that nothing can be done. The first time counts.
+    pub(crate) fn decided<'a>(&self, uids: impl Iterator<Item = &'a str>) {
+        let mut seen = lock(&self.seen);
+        for uid in uids {
+            if let Some(pod) = seen.get_mut(uid).filter(|pod| !pod.is_decided) {
+                pod.is_decided = true;
+                self.decision.observe(pod.since.elapsed().as_secs_f64());
+            }
+        }
+    }
+
+    /// Works out what grows by itself.
+    pub(super) fn refresh(&self) {
+        for (of, begun) in lock(&self.running).iter() {
+            self.unfinished.get_or_create(of).set(begun.elapsed().as_secs_f64());
+        }
+        self.undecided.clear();
+        for pod in lock(&self.seen).values().filter(|pod| !pod.is_decided) {
+            self.undecided.get_or_create(&pod.pod).set(pod.since.elapsed().as_secs_f64());
+        }
+    }
+}
+
+/// A plan that is being made.
+#[derive(Debug)]
+pub(crate) struct Solving<'a> {
+    of: OfSolve,
+    begun: Instant,
+    counts: &'a Scheduling,
+}
+
+impl Solving<'_> {
+    /// It is made, and so many pods are left without a node.
+    pub(crate) fn end(self, left: usize) {
+        self.counts.queue_depth.get_or_create(&self.of).set(amount(left));
+        let took = self.begun.elapsed().as_secs_f64();
+        self.counts.duration.get_or_create(&Loop { controller: self.of.controller }).observe(took);
+    }
+}
+
+impl Drop for Solving<'_> {
+    fn drop(&mut self) {
+        let mut running = lock(&self.counts.running);
+        running.remove(&self.of);
+        self.counts.unfinished.remove(&self.of);
+    }
+}
+
+fn amount(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

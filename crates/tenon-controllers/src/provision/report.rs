@@ -1,0 +1,85 @@
+//! Tells pods what becomes of them: where they are expected, or why they wait.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use k8s_openapi::api::core::v1::{ObjectReference, Pod};
+use kube::{Resource, ResourceExt};
+use tenon_api::pod;
+use tenon_model::{Plan, PodKey, Unplaced};
+
+use super::gather::Gathered;
+use crate::context::Context;
+use crate::events::{Heard, Saying};
+
+/// Pods that are told in one pass why they wait; the others hear it in the next ones.
+const TOLD: usize = 100;
+
+/// Speaks to the pods of one pass.
+pub(super) struct Report<'a> {
+    context: &'a Context,
+    pods: BTreeMap<&'a str, &'a Arc<Pod>>,
+    /// How many may still be told.
+    left: usize,
+}
+
+impl<'a> Report<'a> {
+    /// Nothing was told yet.
+    pub(super) fn new(context: &'a Context, gathered: &'a Gathered) -> Report<'a> {
+        let pods = gathered.pods.iter().filter_map(|pod| Some((pod.metadata.uid.as_deref()?, pod))).collect();
+        Report { context, pods, left: TOLD }
+    }
+
+    /// References to pods, as far as they are known.
+    pub(super) fn references(&self, keys: &[PodKey]) -> Vec<ObjectReference> {
+        keys.iter().filter_map(|key| self.reference(key)).collect()
+    }
+
+    fn reference(&self, key: &PodKey) -> Option<ObjectReference> {
+        self.pods.get(key.uid.as_str()).map(|pod| pod.object_ref(&()))
+    }
+
+    /// Tells every pod the same. Who heard it before does not count, and once no more is said, nobody is asked any more.
+    pub(super) async fn tell(&mut self, pods: &[PodKey], saying: &Saying) {
+        for key in pods {
+            if self.left == 0 {
+                return;
+            }
+            let Some(reference) = self.reference(key) else { continue };
+            match self.context.events.say_of(&reference, saying).await {
+                Heard::Now => self.left -= 1,
+                Heard::Before => {}
+                Heard::NotYet => return,
+            }
+        }
+    }
+
+    /// Tells pods of nodes that are there already, and pods that wait.
+    pub(super) async fn of(&mut self, plan: &Plan, gathered: &Gathered) {
+        for placement in &plan.placements {
+            nominate(self.context, &placement.node);
+        }
+        let nodes: BTreeSet<String> = gathered.nodes.iter().map(|node| node.name_any()).collect();
+        for placement in &plan.placements {
+            let kind = if nodes.contains(&placement.node) { "node" } else { "nodeclaim" };
+            let told = Saying::nominated(format!("it is expected on {kind}/{}", placement.node));
+            self.tell(std::slice::from_ref(&placement.pod), &told).await;
+        }
+        let is_for_others =
+            |key: &PodKey| self.pods.get(key.uid.as_str()).is_some_and(|found| pod::is_for_others(found));
+        // Who only waits for the next plan is not told that it cannot be helped, nor who never asked for help.
+        let refused = plan.unplaced.iter().filter(|unplaced| !unplaced.reason.is_deferred());
+        let refused: Vec<&Unplaced> = refused.filter(|unplaced| !is_for_others(&unplaced.pod)).collect();
+        for unplaced in refused {
+            let told = Saying::failed_scheduling(unplaced.reason.to_string());
+            self.tell(std::slice::from_ref(&unplaced.pod), &told).await;
+        }
+    }
+}
+
+/// Pods are expected there, so it is not taken away for being empty. Every plan that puts a pod there says so anew.
+pub(super) fn nominate(context: &Context, name: &str) {
+    let until = SignedDuration::try_from(context.settings.nomination()).unwrap_or(SignedDuration::from_secs(20));
+    context.memory.nominate(name, context.clock.now() + until);
+}
