@@ -40,7 +40,7 @@ pub fn read_catalog(text: &str) -> Result<Vec<CatalogEntry>, InstanceTypesError>
 
 fn entries<T>(text: &str, each: impl Fn(&Fields) -> Result<T, Fault>) -> Result<Vec<T>, InstanceTypesError> {
     let list: Vec<&RawValue> = serde_json::from_str(text)
-        .map_err(|error| InstanceTypesError::File { line: error.line(), why: error.to_string() })?;
+        .map_err(|error| InstanceTypesError::File { line: error.line().max(1), why: fields::words(&error) })?;
     let (mut names, mut read) = (std::collections::BTreeMap::new(), Vec::new());
     for (index, raw) in list.iter().enumerate() {
         let line = line_of(text, raw.get());

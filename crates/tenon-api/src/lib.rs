@@ -45,6 +45,7 @@ mod template;
 mod template_devices;
 mod template_status;
 mod unmanaged_template;
+pub mod yaml_words;
 
 pub use capacity_buffer::{CapacityBuffer, CapacityBufferSpec, CapacityBufferStatus, PodTemplateRef, ScalableRef};
 pub use condition::{Condition, ConditionStatus};

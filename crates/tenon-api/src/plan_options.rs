@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::TopologySpreadConstraint;
 use serde_json::Value;
 
+use crate::yaml_words;
+
 pub use gates::FeatureGates;
 pub use tenon_model::{MinValuesPolicy, PreferencePolicy};
 
@@ -80,15 +82,15 @@ impl PlanOptions {
 /// Reads a file of settings. An empty one decides nothing.
 pub fn read(text: &str) -> Result<PlanOptions, PlanOptionsError> {
     let fail = |error: serde_saphyr::Error| PlanOptionsError {
-        line: error.location().map(|location| location.line()),
-        why: error.without_snippet().to_string(),
+        line: yaml_words::line(&error),
+        why: yaml_words::words(&error),
     };
     let settings: Option<BTreeMap<String, Value>> =
         serde_saphyr::from_str_with_options(text, yaml_options()).map_err(fail)?;
     let mut options = PlanOptions::default();
     let mut seen: BTreeMap<&str, String> = BTreeMap::new();
     for (key, value) in settings.iter().flatten() {
-        let fail = |why: String| PlanOptionsError { line: line_of(text, key), why: format!("{key}: {why}") };
+        let fail = |why: String| PlanOptionsError { line: Some(line_of(text, key)), why: format!("{key}: {why}") };
         let setting = SETTINGS.iter().find(|setting| setting.names.contains(&key.as_str()));
         let setting = setting.ok_or_else(|| fail(unknown(key)))?;
         if let Some(other) = seen.insert(setting.names[0], key.clone()) {
@@ -128,8 +130,7 @@ fn min_values_policy(options: &mut PlanOptions, value: &Value) -> Result<(), Str
 fn ignore_dra_requests(options: &mut PlanOptions, value: &Value) -> Result<(), String> {
     options.ignore_dra_requests = match value {
         Value::Bool(flag) => *flag,
-        Value::String(text) if text == "true" => true,
-        Value::String(text) if text == "false" => false,
+        Value::String(text) => gates::truth(text).ok_or_else(|| format!("{value} is neither true nor false"))?,
         _ => return Err(format!("{value} is neither true nor false")),
     };
     Ok(())
@@ -171,19 +172,21 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// The line a key stands on, by its looks.
-fn line_of(text: &str, key: &str) -> Option<u64> {
-    let begins = |line: &str| {
-        let line = line.trim_start_matches(['{', ',', ' ', '\t', '"', '\'']);
-        line.strip_prefix(key).is_some_and(|rest| rest.trim_start_matches(['"', '\'', ' ']).starts_with(':'))
+/// The line a key stands on, by its looks: it begins where a word may, and a colon follows.
+fn line_of(text: &str, key: &str) -> usize {
+    let is_key = |(begin, _): &(usize, &str)| {
+        let (before, from) = text.split_at_checked(*begin).unwrap_or_default();
+        let after = from.get(key.len()..).unwrap_or_default().trim_start_matches(['"', '\'', ' ']);
+        !before.ends_with(|letter: char| letter.is_alphanumeric() || "-_./".contains(letter)) && after.starts_with(':')
     };
-    text.lines().position(begins).and_then(|index| u64::try_from(index + 1).ok())
+    let begin = text.match_indices(key).find(is_key).map_or(0, |(begin, _)| begin);
+    1 + text.bytes().take(begin).filter(|byte| *byte == b'\n').count()
 }
 
 /// Why a file of settings cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanOptionsError {
-    line: Option<u64>,
+    line: Option<usize>,
     why: String,
 }
 
@@ -215,7 +218,7 @@ mod tests {
         for text in [
             "preferencePolicy: Ignore\nminValuesPolicy: BestEffort\nignoreDRARequests: false\ncpuRequests: 4000\n",
             "preference-policy: Ignore\nmin-values-policy: BestEffort\nignore-dra-requests: false\ncpu-requests: 4000\n",
-            "PREFERENCE_POLICY: Ignore\nMIN_VALUES_POLICY: BestEffort\nIGNORE_DRA_REQUESTS: \"false\"\nCPU_REQUESTS: \"4000\"\n",
+            "PREFERENCE_POLICY: Ignore\nMIN_VALUES_POLICY: BestEffort\nIGNORE_DRA_REQUESTS: F\nCPU_REQUESTS: \"4000\"\n",
             r#"{"preferencePolicy": "Ignore", "minValuesPolicy": "BestEffort", "ignoreDRARequests": false, "cpuRequests": 4000}"#,
         ] {
             let options = read(text).unwrap();
@@ -259,6 +262,7 @@ mod tests {
                 "line 2: preferencesPolicy: no such setting; did you mean preferencePolicy?",
             ),
             ("preference_policy: Ignore", "did you mean preferencePolicy?"),
+            ("{cpuRequests: 1,\n \"x\": {cpuRequest: 3}, cpuRequest : 2}", "line 2: cpuRequest: no such setting"),
             ("cpuRequests: 1\ncpu-requests: 2", "same setting as"),
             ("cpuRequests: 1\ncpuRequests: 2", "line 2: "),
             ("cpuRequests: lots", "\"lots\" is not a whole number of millicores"),

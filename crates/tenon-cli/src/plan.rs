@@ -3,11 +3,14 @@
 #[cfg(test)]
 mod broken_text_tests;
 pub mod collect;
+#[cfg(test)]
+mod fault_tests;
 mod head;
 pub mod live;
 pub mod load;
 #[cfg(test)]
 mod load_tests;
+mod locate;
 mod parse;
 mod pieces;
 pub mod place;
@@ -20,6 +23,8 @@ pub mod supply;
 #[cfg(test)]
 mod supply_tests;
 mod table;
+mod table_text;
+mod twice;
 mod yaml;
 mod yaml_layout;
 
@@ -110,10 +115,12 @@ pub fn gather(args: &Plan, stdin: &mut dyn io::Read, notes: &mut dyn Write) -> a
         .instance_types
         .iter()
         .chain(&args.instance_types_file)
+        .chain(&args.cloud_config)
         .chain(&args.options)
         .map(PathBuf::as_path)
         .collect();
-    load::load(&Sources { paths: &args.filename, apart }, stdin, &mut collector)?;
+    let sources = Sources { paths: &args.filename, apart, has_cluster: args.kubeconfig.is_some() };
+    load::load(&sources, stdin, &mut collector)?;
     let (objects, told) = collector.finish();
     told.iter().try_for_each(|note| writeln!(notes, "note: {note}"))?;
     Ok(Input { objects, supply, options, loading: begun.elapsed() })
@@ -127,6 +134,11 @@ fn options(path: Option<&Path>) -> anyhow::Result<PlanOptions> {
 
 fn text(path: &Path, what: &str, flag: &str) -> anyhow::Result<String> {
     let shown = path.display();
-    fs::read_to_string(path)
-        .map_err(|error| anyhow!("cannot read the {what} {shown}: {error}; give another file with {flag}"))
+    let bytes = fs::read(path)
+        .map_err(|error| anyhow!("cannot read the {what} {shown}: {error}; give another file with {flag}"))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        anyhow!("cannot use the {what} {shown}: line {}: this is not text in UTF-8", load::not_text_line(&error))
+    })?;
+    // Some programs begin a file with a mark of its byte order.
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }

@@ -287,6 +287,71 @@ fn a_port_that_is_taken_is_named_with_its_flag() -> io::Result<()> {
     Ok(())
 }
 
+const POOL: &str = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: p}\nspec:\n  template:\n    spec:\n      \
+                    requirements: []\n      nodeClassRef: {group: g, kind: k, name: n}\n";
+const POD: &str = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: c\n    resources: \
+                   {requests: {cpu: 1}}\nstatus: {conditions: [{type: PodScheduled, status: 'False', reason: \
+                   Unschedulable}]}\n";
+const TYPES: &str = r#"[{"name":"m4","capacity":{"cpu":"4","memory":"16Gi","pods":"30"}}]"#;
+
+/// A plan from a file, with the objects on standard input.
+fn plan(objects: &str, args: &[&str]) -> io::Result<Output> {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tenon"))
+        .args(["plan", "-f", "-"])
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    child.stdin.take().expect("it was piped").write_all(objects.as_bytes())?;
+    child.wait_with_output()
+}
+
+#[test]
+fn a_plan_goes_to_standard_output_and_what_was_left_out_to_standard_error() -> io::Result<()> {
+    let types = Scratch::new("plan-types", TYPES)?;
+    let objects = format!("{POOL}{POD}---\napiVersion: v1\nkind: Secret\nmetadata: {{name: s}}\n");
+    let json = || plan(&objects, &["--instance-types", types.path(), "-o", "json"]);
+    let output = json()?;
+    let mut told: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!((output.status.code(), told["newNodeClaims"][0]["pods"][0].as_str()), (Some(0), Some("default/a")));
+    assert_eq!(stderr(&output), "note: left out 1 Secret (v1): no plan looks at this kind\n");
+    let mut again: serde_json::Value = serde_json::from_slice(&json()?.stdout)?;
+    for plan in [&mut told, &mut again] {
+        for micros in ["solveMicros", "buildMicros", "loadMicros"] {
+            assert!(plan["stats"][micros].take().is_u64(), "{plan}");
+        }
+    }
+    assert_eq!(told.to_string(), again.to_string());
+    let table = plan(&objects.replace("cpu: 1", "cpu: 64"), &["--instance-types", types.path()])?;
+    assert_eq!(table.status.code(), Some(0), "a pod that stays pending is no error");
+    let text = stdout(&table);
+    assert!(text.contains("Still pending: 1 pod\n\n  default/a\n      NodePool p: no instance type has"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn a_plan_that_cannot_be_made_prints_nothing_but_why() -> io::Result<()> {
+    let types = Scratch::new("plan-types-2", TYPES)?;
+    let (cloud, kube) = (Scratch::new("plan-cloud", CLOUD)?, Scratch::new("plan-kube", KUBECONFIG)?);
+    let sizes = ["--instance-types", types.path()];
+    for (objects, args, words) in [
+        ("", &sizes[..], "standard input:1: there is nothing here"),
+        (POD, &[], "name a file with --instance-types"),
+        (POD, &["--cloud-config", cloud.path()], "name it with --kubeconfig"),
+        (POD, &["--kubeconfig", kube.path()], "no instance types are given: name a file with --instance-types"),
+        (POD, &[sizes[0], sizes[1], "--kubeconfig", kube.path()], "is it the one --kubeconfig means?"),
+        (&POD.replace("cpu: 1", "cpu: -1"), &sizes, "standard input:8: Pod a: spec.containers[0].resources"),
+        (&POD[..POD.len() / 2], &sizes, "standard input:"),
+    ] {
+        let output = plan(objects, args)?;
+        let said = stderr(&output);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""), "{said}");
+        assert!(said.starts_with("error: ") && said.contains(words) && said.lines().count() == 1, "{said}");
+    }
+    Ok(())
+}
+
 /// Ends with the test, also with one that fails.
 struct Running(Child);
 

@@ -28,6 +28,12 @@ impl Fault {
     }
 }
 
+/// What the JSON reader says, without its place: that is told in lines of the file.
+pub(super) fn words(error: &serde_json::Error) -> String {
+    let words = error.to_string();
+    words.split(" at line ").next().unwrap_or_default().to_owned()
+}
+
 /// An object of the file, its keys in lower case: the reference reads them in any.
 #[derive(Debug)]
 pub(super) struct Fields {
@@ -37,7 +43,7 @@ pub(super) struct Fields {
 
 impl Fields {
     pub(super) fn read(text: &str) -> Result<Fields, Fault> {
-        let value: Value = serde_json::from_str(text).map_err(|error| Fault::new("", error.to_string()))?;
+        let value: Value = serde_json::from_str(text).map_err(|error| Fault::new("", words(&error)))?;
         Fields::of(&value, String::new())
     }
 

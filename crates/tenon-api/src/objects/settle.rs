@@ -34,6 +34,16 @@ pub enum ObjectFault {
     },
 }
 
+impl ObjectFault {
+    /// Where in the object it stands, if it stands somewhere.
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            ObjectFault::NoName => None,
+            ObjectFault::Amount { field, .. } | ObjectFault::Field { field, .. } => Some(field),
+        }
+    }
+}
+
 impl Object {
     /// The object as a plan can use it: with a namespace and a uid, with requests where only limits were given, and
     /// without what no plan looks at.
@@ -59,10 +69,11 @@ impl Object {
         }
         // Often half of an object that was read from a server, and about its writers, not about itself.
         meta.managed_fields = None;
+        // Before limits become requests: what is wrong is told by the name it was written under.
+        amounts::check(&self)?;
         if let Some(spec) = self.pod_spec_mut() {
             fill_requests(spec);
         }
-        amounts::check(&self)?;
         Ok(self)
     }
 
@@ -156,6 +167,9 @@ mod tests {
             let said = pod(&json!({"containers": containers})).unwrap_err().to_string();
             assert!(said.starts_with("spec.containers[1].resources.requests.cpu") && said.contains(words), "{said}");
         }
+        let containers = json!([{"name": "c", "resources": {"limits": {"cpu": "-1"}}}]);
+        let fault = pod(&json!({"containers": containers})).unwrap_err();
+        assert_eq!(fault.field(), Some("spec.containers[0].resources.limits.cpu"), "{fault}");
         let set = json!({"metadata": {"name": "a"}, "spec": {"selector": {}, "template": {"spec": {"containers": [],
             "overhead": {"memory": "-1"}}}}});
         let said = settled(Kind::DaemonSet, set).unwrap_err().to_string();

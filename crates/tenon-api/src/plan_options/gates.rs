@@ -106,7 +106,7 @@ fn set(options: &mut PlanOptions, name: &str, flag: bool) {
 }
 
 /// Truth as Go reads it from a text.
-fn truth(text: &str) -> Option<bool> {
+pub(super) fn truth(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),

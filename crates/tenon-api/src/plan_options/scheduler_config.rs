@@ -6,6 +6,7 @@ use serde_json::Value;
 use tenon_model::label_text::key_faults;
 
 use super::{PlanOptions, yaml_options};
+use crate::yaml_words;
 
 /// The document. A field nobody knows is an error, as it is for the controller at its start.
 #[derive(Debug, Default, Deserialize)]
@@ -42,8 +43,9 @@ struct Constraint {
 pub(super) fn apply(options: &mut PlanOptions, value: &Value) -> Result<(), String> {
     let config = match value {
         Value::String(text) if text.trim().is_empty() => SchedulerConfig::default(),
-        Value::String(text) => serde_saphyr::from_str_with_options(text, yaml_options())
-            .map_err(|error| error.without_snippet().to_string())?,
+        Value::String(text) => {
+            serde_saphyr::from_str_with_options(text, yaml_options()).map_err(|error| yaml_words::words(&error))?
+        }
         other => serde_json::from_value(other.clone()).map_err(|error| error.to_string())?,
     };
     let mut found: Vec<TopologySpreadConstraint> = Vec::new();

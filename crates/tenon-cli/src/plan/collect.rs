@@ -6,9 +6,10 @@ use k8s_openapi::api::core::v1::Pod;
 use tenon_api::launch_record;
 use tenon_api::names::ANNOTATION_LAUNCH;
 use tenon_api::objects::{Kind, Object, ObjectKey, Objects};
-use tenon_api::planning::is_terminal;
+use tenon_api::planning::{is_provisionable, is_terminal};
 
 use super::place::{Fault, Place};
+use super::table_text::count;
 
 /// Collects objects.
 #[derive(Debug, Default)]
@@ -60,25 +61,48 @@ impl Collector {
             });
         }
         if self.without_vm > 0 {
-            let count = self.without_vm;
-            self.notes.push(format!("left out {count} NodeClaim without a providerID: no VM was made for it yet"));
+            let claims = count(self.without_vm, "NodeClaim");
+            self.notes.push(format!("left out {claims} without a providerID: no VM was made yet"));
         }
-        let untried = self.objects.pods.iter().filter(|pod| is_untried(pod)).count();
+        let owners = self.objects.deployments.len() + self.objects.stateful_sets.len() + self.objects.jobs.len();
+        if self.objects.pods.is_empty() && owners > 0 {
+            let owners = count(owners, "workload");
+            self.notes.push(format!("of {owners} there are no pods: a plan is for the pods a cluster made of them"));
+        }
+        let waiting: Vec<&Pod> =
+            self.objects.pods.iter().map(AsRef::as_ref).filter(|pod| is_passed_over(pod)).collect();
+        let gated = waiting.iter().filter(|pod| is_gated(pod)).count();
+        if gated > 0 {
+            let pods = count(gated, "pod");
+            self.notes
+                .push(format!("left out {pods} with a scheduling gate: no scheduler looks at a pod until it is open"));
+        }
+        let untried = waiting.iter().filter(|pod| !is_gated(pod) && !is_tried(pod)).count();
         if untried > 0 {
+            let pods = count(untried, "pod");
             self.notes.push(format!(
-                "left out {untried} pods without a node: no scheduler has said of them that they fit nowhere (condition \
-                 PodScheduled with reason Unschedulable)"
+                "left out {pods} without a node: no scheduler has said that they fit nowhere (condition PodScheduled \
+                 with reason Unschedulable)"
             ));
         }
         (self.objects, self.notes)
     }
 }
 
-/// A pod as people write it, which no scheduler has looked at: it may well fit on a node that is there.
-fn is_untried(pod: &Pod) -> bool {
+/// A pod that has to run somewhere, and that no plan is made for.
+fn is_passed_over(pod: &Pod) -> bool {
     let is_bound = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).is_some_and(|node| !node.is_empty());
-    let is_tried = pod.status.as_ref().and_then(|status| status.conditions.as_ref()).is_some();
-    !is_bound && !is_tried && !is_terminal(pod)
+    !is_bound && !is_terminal(pod) && !is_provisionable(pod)
+}
+
+fn is_gated(pod: &Pod) -> bool {
+    pod.spec.as_ref().and_then(|spec| spec.scheduling_gates.as_ref()).is_some_and(|gates| !gates.is_empty())
+}
+
+/// Whether a scheduler has looked at the pod. One as people write it may well fit on a node that is there.
+fn is_tried(pod: &Pod) -> bool {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
+    conditions.into_iter().flatten().any(|said| said.type_ == "PodScheduled")
 }
 
 /// A claim without a VM is no capacity, unless we wrote down where its VM is being made.

@@ -75,12 +75,12 @@ where
     loop {
         let page = match api.list(&params).await {
             Ok(page) => page,
-            // A cluster without a kind has no objects of it.
-            Err(kube::Error::Api(status)) if status.code == 404 => {
+            // A cluster without a kind has no objects of it; but a server that knows no pods is no cluster.
+            Err(kube::Error::Api(status)) if status.code == 404 && kind != "Pod" && kind != "Node" => {
                 into.note(format!("the cluster does not know {kind} of {}", K::api_version(&())));
                 return Ok(());
             }
-            Err(error) => return Err(error).with_context(|| format!("cannot list {kind} in the cluster")),
+            Err(error) => return Err(not_listed(&kind, error)),
         };
         let next = page.metadata.continue_.clone().filter(|token| !token.is_empty());
         for object in page.items {
@@ -96,9 +96,29 @@ where
     }
 }
 
+/// Why a kind cannot be listed, and what to do about it.
+pub(super) fn not_listed(kind: &str, error: kube::Error) -> anyhow::Error {
+    let kube::Error::Api(status) = &error else {
+        let move_ =
+            format!("cannot list {kind} in the cluster (does its server run, and is it the one --kubeconfig means?)");
+        return anyhow::Error::from(error).context(move_);
+    };
+    let next = match status.code {
+        401 => "renew the credentials in the file --kubeconfig names".to_owned(),
+        403 => format!("let this user list {kind} in all namespaces, or give objects in files with -f"),
+        404 => "check the server in the file --kubeconfig names".to_owned(),
+        410 => "the list was too long in coming; try again".to_owned(),
+        _ => "try again".to_owned(),
+    };
+    let said = if status.message.is_empty() { &status.reason } else { &status.message };
+    anyhow!("cannot list {kind} in the cluster: the server answers {}: {said}; {next}", status.code)
+}
+
 #[cfg(test)]
 mod tests {
+    use http::{Request, Response};
     use kube::api::PostParams;
+    use kube::client::Body;
     use serde_json::json;
     use tenon_sim::{Cluster, ClusterConfig};
 
@@ -136,5 +156,33 @@ mod tests {
         assert!(objects.pods[0].metadata.uid.as_deref().is_some_and(|uid| uid != "default/web-0"));
         assert!(objects.node_claims.is_empty());
         assert!(notes.iter().any(|note| note.contains("1 NodeClaim without a providerID")), "{notes:?}");
+    }
+
+    /// What is said of a server that gives one answer to everything.
+    async fn said_of(code: u16) -> String {
+        let service = tower::service_fn(move |_: Request<Body>| async move {
+            let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": "R",
+                "message": "no, thank you"});
+            let body = Body::from(status.to_string().into_bytes());
+            Response::builder().status(code).body(body).map_err(std::io::Error::other)
+        });
+        let client = Client::new(service, "default");
+        format!("{:#}", list_all(&client, &mut Collector::default()).await.unwrap_err())
+    }
+
+    #[tokio::test]
+    async fn a_server_that_refuses_is_quoted_with_the_next_move() {
+        for (code, words) in [
+            (401, "cannot list NodePool in the cluster: the server answers 401: no, thank you; renew the credentials"),
+            (403, "no, thank you; let this user list NodePool in all namespaces"),
+            (
+                404,
+                "cannot list Node in the cluster: the server answers 404: no, thank you; check the server in the file",
+            ),
+            (500, "the server answers 500: no, thank you; try again"),
+        ] {
+            let said = said_of(code).await;
+            assert!(said.contains(words), "{said}");
+        }
     }
 }

@@ -8,7 +8,9 @@ use serde::de::DeserializeSeed as _;
 use tenon_api::objects::{Kind, Object, made_good};
 
 use super::head::{Head, HeadOf};
-use super::pieces::{Form, Piece, json_words};
+use super::locate::Way;
+use super::pieces::{Form, Piece, is_list, json_words};
+use super::twice::NoneTwice;
 use super::yaml;
 
 /// Less than this is read before a second thread has begun.
@@ -34,11 +36,28 @@ pub(super) enum Parsed {
     },
 }
 
-/// Outcomes by the index of their piece; a fault has the line it stands on.
-type Outcome = (usize, Result<Parsed, (usize, String)>);
+/// Why a piece cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Broken {
+    /// The line of the file.
+    pub(super) line: usize,
+    /// What is wrong there.
+    pub(super) why: String,
+    /// Whether it refers to what stands outside it.
+    pub(super) needs_others: bool,
+}
+
+impl From<(usize, String)> for Broken {
+    fn from((line, why): (usize, String)) -> Broken {
+        Broken { line, why, needs_others: false }
+    }
+}
+
+/// Outcomes by the index of their piece.
+type Outcome = (usize, Result<Parsed, Broken>);
 
 /// Reads every piece up to the first that cannot be read.
-pub(super) fn parse(pieces: &[Piece<'_>]) -> Vec<Result<Parsed, (usize, String)>> {
+pub(super) fn parse(pieces: &[Piece<'_>]) -> Vec<Result<Parsed, Broken>> {
     let size: usize = pieces.iter().map(|piece| piece.text.len()).sum();
     let cores = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);
     let threads = cores.min(size / WORTH_A_THREAD + 1);
@@ -84,7 +103,7 @@ fn take(pieces: &[Piece<'_>], next: &AtomicUsize, failed: &AtomicUsize) -> Vec<O
     }
 }
 
-fn one(piece: &Piece<'_>) -> Result<Parsed, (usize, String)> {
+fn one(piece: &Piece<'_>) -> Result<Parsed, Broken> {
     let head = if piece.head.is_complete() { piece.head.clone() } else { head(piece)? };
     let missing = |field: &str| {
         (
@@ -94,19 +113,41 @@ fn one(piece: &Piece<'_>) -> Result<Parsed, (usize, String)> {
     };
     let name = head.kind.or(piece.head.kind.clone()).filter(|kind| !kind.is_empty()).ok_or_else(|| missing("kind"))?;
     let api_version = head.api_version.filter(|version| !version.is_empty()).ok_or_else(|| missing("apiVersion"))?;
-    if name == "List" {
-        return Err((piece.line, "a list within a list cannot be read: write its items into the outer one".to_owned()));
+    if is_list(&name) {
+        let why = "a list within a list cannot be read: write its items into the outer one";
+        return Err((piece.line, why.to_owned()).into());
     }
-    let Some(kind) = Kind::find(&api_version, &name) else { return Ok(Parsed::Other { api_version, kind: name }) };
-    let object = object(piece, kind).map_err(|(line, why)| (line, format!("{name}: {why}")))?;
+    let Some(kind) = Kind::find(&api_version, &name) else {
+        if matches!(piece.form, Form::Yaml | Form::YamlItem) {
+            yaml::check(piece)?;
+        }
+        return Ok(Parsed::Other { api_version, kind: name });
+    };
+    let named = |broken: Broken| Broken { why: format!("{name}: {}", broken.why), ..broken };
+    let object = object(piece, kind).map_err(named)?;
     let key = object.key();
     let who = if key.name.is_empty() { name } else { key.to_string() };
-    let object = object.settled().map_err(|fault| (piece.line, format!("{who}: {fault}")))?;
+    let object = object.settled().map_err(|fault| {
+        let line = fault.field().and_then(|field| line_of(piece, Way(field))).unwrap_or(piece.line);
+        (line, format!("{who}: {fault}"))
+    })?;
     Ok(Parsed::Object(Box::new(object)))
 }
 
+/// Where a field of a piece stands.
+fn line_of(piece: &Piece<'_>, way: Way<'_>) -> Option<usize> {
+    match piece.form {
+        Form::Yaml | Form::YamlItem => yaml::line_of(piece, way),
+        Form::Json => {
+            let mut from = serde_json::Deserializer::from_str(&piece.text);
+            way.deserialize(&mut from).err().map(|error| json_fault(piece, &error).0)
+        }
+        Form::JsonOfYaml => None,
+    }
+}
+
 /// What the piece says it is, over what its list says.
-fn head(piece: &Piece<'_>) -> Result<Head, (usize, String)> {
+fn head(piece: &Piece<'_>) -> Result<Head, Broken> {
     match piece.form {
         Form::Yaml | Form::YamlItem => yaml::head_of(piece),
         Form::Json | Form::JsonOfYaml => {
@@ -114,20 +155,17 @@ fn head(piece: &Piece<'_>) -> Result<Head, (usize, String)> {
             let mut from = serde_json::Deserializer::from_str(&piece.text);
             let outcome = HeadOf { head: &mut head, is_in_list: false }.deserialize(&mut from);
             match outcome {
-                Err(error) if !head.is_complete() => Err(json_fault(piece, &error)),
+                Err(error) if !head.is_complete() => Err(json_fault(piece, &error).into()),
                 _ => Ok(head),
             }
         }
     }
 }
 
-fn object(piece: &Piece<'_>, kind: Kind) -> Result<Object, (usize, String)> {
+fn object(piece: &Piece<'_>, kind: Kind) -> Result<Object, Broken> {
     let read = match piece.form {
         Form::Yaml | Form::YamlItem => yaml::object(piece, kind),
-        Form::Json | Form::JsonOfYaml => {
-            let mut from = serde_json::Deserializer::from_str(&piece.text);
-            kind.read(&mut from).map_err(|error| json_fault(piece, &error))
-        }
+        Form::Json | Form::JsonOfYaml => json_object(piece, kind).map_err(|error| json_fault(piece, &error).into()),
     };
     match read {
         Err(fault) if matches!(kind, Kind::NodePool | Kind::NodeClaim) => again(piece, kind).ok_or(fault),
@@ -135,11 +173,20 @@ fn object(piece: &Piece<'_>, kind: Kind) -> Result<Object, (usize, String)> {
     }
 }
 
+fn json_object(piece: &Piece<'_>, kind: Kind) -> Result<Object, serde_json::Error> {
+    let object = kind.read(&mut serde_json::Deserializer::from_str(&piece.text))?;
+    serde_json::from_str::<NoneTwice>(&piece.text)?;
+    Ok(object)
+}
+
 /// Pools and claims are few, and other programs write them with gaps.
 fn again(piece: &Piece<'_>, kind: Kind) -> Option<Object> {
     let value = match piece.form {
         Form::Yaml | Form::YamlItem => yaml::value_of(piece),
-        Form::Json | Form::JsonOfYaml => serde_json::from_str(&piece.text).ok(),
+        Form::Json | Form::JsonOfYaml => {
+            serde_json::from_str::<NoneTwice>(&piece.text).ok()?;
+            serde_json::from_str(&piece.text).ok()
+        }
     };
     kind.read(made_good(kind, value?)).ok()
 }

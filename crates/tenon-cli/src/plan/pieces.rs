@@ -12,7 +12,7 @@ use tenon_api::objects::Kind;
 use super::head::Head;
 use super::place::{Fault, Place};
 use super::yaml;
-use super::yaml_layout::{Part, documents, layout};
+use super::yaml_layout::{Part, documents, is_null, layout};
 
 /// How a piece is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,31 +49,57 @@ struct Envelope<'a> {
     items: Option<Vec<&'a RawValue>>,
 }
 
+/// How the members of a list in YAML are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lists {
+    /// Each for itself, where the lines tell where it begins: much faster.
+    Apart,
+    /// All at once, for one may refer to another.
+    Whole,
+}
+
+/// A file taken apart.
+#[derive(Debug, Default)]
+pub(super) struct Pieces<'a> {
+    pub(super) pieces: Vec<Piece<'a>>,
+    /// Whether something stands there at all; an empty list is something.
+    pub(super) is_something: bool,
+}
+
 /// Takes a file apart.
-pub(super) fn pieces<'a>(source: &Arc<str>, text: &'a str) -> Result<Vec<Piece<'a>>, Fault> {
+pub(super) fn pieces<'a>(source: &Arc<str>, text: &'a str, lists: Lists) -> Result<Pieces<'a>, Fault> {
     // Some programs begin a file with a mark of its byte order.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut pieces = Vec::new();
-    for document in documents(text) {
-        let fail = |(line, why): (usize, String)| Fault { place: Place::line(source, line), why };
+    let name = source.to_lowercase();
+    let is_yaml = [".yaml", ".yml"].iter().any(|ending| name.ends_with(ending));
+    let is_json = name.ends_with(".json");
+    let mut found = Pieces::default();
+    for document in documents(text).into_iter().filter(|document| !is_null(*document)) {
+        found.is_something = true;
+        let pieces = &mut found.pieces;
+        let fail = |(line, why): (usize, String)| fault(source, text, line, why);
         let content = document.text.strip_prefix("---").unwrap_or(document.text).trim_start();
-        if !content.starts_with(['{', '[']) {
-            yaml_pieces(document, &mut pieces).map_err(fail)?;
+        if !content.starts_with(['{', '[']) && !is_json {
+            yaml_pieces(document, lists, pieces).map_err(fail)?;
             continue;
         }
         let before = pieces.len();
         let begin = document.text.len() - content.len();
         let line = document.line + lines(document.text.get(..begin).unwrap_or_default());
-        if let Err(fault) = json_pieces(Part { text: content, line }, &mut pieces) {
+        if let Err(fault) = json_pieces(Part { text: content, line }, pieces) {
             // Braces are also a way to write YAML. Which of the two was meant, the name of the file tells.
             pieces.truncate(before);
-            let is_yaml = [".yaml", ".yml"].iter().any(|ending| source.ends_with(ending));
-            let is_json = source.ends_with(".json");
-            let second = if is_json { Err(fault.clone()) } else { yaml_pieces(document, &mut pieces) };
+            let second = if is_json { Err(fault.clone()) } else { yaml_pieces(document, lists, pieces) };
             second.map_err(|other| fail(if is_yaml { other } else { fault }))?;
         }
     }
-    Ok(pieces)
+    Ok(found)
+}
+
+/// A fault on a line. What is missing shows behind the last one, and is told on the last.
+pub(super) fn fault(source: &Arc<str>, text: &str, line: usize, why: String) -> Fault {
+    let last = text.trim_end_matches(['\n', '\r']).split(['\n', '\r']).count();
+    Fault { place: Place::line(source, line.min(last)), why }
 }
 
 fn lines(text: &str) -> usize {
@@ -116,7 +142,7 @@ fn json_object<'a>(from: Part<'a>, pieces: &mut Vec<Piece<'a>>) -> Result<usize,
     let envelope = match stream.next() {
         Some(Ok(envelope)) => Some((envelope, stream.byte_offset())),
         // `items` of something that is no list, say; whoever reads it by its kind will tell.
-        Some(Err(error)) if error.classify() == Category::Data => None,
+        Some(Err(error)) if error.classify() == Category::Data && !is_of_two(&error) => None,
         Some(Err(error)) => return Err((from.line + error.line().saturating_sub(1), json_words(&error))),
         None => None,
     };
@@ -135,6 +161,11 @@ fn json_object<'a>(from: Part<'a>, pieces: &mut Vec<Piece<'a>>) -> Result<usize,
         }
     }
     Ok(used)
+}
+
+/// Whether a key stands there twice.
+fn is_of_two(error: &serde_json::Error) -> bool {
+    error.to_string().starts_with("duplicate field")
 }
 
 /// Pieces from members of a list, which lie one after the other in the text.
@@ -159,51 +190,67 @@ fn member_head(list: &Head) -> Option<Head> {
 
 /// Whether a list without `items` is an empty list, and not an object whose kind happens to be called so.
 fn is_known_list(list: &Head) -> bool {
-    let kind = list.kind.as_deref().and_then(|kind| kind.strip_suffix("List"));
-    kind.is_some_and(|kind| kind.is_empty() || Kind::named(kind).is_some())
+    list.kind.as_deref().is_some_and(is_list)
 }
 
-fn yaml_pieces<'a>(document: Part<'a>, pieces: &mut Vec<Piece<'a>>) -> Result<(), LineFault> {
-    let seen = layout(document);
+/// Whether a kind is that of a list of objects a plan looks at.
+pub(super) fn is_list(kind: &str) -> bool {
+    kind.strip_suffix("List").is_some_and(|kind| kind.is_empty() || Kind::named(kind).is_some())
+}
+
+fn yaml_pieces<'a>(document: Part<'a>, lists: Lists, pieces: &mut Vec<Piece<'a>>) -> Result<(), LineFault> {
+    let seen = layout(document).filter(|seen| seen.kind.is_some());
     let (head, items) = match seen {
-        Some(seen) if seen.kind.is_some() => {
+        Some(seen) => {
             let text = |word: Option<&str>| word.map(str::to_owned);
             (Head { api_version: text(seen.api_version), kind: text(seen.kind) }, seen.items)
         }
-        _ => (yaml::head(document)?, None),
-    };
-    let single = |head| Piece { text: Cow::Borrowed(document.text), line: document.line, form: Form::Yaml, head };
-    let Some(of_members) = member_head(&head) else {
-        pieces.push(single(head));
-        return Ok(());
-    };
-    let Some(items) = items else {
-        // A list that cannot be taken apart by its lines is parsed as a whole, and its members become JSON.
-        let value = yaml::value(document)?;
-        match value.get("items").and_then(Value::as_array) {
-            Some(items) => pieces.extend(items.iter().map(|item| json_of_yaml(item, document.line, &of_members))),
-            None if is_known_list(&head) => {}
-            None => pieces.push(single(head)),
+        None if is_yaml_list(document) => {
+            pieces.extend(yaml::members(document)?.into_iter().map(|member| member_piece(member, &Head::default())));
+            return Ok(());
         }
+        None => (yaml::head(document)?, None),
+    };
+    let Some(of_members) = member_head(&head) else {
+        pieces.push(yaml_piece(document, Form::Yaml, head));
         return Ok(());
     };
-    let piece = |item: Part<'a>| Piece {
-        text: Cow::Borrowed(item.text),
-        line: item.line,
-        form: Form::YamlItem,
-        head: of_members.clone(),
-    };
-    pieces.extend(items.into_iter().map(piece));
+    match items.filter(|_| lists == Lists::Apart) {
+        Some(items) => {
+            pieces.extend(items.into_iter().map(|item| yaml_piece(item, Form::YamlItem, of_members.clone())));
+        }
+        // A list that cannot be taken apart by its lines is parsed as a whole, and its members become JSON.
+        None => match yaml::items(document) {
+            Ok(Some(items)) => pieces.extend(items.into_iter().map(|item| member_piece(item, &of_members))),
+            Ok(None) if is_known_list(&head) => {}
+            Err(fault) if is_known_list(&head) => return Err(fault),
+            _ => pieces.push(yaml_piece(document, Form::Yaml, head)),
+        },
+    }
     Ok(())
 }
 
-fn json_of_yaml<'a>(item: &Value, line: usize, head: &Head) -> Piece<'a> {
-    Piece { text: Cow::Owned(item.to_string()), line, form: Form::JsonOfYaml, head: head.clone() }
+/// Whether a document is a list itself, and not a map that may have one.
+fn is_yaml_list(document: Part<'_>) -> bool {
+    let content = document.text.strip_prefix("---").unwrap_or(document.text).trim_start();
+    content.starts_with(['[', '-']) && !content.starts_with("--")
+}
+
+fn yaml_piece(part: Part<'_>, form: Form, head: Head) -> Piece<'_> {
+    Piece { text: Cow::Borrowed(part.text), line: part.line, form, head }
+}
+
+fn member_piece<'a>((line, member): (usize, Value), head: &Head) -> Piece<'a> {
+    Piece { text: Cow::Owned(member.to_string()), line, form: Form::JsonOfYaml, head: head.clone() }
 }
 
 /// What the JSON reader says, without its place: that is told in lines of the file.
 pub(super) fn json_words(error: &serde_json::Error) -> String {
     let words = error.to_string();
     let words = words.split(" at line ").next().unwrap_or_default();
-    if error.is_eof() { format!("the JSON ends too early: {words}") } else { words.to_owned() }
+    match words.strip_prefix("duplicate field ") {
+        _ if error.is_eof() => format!("the JSON ends too early: {words}"),
+        Some(key) => format!("the key {key} stands there twice: keep one"),
+        None => words.to_owned(),
+    }
 }

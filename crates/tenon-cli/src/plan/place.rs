@@ -30,11 +30,20 @@ impl fmt::Display for Place {
 }
 
 /// Why what stands at a place cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {why}")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// Where.
     pub place: Place,
     /// What is wrong, and the next move.
     pub why: String,
+}
+
+impl std::error::Error for Fault {}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What is quoted from a file stays on one line, and a terminal does not obey it.
+        let plain = |letter: char| if letter.is_control() { '\u{fffd}' } else { letter };
+        write!(f, "{}: {}", self.place, self.why.chars().map(plain).collect::<String>())
+    }
 }

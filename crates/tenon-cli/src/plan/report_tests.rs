@@ -28,7 +28,8 @@ fn claim(zone: &str, pods: impl IntoIterator<Item = String>) -> NewClaim {
 
 fn report() -> Report {
     let web = |range: std::ops::Range<u32>| range.map(|index| format!("shop/web-{index}")).collect::<Vec<_>>();
-    let reason = "NodePool default: no instance type has enough memory: 64 GiB wanted, at most 48 GiB left for pods";
+    let reason = "NodePool default: no instance type has enough resources, memory: 64 GiB wanted, at most 48 GiB left for \
+                  pods, requirements=karpenter.sh/nodepool In [default], resources={memory: 64Gi}";
     let waiting = |pod: &str, reasons: &[&str], deferred: bool| Waiting {
         pod: pod.to_owned(),
         reasons: reasons.iter().map(ToString::to_string).collect(),
@@ -65,25 +66,30 @@ fn the_table_names_what_is_made_what_goes_where_and_what_waits() {
     let expected = "\
 New nodes: 3
 
-        NODEPOOL   TYPE   ZONE   CAPACITY   PRICE   CPU     MEMORY   PODS
-  2 ×   default    m4     a      spot       0.05    3500m   6 GiB    shop/web-1 … web-23 (23 pods)
-  1 ×   default    m4     -      spot       0.05    3500m   6 GiB    shop/db-0
+       NODEPOOL  TYPE  ZONE  CAPACITY  PRICE  CPU REQ  MEMORY REQ
+  2 ×  default   m4    a     spot      0.05   3.5      6 GiB
+      shop/web-1 … web-23 (23 pods)
+  1 ×  default   m4    -     spot      0.05   3.5      6 GiB
+      shop/db-0
 
 On nodes that are there: 5 pods
 
-  NODE     PODS
-  node-1   a/x, kube-system/dns-b
-  node-2   shop/web-30 … web-32 (3 pods)
+  node-1
+      a/x, kube-system/dns-b
+  node-2
+      shop/web-30 … web-32 (3 pods)
 
 Still pending: 4 pods
 
-  shop/odd (refused)
   shop/big-0, big-1
-      NodePool default: no instance type has enough memory: 64 GiB wanted, at most 48 GiB left for pods
+      NodePool default: no instance type has enough resources, memory: 64 GiB
+        wanted, at most 48 GiB left for pods
+  shop/odd (refused)
   shop/late (waits for reserved capacity)
       reserved capacity is used up
 
-33 pods: 24 on 3 new nodes, 5 on nodes that are there, 4 pending; price of the new nodes 0.15
+33 pods: 24 on 3 new nodes, 5 on nodes that are there, 4 pending
+price of the new nodes: 0.15
 solved in 1.2 ms, after 2.3 s to read and 56 µs to prepare
 ";
     let page = printed(&report(), Output::Table);
@@ -93,8 +99,44 @@ solved in 1.2 ms, after 2.3 s to read and 56 µs to prepare
 #[test]
 fn a_plan_that_does_nothing_says_so() {
     let page = printed(&Report::default().settled(0), Output::Table);
-    assert!(page.starts_with("No new nodes.\n\n0 pods: 0 on 0 new nodes"), "{page}");
-    assert!(page.contains("price of the new nodes 0\n"), "{page}");
+    assert!(page.starts_with("No pod waits for a node.\n\n0 pods: 0 on 0 new nodes"), "{page}");
+    assert!(page.contains("price of the new nodes: 0\n"), "{page}");
+}
+
+#[test]
+fn a_name_that_a_terminal_would_obey_is_not_passed_on() {
+    let waiting = Waiting { pod: "a/\u{1b}[31mr\ned".to_owned(), ..Waiting::default() };
+    let page = printed(&Report { unschedulable: vec![waiting], ..Report::default() }.settled(1), Output::Table);
+    assert!(page.contains("  a/\u{fffd}[31mr\u{fffd}ed\n"), "{page}");
+}
+
+#[test]
+fn a_large_plan_is_summed_up() {
+    let claims = (0..50_u32).map(|index| {
+        let requests = BTreeMap::from([("cpu".to_owned(), format!("{}m", 1_000 + index))]);
+        NewClaim { requests, ..claim("a", [format!("shop/web-{index}")]) }
+    });
+    let nodes = (0..30).map(|index| ExistingNode { name: format!("n{index:02}"), pods: vec![format!("a/p-{index}")] });
+    let waiting = (0..40).map(|index| Waiting {
+        pod: format!("b/q-{index}"),
+        reasons: vec![format!("NodePool p: reason {}, requirements=x In [y], resources={{cpu: {index}}}", index / 30)],
+        ..Waiting::default()
+    });
+    let report = Report {
+        new_node_claims: claims.collect(),
+        existing_nodes: nodes.collect(),
+        unschedulable: waiting.collect(),
+        ..Report::default()
+    };
+    let page = printed(&report.settled(120), Output::Table);
+    for words in [
+        "  50 ×  default   m4    a     spot      0.05   1 – 1.049  -\n      shop/web-0 … web-49 (50 pods)\n",
+        "  n19\n      a/p-19\n  … and 10 pods on 10 nodes more; -o json lists all\n",
+        "  b/q-0 … q-29 (30 pods)\n      NodePool p: reason 0, requirements=x In [y]\n  b/q-30 … q-39 (10 pods)\n",
+    ] {
+        assert!(page.contains(words), "{words}\n{page}");
+    }
+    assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
 }
 
 #[test]

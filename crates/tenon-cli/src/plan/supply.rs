@@ -17,7 +17,7 @@ use tenon_model::{InstanceType, Seconds, Snapshot};
 
 use super::collect::Collector;
 use super::solve::Files;
-use super::{Plan, text};
+use super::{Plan, live, text};
 use crate::cloud_config::CloudConfig;
 use crate::controller::{cloud, sizes};
 
@@ -108,7 +108,7 @@ impl Proxmox {
         notes: &mut Collector,
     ) -> anyhow::Result<Proxmox> {
         let classes = Api::<ProxmoxNodeClass>::all(client.clone()).list(&ListParams::default()).await;
-        let classes = classes.context("cannot list ProxmoxNodeClass in the cluster")?.items;
+        let classes = classes.map_err(|error| live::not_listed("ProxmoxNodeClass", error))?.items;
         let estate = Estate::look(regions).await;
         for (region, view) in &estate.regions {
             if let Err(why) = view {

@@ -1,15 +1,17 @@
 //! A plan for people: what is made and for whom, what goes where there is room, what waits and why.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::pod_names::summary;
-use super::report::{NewClaim, Report, Waiting};
+use super::report::{NewClaim, Offering, Report, Waiting};
+use super::table_text::{count, lay_out, or_dash, price, range, time, wrap};
 
-/// A cell is cut before it pushes the rest off a screen.
-const CELL_MAX: usize = 48;
-/// How far columns stand apart.
-const GAP: &str = "   ";
+/// Nodes and reasons that are listed before the rest is only counted. JSON has them all.
+const LISTED_MAX: usize = 20;
+/// How far what belongs to a row stands from the left edge.
+const INDENT: usize = 6;
 
 /// The whole page.
 pub(super) fn page(report: &Report) -> String {
@@ -21,49 +23,67 @@ pub(super) fn page(report: &Report) -> String {
     page
 }
 
+/// New nodes that differ in their pods only.
+struct Alike<'a> {
+    pool: &'a str,
+    offering: &'a Offering,
+    claims: Vec<&'a NewClaim>,
+}
+
 fn new_nodes(report: &Report, page: &mut String) {
     if report.new_node_claims.is_empty() {
-        page.push_str("No new nodes.\n");
+        page.push_str(if report.stats.pods == 0 { "No pod waits for a node.\n" } else { "No new nodes.\n" });
         return;
     }
     let _ = writeln!(page, "New nodes: {}\n", report.new_node_claims.len());
-    let heads = ["", "NODEPOOL", "TYPE", "ZONE", "CAPACITY", "PRICE", "CPU", "MEMORY", "PODS"];
+    let groups = alike(&report.new_node_claims);
+    let heads = ["", "NODEPOOL", "TYPE", "ZONE", "CAPACITY", "PRICE", "CPU REQ", "MEMORY REQ"];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
-    let mut groups: Vec<(&NewClaim, usize, Vec<&str>)> = Vec::new();
-    for claim in &report.new_node_claims {
-        let pods = claim.pods.iter().map(String::as_str);
-        match groups.iter_mut().find(|(other, ..)| looks_alike(other, claim)) {
-            Some((_, count, all)) => {
-                *count += 1;
-                all.extend(pods);
-            }
-            None => groups.push((claim, 1, pods.collect())),
+    rows.extend(groups.iter().take(LISTED_MAX).map(Alike::row));
+    for (index, line) in lay_out(&rows).into_iter().enumerate() {
+        let _ = writeln!(page, "{line}");
+        let group = index.checked_sub(1).and_then(|index| groups.get(index));
+        let pods = group.into_iter().flat_map(|group| group.claims.iter().flat_map(|claim| claim.pods.iter()));
+        wrap(&summary(pods.map(String::as_str)), INDENT, page);
+    }
+    let rest = groups.get(LISTED_MAX..).unwrap_or_default();
+    if !rest.is_empty() {
+        let nodes = rest.iter().map(|group| group.claims.len()).sum();
+        let _ = writeln!(page, "  … and {} of other kinds; -o json lists all", count(nodes, "node"));
+    }
+}
+
+/// New nodes by what they are; the most of a kind first.
+fn alike(claims: &[NewClaim]) -> Vec<Alike<'_>> {
+    let mut groups: Vec<Alike<'_>> = Vec::new();
+    for claim in claims {
+        let is_same = |group: &&mut Alike<'_>| group.pool == claim.node_pool && *group.offering == claim.offering;
+        match groups.iter_mut().find(is_same) {
+            Some(group) => group.claims.push(claim),
+            None => groups.push(Alike { pool: &claim.node_pool, offering: &claim.offering, claims: vec![claim] }),
         }
     }
-    for (claim, count, pods) in groups {
-        let offering = &claim.offering;
-        let amount = |resource: &str| claim.requests.get(resource).map_or("-".to_owned(), |text| shown(text));
-        rows.push(vec![
-            format!("{count} ×"),
-            claim.node_pool.clone(),
+    groups.sort_by_key(|group| Reverse(group.claims.len()));
+    groups
+}
+
+impl Alike<'_> {
+    fn row(&self) -> Vec<String> {
+        let offering = self.offering;
+        let amounts = |resource: &str| {
+            range(self.claims.iter().filter_map(|claim| claim.requests.get(resource)).map(String::as_str), resource)
+        };
+        vec![
+            format!("{} ×", self.claims.len()),
+            self.pool.to_owned(),
             or_dash(&offering.instance_type),
             or_dash(&offering.zone),
             or_dash(&offering.capacity_type),
             price(offering.price),
-            amount("cpu"),
-            amount("memory"),
-            summary(pods),
-        ]);
+            amounts("cpu"),
+            amounts("memory"),
+        ]
     }
-    lay_out(&rows, page);
-}
-
-/// Whether two new nodes differ in their pods only.
-fn looks_alike(a: &NewClaim, b: &NewClaim) -> bool {
-    a.node_pool == b.node_pool
-        && a.offering == b.offering
-        && a.requests == b.requests
-        && a.requirements == b.requirements
 }
 
 fn existing_nodes(report: &Report, page: &mut String) {
@@ -71,11 +91,16 @@ fn existing_nodes(report: &Report, page: &mut String) {
         return;
     }
     let _ = writeln!(page, "\nOn nodes that are there: {}\n", count(placed(report), "pod"));
-    let mut rows = vec![vec!["NODE".to_owned(), "PODS".to_owned()]];
-    for node in &report.existing_nodes {
-        rows.push(vec![node.name.clone(), summary(node.pods.iter().map(String::as_str))]);
+    for node in report.existing_nodes.iter().take(LISTED_MAX) {
+        wrap(&node.name, 2, page);
+        wrap(&summary(node.pods.iter().map(String::as_str)), INDENT, page);
     }
-    lay_out(&rows, page);
+    let rest = report.existing_nodes.get(LISTED_MAX..).unwrap_or_default();
+    if !rest.is_empty() {
+        let pods = rest.iter().map(|node| node.pods.len()).sum();
+        let _ =
+            writeln!(page, "  … and {} on {} more; -o json lists all", count(pods, "pod"), count(rest.len(), "node"));
+    }
 }
 
 fn placed(report: &Report) -> usize {
@@ -89,14 +114,28 @@ fn waiting(report: &Report, page: &mut String) {
     let _ = writeln!(page, "\nStill pending: {}\n", count(report.unschedulable.len(), "pod"));
     let mut by_reason: BTreeMap<(Vec<&str>, &str), Vec<&str>> = BTreeMap::new();
     for waiting in &report.unschedulable {
-        let reasons = waiting.reasons.iter().map(String::as_str).collect();
+        let reasons = waiting.reasons.iter().map(|reason| in_short(reason)).collect();
         by_reason.entry((reasons, mark(waiting))).or_default().push(&waiting.pod);
     }
-    for ((reasons, mark), pods) in by_reason {
-        let _ = writeln!(page, "  {}{mark}", summary(pods));
-        for reason in reasons {
-            let _ = writeln!(page, "      {reason}");
-        }
+    let mut groups: Vec<_> = by_reason.into_iter().collect();
+    groups.sort_by_key(|(_, pods)| Reverse(pods.len()));
+    let (listed, rest) = groups.split_at(groups.len().min(LISTED_MAX));
+    for ((reasons, mark), pods) in listed {
+        wrap(&format!("{}{mark}", summary(pods.iter().copied())), 2, page);
+        reasons.iter().for_each(|reason| wrap(reason, INDENT, page));
+    }
+    if !rest.is_empty() {
+        let pods = rest.iter().map(|(_, pods)| pods.len()).sum();
+        let _ = writeln!(page, "  … and {} for other reasons; -o json lists all", count(pods, "pod"));
+    }
+}
+
+/// A reason without what the reader of a table knows: what the pod asks for, and, where room is short, its demands.
+fn in_short(reason: &str) -> &str {
+    let short = reason.find(", resources=").map_or(reason, |end| reason.get(..end).unwrap_or(reason));
+    match (short.find(" wanted, at most "), short.find(", requirements=")) {
+        (Some(_), Some(end)) => short.get(..end).unwrap_or(short),
+        _ => short,
     }
 }
 
@@ -113,84 +152,18 @@ fn totals(report: &Report, page: &mut String) {
     let made: usize = report.new_node_claims.iter().map(|claim| claim.pods.len()).sum();
     let _ = writeln!(
         page,
-        "\n{}: {made} on {}, {} on nodes that are there, {} pending; price of the new nodes {}",
+        "\n{}: {made} on {}, {} on nodes that are there, {} pending",
         count(stats.pods, "pod"),
         count(stats.nodes, "new node"),
         placed(report),
         report.unschedulable.len(),
-        price(stats.cost)
     );
     let _ = writeln!(
         page,
-        "solved in {}, after {} to read and {} to prepare",
+        "price of the new nodes: {}\nsolved in {}, after {} to read and {} to prepare",
+        price(stats.cost),
         time(stats.solve_micros),
         time(stats.load_micros),
         time(stats.build_micros)
     );
-}
-
-fn lay_out(rows: &[Vec<String>], page: &mut String) {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or_default().min(CELL_MAX)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    for row in rows {
-        let mut line = String::new();
-        for (index, cell) in row.iter().enumerate() {
-            // The last column may be as long as it likes: nothing stands after it.
-            let is_last = index + 1 == row.len();
-            let cell = if is_last { cell.clone() } else { cut(cell) };
-            let width = if is_last { 0 } else { widths.get(index).copied().unwrap_or_default() };
-            let _ = write!(line, "{}{cell:<width$}", if index == 0 { "  " } else { GAP });
-        }
-        page.push_str(line.trim_end());
-        page.push('\n');
-    }
-}
-
-fn cut(cell: &str) -> String {
-    if cell.chars().count() <= CELL_MAX {
-        return cell.to_owned();
-    }
-    cell.chars().take(CELL_MAX - 1).chain(['…']).collect()
-}
-
-fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
-}
-
-fn or_dash(text: &str) -> String {
-    if text.is_empty() { "-".to_owned() } else { text.to_owned() }
-}
-
-/// Four digits are enough to tell prices apart; zeros at the end are not.
-fn price(price: f64) -> String {
-    let text = format!("{price:.4}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// An amount as people say it: a plain number of bytes in GiB or MiB.
-fn shown(text: &str) -> String {
-    match text.parse::<u64>() {
-        Ok(bytes) if bytes >= 1 << 20 => {
-            let (power, unit) = if bytes >= 1 << 30 { (30, "GiB") } else { (20, "MiB") };
-            let tenths = (u128::from(bytes) * 10) >> power;
-            if tenths % 10 == 0 {
-                format!("{} {unit}", tenths / 10)
-            } else {
-                format!("{}.{} {unit}", tenths / 10, tenths % 10)
-            }
-        }
-        _ => text.to_owned(),
-    }
-}
-
-fn time(micros: u64) -> String {
-    match micros {
-        0..1_000 => format!("{micros} µs"),
-        1_000..1_000_000 => format!("{}.{} ms", micros / 1_000, micros % 1_000 / 100),
-        _ => format!("{}.{} s", micros / 1_000_000, micros % 1_000_000 / 100_000),
-    }
 }

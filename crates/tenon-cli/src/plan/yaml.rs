@@ -1,13 +1,16 @@
 //! YAML as Kubernetes means it, within bounds: only `true` and `false` are truth values, texts that look like numbers
 //! need quotes, and nothing grows far beyond the file it stands in.
 
-use serde::Deserializer;
-use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use serde_saphyr::{Error, Options, with_deserializer_from_str_with_options};
+use serde_saphyr::{Error, Options, Spanned, with_deserializer_from_str_with_options};
 use tenon_api::objects::{Kind, Object};
+use tenon_api::yaml_words;
 
 use super::head::{Head, HeadOf};
+use super::locate::Way;
+use super::parse::Broken;
 use super::pieces::{Form, Piece};
 use super::yaml_layout::Part;
 
@@ -44,15 +47,39 @@ pub(super) fn head(document: Part<'_>) -> Result<Head, (usize, String)> {
     read_head(document.text, false).map_err(|error| told(&error, document.line))
 }
 
-/// A whole document without types.
-pub(super) fn value(document: Part<'_>) -> Result<Value, (usize, String)> {
+/// A member of a list without types, and the line of the file it begins on.
+type Member = (usize, Value);
+
+/// A list of which only the members matter.
+#[derive(Deserialize)]
+struct List {
+    #[serde(default)]
+    items: Option<Vec<Spanned<Value>>>,
+}
+
+/// The members of a document that is a list.
+pub(super) fn members(document: Part<'_>) -> Result<Vec<Member>, (usize, String)> {
     let options = options(document.text.len(), Numbers::NeedNoQuotesAsText);
-    serde_saphyr::from_str_with_options(document.text, options).map_err(|error| told(&error, document.line))
+    let read = serde_saphyr::from_str_with_options::<Vec<Spanned<Value>>>(document.text, options);
+    Ok(placed(read.map_err(|error| told(&error, document.line))?, document.line))
+}
+
+/// The members of `items`, if there are any.
+pub(super) fn items(document: Part<'_>) -> Result<Option<Vec<Member>>, (usize, String)> {
+    let options = options(document.text.len(), Numbers::NeedNoQuotesAsText);
+    let read = serde_saphyr::from_str_with_options::<List>(document.text, options);
+    let list = read.map_err(|error| told(&error, document.line))?;
+    Ok(list.items.map(|items| placed(items, document.line)))
+}
+
+fn placed(members: Vec<Spanned<Value>>, first: usize) -> Vec<Member> {
+    let line = |member: &Spanned<Value>| usize::try_from(member.referenced.line()).unwrap_or(1);
+    members.into_iter().map(|member| (first + line(&member).saturating_sub(1), member.value)).collect()
 }
 
 /// What a piece says it is.
-pub(super) fn head_of(piece: &Piece<'_>) -> Result<Head, (usize, String)> {
-    read_head(&piece.text, piece.form == Form::YamlItem).map_err(|error| told(&error, piece.line))
+pub(super) fn head_of(piece: &Piece<'_>) -> Result<Head, Broken> {
+    read_head(&piece.text, piece.form == Form::YamlItem).map_err(|error| broken(&error, piece))
 }
 
 fn read_head(text: &str, is_in_list: bool) -> Result<Head, Error> {
@@ -64,7 +91,7 @@ fn read_head(text: &str, is_in_list: bool) -> Result<Head, Error> {
 }
 
 /// A piece as an object of its kind.
-pub(super) fn object(piece: &Piece<'_>, kind: Kind) -> Result<Object, (usize, String)> {
+pub(super) fn object(piece: &Piece<'_>, kind: Kind) -> Result<Object, Broken> {
     let strict = read_object(piece, kind, Numbers::NeedQuotesAsText);
     let read = match &strict {
         // Most writers do not see a number in `12e4`; as the hash of a template it is a text.
@@ -73,13 +100,36 @@ pub(super) fn object(piece: &Piece<'_>, kind: Kind) -> Result<Object, (usize, St
         }
         _ => strict,
     };
-    read.map_err(|error| told(&error, piece.line))
+    read.map_err(|error| broken(&error, piece))
+}
+
+/// Where a field of a piece stands.
+pub(super) fn line_of(piece: &Piece<'_>, way: Way<'_>) -> Option<usize> {
+    let options = options(piece.text.len(), Numbers::NeedNoQuotesAsText);
+    let within = if piece.form == Form::YamlItem { format!("[0].{}", way.0) } else { way.0.to_owned() };
+    let outcome = with_deserializer_from_str_with_options(&piece.text, options, |from| Way(&within).deserialize(from));
+    outcome.err().map(|error| told(&error, piece.line).0)
+}
+
+/// Whether a piece that nobody reads is YAML at all. One that breaks off may have taken others with it.
+pub(super) fn check(piece: &Piece<'_>) -> Result<(), Broken> {
+    let options = options(piece.text.len(), Numbers::NeedNoQuotesAsText);
+    match serde_saphyr::from_str_with_options::<IgnoredAny>(&piece.text, options) {
+        Err(
+            error @ (Error::ExternalMessage { .. }
+            | Error::Eof { .. }
+            | Error::UnknownAnchor { .. }
+            | Error::DuplicateMappingKey { .. }),
+        ) => Err(broken(&error, piece)),
+        // What it says does not matter, nor how deep.
+        _ => Ok(()),
+    }
 }
 
 /// A piece without types.
 pub(super) fn value_of(piece: &Piece<'_>) -> Option<Value> {
-    let value = value(Part { text: &piece.text, line: piece.line }).ok()?;
-    match value {
+    let options = options(piece.text.len(), Numbers::NeedNoQuotesAsText);
+    match serde_saphyr::from_str_with_options(&piece.text, options).ok()? {
         Value::Array(mut list) if piece.form == Form::YamlItem => list.pop(),
         other => Some(other),
     }
@@ -122,16 +172,13 @@ impl<'de> Visitor<'de> for OnlyOne {
     }
 }
 
-/// What the YAML reader says, and on which line of the file.
-fn told(error: &Error, first: usize) -> (usize, String) {
-    let line = error.location().and_then(|place| usize::try_from(place.line()).ok()).unwrap_or(1);
-    (first + line.saturating_sub(1), words(error))
+fn broken(error: &Error, piece: &Piece<'_>) -> Broken {
+    let (line, why) = told(error, piece.line);
+    let is_stray = matches!(error.without_snippet(), Error::UnknownAnchor { .. });
+    Broken { line, why, needs_others: is_stray && piece.form == Form::YamlItem }
 }
 
-/// Its words without its own account of the place, which counts from the beginning of a part.
-fn words(error: &Error) -> String {
-    let words = error.without_snippet().to_string();
-    let words = words.lines().next().unwrap_or_default();
-    let end = words.rfind(" at line ").or_else(|| words.rfind(" (line ")).unwrap_or(words.len());
-    words.get(..end).unwrap_or(words).trim_end_matches([',', ';', ' ']).to_owned()
+/// What the YAML reader says, and on which line of the file.
+fn told(error: &Error, first: usize) -> (usize, String) {
+    (first + yaml_words::line(error).unwrap_or(1).saturating_sub(1), yaml_words::words(error))
 }

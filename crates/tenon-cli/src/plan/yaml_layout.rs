@@ -55,6 +55,14 @@ fn says_something(line: &str) -> bool {
     !(line.is_empty() || line.starts_with('#') || line.starts_with('%'))
 }
 
+/// Whether a document is written down as nothing: `null` is what an empty one means.
+pub(super) fn is_null(document: Part<'_>) -> bool {
+    let mut lines = document.text.lines().filter(|line| says_something(line));
+    let first = lines.next().map(|line| line.strip_prefix("---").unwrap_or(line));
+    let word = first.and_then(|line| line.split('#').next()).map(str::trim);
+    matches!(word, Some("null" | "~" | "Null" | "NULL")) && lines.next().is_none()
+}
+
 fn is_marker(line: &str, marker: &str) -> bool {
     line.strip_prefix(marker).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
 }
@@ -105,6 +113,10 @@ pub(super) fn layout(document: Part<'_>) -> Option<Layout<'_>> {
         let (key, value) = entry(bare)?;
         has_keys = true;
         match key {
+            // Which of two is meant, no layout tells.
+            "apiVersion" if layout.api_version.is_some() => return None,
+            "kind" if layout.kind.is_some() => return None,
+            "items" if items.is_some() || layout.items.is_some() => return None,
             "apiVersion" => layout.api_version = Some(scalar(value)?),
             "kind" => layout.kind = Some(scalar(value)?),
             "items" if value == "[]" => layout.items = Some(Vec::new()),
@@ -121,10 +133,6 @@ pub(super) fn layout(document: Part<'_>) -> Option<Layout<'_>> {
 
 fn parts<'a>(text: &'a str, items: &Items) -> Option<Vec<Part<'a>>> {
     let end = items.end.unwrap_or(text.len());
-    // What one member names, another may refer to.
-    if text.contains(": &") || text.contains("- &") {
-        return None;
-    }
     let ends = items.begins.iter().skip(1).map(|(begin, _)| *begin).chain([end]);
     items
         .begins
@@ -168,6 +176,20 @@ mod tests {
     }
 
     #[test]
+    fn null_is_nothing_and_what_only_begins_with_it_is_something() {
+        for (text, nothing) in [
+            ("null", true),
+            ("--- ~ # gone\n# words\n", true),
+            ("# words\nnull\n\n", true),
+            ("null: 1", false),
+            ("null\nx: 1", false),
+            ("nulls", false),
+        ] {
+            assert_eq!(is_null(Part { text, line: 1 }), nothing, "{text}");
+        }
+    }
+
+    #[test]
     fn a_list_as_programs_write_it_is_taken_apart() {
         for indent in ["", "  "] {
             let text = format!(
@@ -193,8 +215,11 @@ mod tests {
             "items: [{}]\nkind: List",
             "items:\n  a: 1\nkind: List",
             "items:\n  - a\n - b\n",
-            "items:\n- a: &x 1\n- b: *x\n",
             "just words",
+            "kind: Pod\nkind: Secret\n",
+            "apiVersion: v1\napiVersion: v1\n",
+            "kind: List\nitems:\n- a\nitems:\n- b\n",
+            "kind: List\nitems: []\nitems:\n- b\n",
         ] {
             assert_eq!(layout(Part { text, line: 1 }), None, "{text}");
         }
