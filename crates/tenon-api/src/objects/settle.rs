@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Container, PodSpec, ResourceRequirements};
+use k8s_openapi::api::core::v1::{Container, Pod, PodCondition, PodSpec, PodStatus, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::{Object, Scope, amounts, place};
@@ -45,8 +45,8 @@ impl ObjectFault {
 }
 
 impl Object {
-    /// The object as a plan can use it: with a namespace and a uid, with requests where only limits were given, and
-    /// without what no plan looks at.
+    /// The object as a plan can use it: with a namespace and a uid, with requests where only limits were given, as
+    /// waiting if it is a pod that was never in a cluster, and without what no plan looks at.
     pub fn settled(mut self) -> Result<Object, ObjectFault> {
         let scope = self.kind().scope();
         let meta = self.meta_mut();
@@ -74,6 +74,9 @@ impl Object {
         if let Some(spec) = self.pod_spec_mut() {
             fill_requests(spec);
         }
+        if let Object::Pod(pod) = &mut self {
+            wait_if_unborn(pod);
+        }
         Ok(self)
     }
 
@@ -84,6 +87,25 @@ impl Object {
             _ => None,
         }
     }
+}
+
+/// Every API server gives a pod a status. Whoever plans for one that has none wants to know where it would go; a gate
+/// keeps it waiting there too.
+fn wait_if_unborn(pod: &mut Pod) {
+    let spec = pod.spec.as_ref();
+    let has_node = spec.and_then(|spec| spec.node_name.as_deref()).is_some_and(|node| !node.is_empty());
+    let is_gated = spec.and_then(|spec| spec.scheduling_gates.as_ref()).is_some_and(|gates| !gates.is_empty());
+    if pod.status.is_some() || has_node || is_gated {
+        return;
+    }
+    let unschedulable = PodCondition {
+        type_: "PodScheduled".to_owned(),
+        status: "False".to_owned(),
+        reason: Some("Unschedulable".to_owned()),
+        ..PodCondition::default()
+    };
+    let (phase, conditions) = (Some("Pending".to_owned()), Some(vec![unschedulable]));
+    pod.status = Some(PodStatus { phase, conditions, ..PodStatus::default() });
 }
 
 /// A limit without a request counts as a request, for a container first and then for the pod as a whole.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use tenon_api::objects::Objects;
+use tenon_api::planning::is_provisionable;
 
 use super::collect::Collector;
 use super::load::read_text;
@@ -101,7 +102,7 @@ fn what_no_plan_looks_at_is_counted() {
 #[test]
 fn a_pod_that_no_scheduler_has_tried_is_told_of() {
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: x}]}\n";
-    let (_, notes) = read("x.yaml", pod).unwrap();
+    let (_, notes) = read("x.yaml", &format!("{pod}status: {{phase: Pending}}\n")).unwrap();
     assert!(notes.iter().any(|note| note.starts_with("left out 1 pod without a node")), "{notes:?}");
     let gated = pod.replace("spec: {", "spec: {schedulingGates: [{name: g}], ");
     let ready = "status: {conditions: [{type: Initialized, status: 'True'}]}\n";
@@ -116,11 +117,20 @@ fn a_pod_that_no_scheduler_has_tried_is_told_of() {
 }
 
 #[test]
+fn a_pod_as_people_write_it_is_planned_for() {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: x}]}\n";
+    let (objects, notes) = read("x.yaml", pod).unwrap();
+    assert!(notes.is_empty() && is_provisionable(&objects.pods[0]), "{notes:?}");
+    let (objects, _) = read("x.yaml", &pod.replace("spec: {", "spec: {nodeName: n, ")).unwrap();
+    assert!(!is_provisionable(&objects.pods[0]), "it has a node");
+}
+
+#[test]
 fn workloads_without_pods_are_told_of() {
     let job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n";
     let said = ["of 1 workload there are no pods: a plan is for the pods a cluster made of them"];
     assert_eq!(read("x.yaml", job).unwrap().1, said);
-    assert_eq!(read("x.yaml", &format!("{job}---\n{POD}")).unwrap().1.len(), 1);
+    assert_eq!(read("x.yaml", &format!("{job}---\n{POD}")).unwrap().1, [""; 0]);
 }
 
 #[test]
