@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/awslabs/operatorpkg/status"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,6 +32,10 @@ func complete(ctx context.Context, objects []client.Object) []client.Object {
 		switch o := object.(type) {
 		case *corev1.Pod:
 			fillRequests(&o.Spec)
+			fillProtocols(&o.Spec)
+		case *appsv1.DaemonSet:
+			fillRequests(&o.Spec.Template.Spec)
+			fillProtocols(&o.Spec.Template.Spec)
 		case *v1.NodePool:
 			completeNodePool(ctx, o)
 		case *v1.NodeClaim:
@@ -64,8 +70,10 @@ func completeMetadata(object client.Object) {
 	}
 }
 
-// fillRequests does what the API server does to a pod: a limit without a request is the request.
+// fillRequests does what the API server does to a pod: a limit without a request is the request. At the level of the pod
+// it is so only for what no container asks for, but for huge pages always.
 func fillRequests(spec *corev1.PodSpec) {
+	asked := map[corev1.ResourceName]bool{}
 	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
 		for i := range containers {
 			needs := &containers[i].Resources
@@ -77,6 +85,34 @@ func fillRequests(spec *corev1.PodSpec) {
 					needs.Requests = corev1.ResourceList{}
 				}
 				needs.Requests[name] = limit
+			}
+			for name := range needs.Requests {
+				asked[name] = true
+			}
+		}
+	}
+	if spec.Resources == nil {
+		return
+	}
+	for name, limit := range spec.Resources.Limits {
+		if _, ok := spec.Resources.Requests[name]; ok || asked[name] && !strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+			continue
+		}
+		if spec.Resources.Requests == nil {
+			spec.Resources.Requests = corev1.ResourceList{}
+		}
+		spec.Resources.Requests[name] = limit
+	}
+}
+
+// fillProtocols does what the API server does to a port: it is TCP unless it says otherwise. Karpenter compares the texts.
+func fillProtocols(spec *corev1.PodSpec) {
+	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
+		for i := range containers {
+			for j := range containers[i].Ports {
+				if port := &containers[i].Ports[j]; port.Protocol == "" {
+					port.Protocol = corev1.ProtocolTCP
+				}
 			}
 		}
 	}

@@ -16,7 +16,7 @@ pub(crate) fn alternatives(spec: &PodSpec) -> (Vec<Requirements>, Option<String>
         match term_requirements(term) {
             Ok(wanted) => {
                 let mut joined = selector.clone();
-                joined.add_all(&wanted);
+                joined.join(&wanted);
                 alternatives.push(joined);
             }
             Err(what) => return (vec![selector], Some(what)),
@@ -28,15 +28,15 @@ pub(crate) fn alternatives(spec: &PodSpec) -> (Vec<Requirements>, Option<String>
     (alternatives, None)
 }
 
-/// Nodes the pod would rather have, as they were written. A wish we cannot read is none.
+/// Nodes the pod would rather have, as they were written. A wish we cannot read is none; one that asks for no label is
+/// met by every node, and still stands before those of less weight.
 pub(crate) fn preferred(spec: &PodSpec) -> Vec<Preferred> {
     let wishes = node_affinity(spec)
         .into_iter()
         .flat_map(|affinity| affinity.preferred_during_scheduling_ignored_during_execution.iter().flatten());
     wishes
-        .filter(|wish| !is_empty(&wish.preference))
         .filter_map(|wish| {
-            let requirements = term_requirements(&wish.preference).ok()?;
+            let requirements = expressions_of(&wish.preference).ok()?;
             Some(Preferred { weight: wish.weight, requirements })
         })
         .collect()
@@ -67,11 +67,16 @@ pub(crate) fn faults(spec: &PodSpec) -> Vec<String> {
     faults
 }
 
-/// Whether the pod wants no node of any pool.
+/// Whether the pod wants none of our nodes. Later terms and lighter wishes are looked at only when those before them
+/// fail, so only the first ones can say so; but what it would rather have counts here like what it needs.
 pub(crate) fn is_for_others(spec: &PodSpec) -> bool {
-    // Later terms are looked at only when earlier ones fail, so only the first can keep the pod from us altogether.
-    let pool = alternatives(spec).0.first().and_then(|first| first.get(NODEPOOL).map(Requirement::operator));
-    pool == Some(Operator::DoesNotExist)
+    let mut asked = alternatives(spec).0.into_iter().next().unwrap_or_default();
+    let wishes = preferred(spec);
+    // Of equal weight, the one written first.
+    if let Some(heaviest) = wishes.iter().rev().max_by_key(|wish| wish.weight) {
+        asked.add_all(&heaviest.requirements);
+    }
+    asked.get(NODEPOOL).map(Requirement::operator) == Some(Operator::DoesNotExist)
 }
 
 fn node_affinity(spec: &PodSpec) -> Option<&NodeAffinity> {
@@ -92,12 +97,16 @@ fn term_requirements(term: &NodeSelectorTerm) -> Result<Requirements, String> {
     if term.match_fields.iter().flatten().next().is_some() {
         return Err("node affinity by fields".to_owned());
     }
+    expressions_of(term)
+}
+
+fn expressions_of(term: &NodeSelectorTerm) -> Result<Requirements, String> {
     let mut requirements = Requirements::default();
     for expression in term.match_expressions.iter().flatten() {
         let unreadable = || format!("node affinity on {} with operator {}", expression.key, expression.operator);
         let requirement =
             demand(expression).ok().and_then(|demand| demand.requirement().ok()).ok_or_else(unreadable)?;
-        requirements.add(expression.key.as_str(), &requirement);
+        requirements.join(&Requirements::from_iter([(expression.key.clone(), requirement)]));
     }
     Ok(requirements)
 }

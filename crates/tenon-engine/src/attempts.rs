@@ -105,7 +105,7 @@ fn demands_of(pod: &Pod, policy: PreferencePolicy) -> Vec<Requirements> {
     let alternatives = if pod.alternatives.is_empty() { anything.as_slice() } else { pod.alternatives.as_slice() };
     let joined = |wanted: &Requirements, wish: Option<&&Preferred>| {
         let mut joined = wanted.clone();
-        wish.into_iter().for_each(|wish| joined.add_all(&wish.requirements));
+        wish.into_iter().for_each(|wish| joined.join(&wish.requirements));
         joined
     };
     let mut demands: Vec<Requirements> = alternatives.iter().map(|wanted| joined(wanted, wishes.first())).collect();

@@ -95,6 +95,8 @@ impl<'a> Room<'a> {
         let missing = expected_daemons.without(&node.bound_daemons);
         let missing: Resources = missing.iter().map(|(name, amount)| (name, amount.at_least_zero())).collect();
         let left = node.allocatable.without(&node.bound).without(&missing);
+        // What a node does not report cannot be overdrawn: pods that are bound there may ask for it all the same.
+        let left: Resources = left.iter().filter(|(resource, _)| node.allocatable.names(resource)).collect();
         let is_overdrawn = left.iter().any(|(_, amount)| amount.is_negative());
         let ports = node.host_ports.iter().map(|(_, port)| port).collect();
         Room { node, pods: Vec::new(), left: axes.row(&left), is_overdrawn, ports }

@@ -56,6 +56,9 @@ impl Requirement {
         if demands.is_empty() || !self.values().is_empty() {
             demands.push(demand(self.operator(), self.values().iter().cloned().collect()));
         }
+        if demands.iter().all(|demand| demand.operator == Operator::NotIn) && !self.permits_absence() {
+            demands.push(demand(Operator::Exists, Vec::new()));
+        }
         demands
     }
 }

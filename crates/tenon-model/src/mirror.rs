@@ -145,10 +145,10 @@ impl Mirror {
         self.daemons.remove(set);
     }
 
-    /// The names of nodes that go.
+    /// The nodes that go, by the names pods know them by: one that did not register yet has its claim's name in a plan.
     pub fn leaving(&self) -> BTreeSet<&str> {
         let leaving = self.machines.values().filter(|machine| machine.state.is_leaving);
-        leaving.map(|machine| machine.node.as_ref().unwrap_or(&machine.state.name).as_str()).collect()
+        leaving.filter_map(|machine| machine.node.as_deref()).collect()
     }
 
     /// The cluster at this moment, every list sorted. Only what changed since the last one is summed up again; the rest

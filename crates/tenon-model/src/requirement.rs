@@ -84,7 +84,8 @@ impl FromStr for Operator {
 
 /// The values of a label that are allowed.
 ///
-/// Invariant: bounds are set only together with `complement`; a concrete set holds just the values within them.
+/// Invariant: bounds are set only together with `complement`; a concrete set holds just the values within them. `present`
+/// is set only where what is left would allow the label to be absent, and one of several demands of a pod does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirement {
     complement: bool,
@@ -92,6 +93,7 @@ pub struct Requirement {
     gte: Option<i64>,
     lte: Option<i64>,
     min_values: Option<u32>,
+    present: bool,
 }
 
 impl Requirement {
@@ -123,7 +125,14 @@ impl Requirement {
 
     /// There, with any value.
     pub fn anything() -> Requirement {
-        Requirement { complement: true, values: BTreeSet::new(), gte: None, lte: None, min_values: None }
+        Requirement {
+            complement: true,
+            values: BTreeSet::new(),
+            gte: None,
+            lte: None,
+            min_values: None,
+            present: false,
+        }
     }
 
     /// Absent.
@@ -132,7 +141,7 @@ impl Requirement {
     }
 
     fn concrete(values: BTreeSet<String>) -> Requirement {
-        Requirement { complement: false, values, gte: None, lte: None, min_values: None }
+        Requirement { complement: false, values, gte: None, lte: None, min_values: None, present: false }
     }
 
     fn at_least(number: i64) -> Requirement {
@@ -177,7 +186,12 @@ impl Requirement {
 
     /// Whether a node without the label is allowed.
     pub fn permits_absence(&self) -> bool {
-        matches!(self.operator(), Operator::NotIn | Operator::DoesNotExist)
+        matches!(self.operator(), Operator::NotIn | Operator::DoesNotExist) && !self.present
+    }
+
+    /// Whether the label has to be there and no value is left for it.
+    pub fn is_impossible(&self) -> bool {
+        self.present && self.operator() == Operator::DoesNotExist
     }
 
     /// How many values are allowed; an open set counts from the largest number down.
@@ -196,13 +210,25 @@ impl Requirement {
         (from..=to).map(|number| number.to_string()).find(|number| !self.values.contains(number))
     }
 
+    /// What two demands of one pod allow together: what both allow, and absent only if both allow that.
+    ///
+    /// Karpenter reads `Exists` with `NotIn` as `NotIn`, and `In` with another `In` as `DoesNotExist`, and puts the pod on
+    /// a node without the label, where it cannot run.
+    #[must_use]
+    pub fn joined(&self, other: &Requirement) -> Requirement {
+        let both = self.and(other);
+        let present = both.permits_absence() && !(self.permits_absence() && other.permits_absence());
+        Requirement { present: both.present || present, ..both }
+    }
+
     /// What both allow.
     #[must_use]
     pub fn and(&self, other: &Requirement) -> Requirement {
         let bounds = Bounds::of(self).and(Bounds::of(other));
         let min_values = self.min_values.max(other.min_values);
+        let present = self.present || other.present;
         if bounds.are_empty() {
-            return Requirement { min_values, ..Requirement::absent() };
+            return Requirement { min_values, present, ..Requirement::absent() };
         }
         let kept = |values: &mut dyn Iterator<Item = &String>| -> BTreeSet<String> {
             values.filter(|value| bounds.hold(value)).cloned().collect()
@@ -215,9 +241,10 @@ impl Requirement {
         };
         if self.complement && other.complement {
             let Bounds { gte, lte } = bounds;
-            return Requirement { complement: true, values, gte, lte, min_values };
+            let present = present && !values.is_empty();
+            return Requirement { complement: true, values, gte, lte, min_values, present };
         }
-        Requirement { min_values, ..Requirement::concrete(values) }
+        Requirement { min_values, present: present && values.is_empty(), ..Requirement::concrete(values) }
     }
 
     /// Whether some value is allowed by both. Two open sets always share one, unless their bounds exclude each other.
@@ -277,7 +304,9 @@ impl fmt::Display for Requirement {
         let values: Vec<&str> = self.values.iter().map(String::as_str).collect();
         match self.operator() {
             Operator::In => write!(f, "In [{}]", values.join(", "))?,
+            Operator::NotIn if self.present => write!(f, "Exists NotIn [{}]", values.join(", "))?,
             Operator::NotIn => write!(f, "NotIn [{}]", values.join(", "))?,
+            Operator::DoesNotExist if self.present => f.write_str("In []")?,
             Operator::DoesNotExist => f.write_str("DoesNotExist")?,
             _ => f.write_str("Exists")?,
         }

@@ -21,6 +21,31 @@ fn within(gte: Option<&str>, lte: Option<&str>, excluded: &[&str]) -> Requiremen
 }
 
 #[test]
+fn what_one_pod_says_of_a_label_together_keeps_it_needed() {
+    let (red, blue) = (Requirement::is("red"), Requirement::is("blue"));
+    let not_red = requirement(Operator::NotIn, &["red"]);
+    for (one, other, is_impossible) in [
+        (Requirement::anything(), not_red.clone(), false),
+        (not_red.clone(), requirement(Operator::Gte, &["1"]), false),
+        (red.clone(), not_red.clone(), true),
+        (red.clone(), blue.clone(), true),
+        (requirement(Operator::Gte, &["5"]), requirement(Operator::Lte, &["4"]), true),
+        (red.clone(), Requirement::absent(), true),
+    ] {
+        for joined in [one.joined(&other), other.joined(&one), one.joined(&other).and(&not_red)] {
+            assert!(!joined.permits_absence(), "{one} with {other}");
+            assert_eq!(joined.is_impossible(), is_impossible, "{one} with {other}");
+        }
+        assert_eq!(one.joined(&other).operator(), one.and(&other).operator(), "it reads as it always did");
+    }
+    assert!(not_red.joined(&Requirement::absent()).permits_absence());
+    assert_eq!(Requirement::anything().joined(&red), red);
+    let words: Vec<Operator> =
+        Requirement::anything().joined(&not_red).demands("k").iter().map(|demand| demand.operator).collect();
+    assert_eq!(words, [Operator::NotIn, Operator::Exists], "whoever reads it back needs both");
+}
+
+#[test]
 fn bounds_admit_numbers_only() {
     let above = requirement(Operator::Gt, &["4"]);
     assert!(above.has("5") && !above.has("4") && !above.has("five") && !above.has(""));

@@ -63,6 +63,20 @@ impl Requirements {
         }
     }
 
+    /// Adds every demand of another set that the same pod makes. Unlike where demands of several parties meet, a label
+    /// that one of them needs is needed still when only excluded values, or none at all, are left of it.
+    pub fn join(&mut self, others: &Requirements) {
+        for (label, requirement) in &others.by_label {
+            let joined = self.get(label).map_or_else(|| requirement.clone(), |present| present.joined(requirement));
+            self.by_label.insert(label.clone(), joined);
+        }
+    }
+
+    /// The first demand that no node can meet.
+    fn first_impossible(&self) -> Option<(&str, &Requirement)> {
+        self.iter().find(|(_, requirement)| requirement.is_impossible())
+    }
+
     /// The demand on a label, if there is one.
     pub fn get(&self, label: &str) -> Option<&Requirement> {
         self.by_label.get(label)
@@ -101,6 +115,10 @@ impl Requirements {
     /// Whether the demands of `wanted` can be met here. A label of which nothing is known here is fine if `may_be_unknown`
     /// says so (labels that somebody will still decide), or if its absence is.
     pub fn meet(&self, wanted: &Requirements, may_be_unknown: impl Fn(&str) -> bool) -> Result<(), Incompatible> {
+        if let Some((label, wanted)) = wanted.first_impossible() {
+            let offered = Box::new(self.get(label).cloned().unwrap_or_else(Requirement::anything));
+            return Err(Incompatible::Excluded { label: label.to_owned(), wanted: Box::new(wanted.clone()), offered });
+        }
         match self.first_unknown(wanted, &may_be_unknown) {
             Some(label) => {
                 let hint = self.hint(label, may_be_unknown).map(str::to_owned);
@@ -112,7 +130,9 @@ impl Requirements {
 
     /// The same question, answered without saying why.
     pub fn can_meet(&self, wanted: &Requirements, may_be_unknown: impl Fn(&str) -> bool) -> bool {
-        self.first_unknown(wanted, &may_be_unknown).is_none() && self.intersects(wanted)
+        wanted.first_impossible().is_none()
+            && self.first_unknown(wanted, &may_be_unknown).is_none()
+            && self.intersects(wanted)
     }
 
     /// Whether labels that both speak of can have a common value, or both may be absent.

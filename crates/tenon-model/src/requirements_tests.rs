@@ -18,6 +18,31 @@ fn nothing_is_open(_: &str) -> bool {
 }
 
 #[test]
+fn every_old_name_of_a_label_is_its_new_one() {
+    for (old, new) in [
+        ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
+        ("beta.kubernetes.io/arch", "kubernetes.io/arch"),
+        ("beta.kubernetes.io/os", "kubernetes.io/os"),
+        ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+        ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
+    ] {
+        let demands = set(&[(old, Operator::In, &["a"])]);
+        assert_eq!((demands.get(old), demands.get(new)), (None, Some(&Requirement::is("a"))), "{old}");
+    }
+}
+
+#[test]
+fn what_contradicts_itself_is_met_nowhere() {
+    let mut wanted = set(&[("k", Operator::In, &["a"])]);
+    wanted.join(&set(&[("k", Operator::In, &["b"])]));
+    for offered in
+        [Requirements::default(), set(&[("k", Operator::In, &["a"])]), set(&[("k", Operator::NotIn, &["c"])])]
+    {
+        assert!(!offered.can_meet(&wanted, |_| true) && offered.meet(&wanted, |_| true).is_err(), "{offered}");
+    }
+}
+
+#[test]
 fn compatibility_is_the_references() {
     let nothing = Requirements::default();
     let (one, two) = (set(&[("k", Operator::In, &["a"])]), set(&[("k", Operator::In, &["a", "b"])]));

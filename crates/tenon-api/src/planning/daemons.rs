@@ -1,5 +1,6 @@
 //! One pod of each DaemonSet, as it would be on a new node.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ use super::seen::Difference;
 #[derive(Debug, Default)]
 pub(super) struct DaemonPods(BTreeMap<String, BTreeMap<Age, Arc<KubePod>>>);
 
-/// When a pod was made, and its name and uid.
-type Age = (Option<Time>, Option<String>, Option<String>);
+/// When a pod was made; of equally new ones the first by name is taken.
+type Age = (Option<Time>, Reverse<Option<String>>, Option<String>);
 
 impl DaemonPods {
     /// Takes note of pods that came and went. Returns the uids of whoever controls them.
@@ -42,7 +43,7 @@ impl DaemonPods {
 
 fn age(pod: &KubePod) -> Age {
     let meta = &pod.metadata;
-    (meta.creation_timestamp.clone(), meta.name.clone(), meta.uid.clone())
+    (meta.creation_timestamp.clone(), Reverse(meta.name.clone()), meta.uid.clone())
 }
 
 /// The uid of the DaemonSet that controls a pod.

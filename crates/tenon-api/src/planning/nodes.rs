@@ -16,6 +16,9 @@ use crate::{ConditionStatus, NodeClaim};
 /// On claims whose node is being started again.
 const REBOOTING: &str = "Rebooting";
 
+/// On claims whose machine is being taken away, whoever asked for it.
+const TERMINATING: &str = "InstanceTerminating";
+
 /// What Kubernetes marks a cordoned node with, a moment after it was cordoned.
 const CORDONED: &str = "node.kubernetes.io/unschedulable";
 
@@ -44,6 +47,8 @@ pub(super) fn machines(objects: &Objects) -> Vec<Machine<'_>> {
         let named = || by_name.get(claim.metadata.name.as_deref()?).filter(|_| has_launch);
         let node = id.and_then(|id| by_provider.get(id)).or_else(named).copied();
         matched.extend(node.and_then(|node| node.metadata.name.as_deref()));
+        // A node that does not say what it is yet counts as little as what runs on it.
+        let node = node.filter(|node| is_known(node));
         found.push(Machine { id: format!("nodeclaim/{}", claim.name_any()), claim: Some(claim), node });
     }
     let alone = |node: &&Arc<Node>| node.metadata.name.as_deref().is_some_and(|name| !matched.contains(name));
@@ -62,7 +67,7 @@ impl Machine<'_> {
     /// What it is like; what its pods use is not in it. None as long as nobody knows its size.
     pub(super) fn state(&self, around: &dyn Surroundings) -> Option<NodeState> {
         let mut state = match (self.claim, self.node) {
-            (Some(claim), node) => claimed(claim, node.filter(|node| is_known(node)).map(AsRef::as_ref), around)?,
+            (Some(claim), node) => claimed(claim, node.map(AsRef::as_ref), around)?,
             (None, node) => unclaimed(node?),
         };
         let fence = Taint { key: CORDONED.to_owned(), value: String::new(), effect: Effect::NoSchedule };
@@ -110,18 +115,18 @@ fn claimed(claim: &NodeClaim, node: Option<&Node>, around: &dyn Surroundings) ->
         capacity,
         allocatable,
         stage: match is_initialized {
-            _ if is_rebooting(claim) => NodeStage::Rebooting,
+            _ if says_of_itself(claim, REBOOTING) => NodeStage::Rebooting,
             true => NodeStage::Initialized,
             false => NodeStage::Rising,
         },
-        is_leaving: claim.metadata.deletion_timestamp.is_some(),
+        is_leaving: claim.metadata.deletion_timestamp.is_some() || says_of_itself(claim, TERMINATING),
         ..NodeState::default()
     })
 }
 
-fn is_rebooting(claim: &NodeClaim) -> bool {
+fn says_of_itself(claim: &NodeClaim, condition: &str) -> bool {
     let conditions = claim.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.into_iter().any(|said| said.type_ == REBOOTING && said.status == ConditionStatus::True)
+    conditions.into_iter().any(|said| said.type_ == condition && said.status == ConditionStatus::True)
 }
 
 /// A node nobody claimed. It is what it says.

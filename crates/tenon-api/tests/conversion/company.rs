@@ -95,10 +95,23 @@ fn wishes_for_company_keep_their_weight_and_their_labels() {
 #[test]
 fn wishes_for_nodes_keep_their_weight() {
     let wish = |weight: i32, key: &str| json!({ "weight": weight, "preference": { "matchExpressions": [{ "key": key, "operator": "In", "values": ["a"] }] } });
-    let wishes = json!([wish(1, "zone"), wish(9, "beta.kubernetes.io/arch"), { "weight": 50, "preference": {} }]);
-    let affinity = json!({ "nodeAffinity": { "preferredDuringSchedulingIgnoredDuringExecution": wishes } });
-    let pod = model(&json!({}), &json!({ "affinity": affinity, "nodeSelector": { "team": "red" } }));
-    assert_eq!(pod.preferred.iter().map(|wish| wish.weight).collect::<Vec<_>>(), [1, 9], "an empty wish is none");
+    let wishing = |more: Value| {
+        let wishes: Vec<Value> = [wish(1, "zone"), wish(9, "beta.kubernetes.io/arch")]
+            .into_iter()
+            .chain([more])
+            .filter(|one| !one.is_null())
+            .collect();
+        let affinity = json!({ "nodeAffinity": { "preferredDuringSchedulingIgnoredDuringExecution": wishes } });
+        model(&json!({}), &json!({ "affinity": affinity, "nodeSelector": { "team": "red" } }))
+    };
+    for no_label in
+        [json!({}), json!({ "matchFields": [{ "key": "metadata.name", "operator": "In", "values": ["n"] }] })]
+    {
+        let pod = wishing(json!({ "weight": 50, "preference": no_label }));
+        assert_eq!(pod.preferred.iter().map(|wish| wish.weight).collect::<Vec<_>>(), [1, 9, 50]);
+        assert_eq!(pod.all_requirements().get("kubernetes.io/arch"), None, "the heaviest counts, if only for itself");
+    }
+    let pod = wishing(Value::Null);
     assert_eq!(pod.all_requirements().get("kubernetes.io/arch"), Some(&Requirement::is("a")));
     assert_eq!(pod.strict_requirements().get("kubernetes.io/arch"), None);
     assert_eq!(pod.all_requirements().get("team"), Some(&Requirement::is("red")));

@@ -56,6 +56,13 @@ fn a_daemon_with_pods_needs_what_its_newest_pod_does() {
 }
 
 #[test]
+fn of_equally_new_pods_a_daemon_is_the_first_by_name() {
+    let made = "2026-01-02T00:00:00Z";
+    let seen = snapshot(&[set(&json!({})), live("b", made, "2"), live("a", made, "1")]);
+    assert_eq!(seen.daemons[0].requests.get("cpu"), Quantity::whole(1));
+}
+
+#[test]
 fn a_pod_that_another_controls_is_not_the_daemons() {
     let mut of_another = live("newer", "2026-01-03T00:00:00Z", "3");
     of_another.1["metadata"]["ownerReferences"][0]["uid"] = "d-2".into();

@@ -187,6 +187,68 @@ fn pools_count_claims_from_the_moment_they_are_made_and_not_what_leaves() {
 }
 
 #[test]
+fn pods_of_a_node_that_leaves_before_it_registered_need_another() {
+    let rising = || node("n1", &json!({}));
+    let bound = || pod("a", &json!({ "spec": { "nodeName": "n1" } }));
+    let gone = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } });
+    let taken = json!({ "status": { "conditions": [{ "type": "InstanceTerminating", "status": "True", "reason": "r",
+        "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z" }] } });
+    for (more, pods) in [(json!({}), 0), (gone, 1), (taken, 1)] {
+        let seen = snapshot(&[claim("c", "n1", &more), rising(), bound()]);
+        assert_eq!((seen.pods.len(), seen.nodes[0].is_leaving), (pods, pods == 1), "{more}");
+        assert_eq!(seen.nodes[0].name, "c");
+    }
+}
+
+#[test]
+fn what_runs_on_a_node_that_does_not_say_its_size_yet_counts_as_little_as_the_node() {
+    let used = |labels: Value| {
+        let node = node("n1", &json!({ "metadata": { "labels": labels } }));
+        let seen = snapshot(&[claim("c", "n1", &json!({})), node, pod("a", &json!({ "spec": { "nodeName": "n1" } }))]);
+        seen.nodes[0].bound.get("cpu")
+    };
+    assert_eq!(used(json!({ "karpenter.sh/nodepool": "default" })), Quantity::ZERO);
+    let sized = json!({ "karpenter.sh/nodepool": "default", "node.kubernetes.io/instance-type": "m" });
+    assert_eq!(used(sized), Quantity::whole(1));
+}
+
+#[test]
+fn a_pod_whose_heaviest_wish_is_a_node_of_no_pool_is_not_for_us() {
+    let wish = |weight: i64, operator: &str| json!({ "weight": weight, "preference": { "matchExpressions": [{ "key": "karpenter.sh/nodepool", "operator": operator }] } });
+    let wishing = |wishes: Value| {
+        let affinity = json!({ "nodeAffinity": { "preferredDuringSchedulingIgnoredDuringExecution": wishes } });
+        let status =
+            json!({ "conditions": [{ "type": "PodScheduled", "status": "False", "reason": "Unschedulable" }] });
+        let seen = snapshot(&[pod("a", &json!({ "spec": { "affinity": affinity }, "status": status }))]);
+        (seen.pods.len(), seen.invalid.len())
+    };
+    assert_eq!(wishing(json!([wish(2, "DoesNotExist"), wish(1, "Exists")])), (0, 1));
+    assert_eq!(wishing(json!([wish(1, "DoesNotExist"), wish(2, "Exists")])), (1, 0));
+    assert_eq!(
+        wishing(json!([wish(2, "DoesNotExist"), wish(2, "Exists")])),
+        (0, 1),
+        "of equal weight the first counts"
+    );
+    assert_eq!(wishing(json!([{ "weight": 9, "preference": {} }, wish(2, "DoesNotExist")])), (1, 0));
+}
+
+#[test]
+fn several_expressions_of_one_pod_on_a_label_do_not_let_it_be_absent() {
+    let expression = |operator: &str, values: Value| json!({ "key": "team", "operator": operator, "values": values });
+    let asking = |expressions: Value| {
+        let terms = json!([{ "matchExpressions": expressions }]);
+        let affinity = json!({ "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": terms } } });
+        let status =
+            json!({ "conditions": [{ "type": "PodScheduled", "status": "False", "reason": "Unschedulable" }] });
+        let seen = snapshot(&[pod("a", &json!({ "spec": { "affinity": affinity }, "status": status }))]);
+        seen.pods[0].alternatives[0].get("team").unwrap().permits_absence()
+    };
+    assert!(asking(json!([expression("NotIn", json!(["red"]))])));
+    assert!(!asking(json!([expression("NotIn", json!(["red"])), expression("Exists", json!([]))])));
+    assert!(!asking(json!([expression("In", json!(["red"])), expression("NotIn", json!(["red"]))])));
+}
+
+#[test]
 fn running_pods_that_must_be_alone_are_told_of() {
     let term =
         json!([{ "topologyKey": "kubernetes.io/hostname", "labelSelector": { "matchLabels": { "app": "db" } } }]);

@@ -113,7 +113,9 @@ impl<'a> Checker<'a> {
         expected.for_each(|daemon| missing.add(&daemon.requests));
         let missing = missing.without(&node.bound_daemons);
         let missing: Resources = missing.iter().map(|(name, amount)| (name, amount.at_least_zero())).collect();
-        let mut left = node.allocatable.without(&node.bound).without(&missing);
+        let left = node.allocatable.without(&node.bound).without(&missing);
+        // Of what the node does not report there is nothing, whoever asks for it there already.
+        let mut left: Resources = left.iter().filter(|(resource, _)| node.allocatable.names(resource)).collect();
         let mut ports: Vec<&HostPort> = node.host_ports.iter().map(|(_, port)| port).collect();
         for pod in pods {
             self.is_placeable(pod);

@@ -146,6 +146,13 @@ fn a_node_of_which_too_much_is_used_takes_nothing() {
 }
 
 #[test]
+fn what_a_node_does_not_report_cannot_be_overdrawn_there() {
+    let node = format!("{ONE}\nnode n cpu=4 memory=8Gi bound:cpu=1 bound:gpu=1\ndaemon d hugepages-2Mi=1Gi");
+    expect(&format!("{node}\npod p cpu=1"), &["n: p"]);
+    expect(&format!("{node}\npod p cpu=1 gpu=1"), &["p waits"]);
+}
+
+#[test]
 fn pods_with_the_same_host_port_get_different_nodes() {
     expect(
         &format!("{ONE}\npod p cpu=1 port=80\npod q cpu=1 port=80\npod r cpu=1"),

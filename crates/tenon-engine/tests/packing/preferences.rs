@@ -125,3 +125,15 @@ fn where_wishes_are_ignored_terms_and_advice_still_count() {
     assert_eq!(demand_on("zone", &text("pod p cpu=1 or:zone=In:x or:zone=In:c")), "In [c]");
     expect(&text("pool a weight=9 taint=gpu:PreferNoSchedule\npool b\npod p cpu=1"), &["b/one: p"]);
 }
+
+#[test]
+fn a_wish_against_what_the_pod_needs_is_given_up_and_never_puts_it_on_a_node_without_the_label() {
+    let pools = "type one cpu=4 memory=8Gi price=1\npool plain weight=9\npool red label:team=red";
+    expect(&format!("{pools}\npod p cpu=1 need:team=In:red prefer:5:team=In:blue"), &["red/one: p"]);
+    expect(&format!("{pools}\npod p cpu=1 need:team=In:blue prefer:5:team=In:red"), &["p waits"]);
+    expect(&format!("{pools}\npod p cpu=1 need:team=Exists prefer:5:team=NotIn:blue"), &["red/one: p"]);
+    expect(
+        &format!("{pools}\nnode n cpu=4 memory=8Gi\npod p cpu=1 need:team=In:red prefer:5:team=NotIn:red"),
+        &["red/one: p"],
+    );
+}
