@@ -100,7 +100,7 @@ fn pods_the_scheduler_gave_up_on_need_a_node_and_no_others() {
     let gated = json!({ "status": { "conditions": [{ "type": "PodScheduled", "status": "False", "reason": "SchedulingGated" }] } });
     let seen = snapshot(&[
         waiting("a", &json!({})),
-        pod("untried", &json!({})),
+        pod("untried", &json!({ "status": { "phase": "Pending" } })),
         pod("gated", &gated),
         waiting("bound", &json!({ "spec": { "nodeName": "n" } })),
         waiting("promised", &json!({ "status": { "nominatedNodeName": "n" } })),
@@ -108,6 +108,7 @@ fn pods_the_scheduler_gave_up_on_need_a_node_and_no_others() {
         waiting("set", &owner("StatefulSet")),
     ]);
     assert_eq!(names(&seen), ["a", "set"]);
+    assert_eq!(names(&snapshot(&[pod("never applied", &json!({}))])), ["never applied"]);
 }
 
 #[test]
