@@ -30,13 +30,16 @@ pub(crate) struct Attempt<'a> {
     pub(crate) failed: Failed,
 }
 
-/// Where an attempt need not be tried again: what is left there only becomes less.
+/// Where an attempt need not be tried again: what is left there only becomes less. Only labels may become more: what one
+/// pod says of a label that nobody had heard of is known to the next.
 #[derive(Default)]
 pub(crate) struct Failed {
     /// Nodes that are there which may still take it; unset before the first try.
     pub(crate) open_nodes: Option<Bits>,
     /// Planned nodes.
     pub(crate) claims: Bits,
+    /// How many of the labels that planned nodes came by were looked at since.
+    pub(crate) labels_seen: usize,
     /// Pools, for new nodes.
     pub(crate) pools: Bits,
 }

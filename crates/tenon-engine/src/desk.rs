@@ -106,12 +106,28 @@ impl<'a> Desk<'a> {
         Ok(Accepted { state, slots, requests, held, hold, is_relaxed })
     }
 
+    /// Whether a planned node of a pool speaks of more labels after a change than before.
+    pub(crate) fn adds_label(&self, template: usize, before: usize, after: usize) -> bool {
+        if before == after {
+            return false;
+        }
+        let Some((stock, _)) = self.of(template) else { return false };
+        let (Some(before), Some(after)) = (stock.state(before), stock.state(after)) else { return false };
+        let is_new = |label: &str| before.requirements.get(label).is_none() && !stock.catalog.is_well_known(label);
+        after.requirements.iter().any(|(label, _)| is_new(label))
+    }
+
     fn reserve(&self, node: &Candidate<'_>, state: usize, slots: &Bits) -> Result<Held, No> {
         let Some((stock, _)) = self.of(node.template) else { return Ok(Held::new()) };
-        if !stock.index.has_reserved || !self.reservations.are_used() {
+        if !stock.index.has_reserved {
             return Ok(Held::new());
         }
-        let left = offerings(stock, state, slots).map(|(_, offered)| offered.way);
+        let mut left = offerings(stock, state, slots).map(|(_, offered)| offered.way);
+        if !self.reservations.are_used() {
+            // Nothing is counted down, but from what is full already nothing can be made.
+            let is_open = left.any(|way| self.reservations.can_launch(way));
+            return if is_open { Ok(Held::new()) } else { Err(No::Reserved(ReservedTrouble::Full)) };
+        }
         self.reservations.choose(node.held, left).map_err(No::Reserved)
     }
 

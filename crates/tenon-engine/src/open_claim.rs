@@ -25,6 +25,8 @@ pub(crate) struct Claims<'a> {
     pub(crate) claims: Vec<OpenClaim<'a>>,
     /// Those with the fewest pods first.
     order: Vec<usize>,
+    /// Each time a planned node came by a label that its pool does not speak of: that node.
+    labelled: Vec<usize>,
     ties: Ties,
     nothing: Amounts,
 }
@@ -62,11 +64,15 @@ type Asked<'p> = (&'p Requirements, &'p [Toleration]);
 
 impl<'a> Claims<'a> {
     pub(crate) fn new(axes: &Axes, ties: Ties) -> Claims<'a> {
-        Claims { claims: Vec::new(), order: Vec::new(), ties, nothing: axes.nothing() }
+        Claims { claims: Vec::new(), order: Vec::new(), labelled: Vec::new(), ties, nothing: axes.nothing() }
     }
 
     /// Puts the pod on the first planned node that takes it.
     pub(crate) fn add(&mut self, desk: &mut Desk<'a>, attempt: &mut Attempt<'a>, asked: Asked<'_>, pod: usize) -> bool {
+        for number in self.labelled.iter().skip(attempt.failed.labels_seen) {
+            attempt.failed.claims.remove(*number);
+        }
+        attempt.failed.labels_seen = self.labelled.len();
         for position in 0..self.order.len() {
             let Some(number) = self.order.get(position).copied() else { continue };
             if attempt.failed.claims.has(number) {
@@ -75,6 +81,9 @@ impl<'a> Claims<'a> {
             let Some(claim) = self.claims.get_mut(number) else { continue };
             match claim.judge(desk, attempt, asked) {
                 Ok(accepted) => {
+                    if desk.adds_label(claim.template, claim.now.state, accepted.state) {
+                        self.labelled.push(number);
+                    }
                     claim.accept(desk, accepted, attempt, pod);
                     self.reorder(position);
                     return true;

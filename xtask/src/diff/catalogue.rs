@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::dice::Dice;
-use super::vocabulary::{ARCH, CAPACITY_TYPE, CPU, FAMILIES, FAMILY, OS, RESERVATION, SIZES, ZONE, ZONES};
+use super::vocabulary::{ARCH, CAPACITY_TYPE, CPU, FAMILIES, FAMILY, OS, RESERVATION, SIZES, ZONE, ZONES, written};
 
 /// One size that can be had.
 #[derive(Debug, Clone)]
@@ -15,6 +15,8 @@ pub(super) struct InstanceType {
     pub(super) memory_gi: u64,
     pub(super) pods: u64,
     pub(super) gpus: u64,
+    /// How its requirements call its architecture.
+    arch_label: &'static str,
     has_overhead: bool,
     says_requirements: bool,
     offerings: Vec<Offering>,
@@ -53,6 +55,7 @@ fn instance_type(dice: &mut Dice, index: u64, has_reservations: bool) -> Instanc
         memory_gi: cpu * per_cpu,
         pods: *dice.pick(&[8, 20, 30, 60, 110]),
         gpus: if dice.chance(20) { dice.between(1, 4) } else { 0 },
+        arch_label: written(dice, ARCH),
         has_overhead: dice.chance(60),
         says_requirements: dice.chance(80),
         offerings: Vec::new(),
@@ -105,7 +108,7 @@ impl InstanceType {
 
     fn requirements(&self) -> Value {
         let mut all = vec![
-            json!({"key": ARCH, "operator": "In", "values": [self.arch]}),
+            json!({"key": self.arch_label, "operator": "In", "values": [self.arch]}),
             json!({"key": OS, "operator": "In", "values": ["linux"]}),
             json!({"key": FAMILY, "operator": "In", "values": [self.family]}),
             json!({"key": CPU, "operator": "In", "values": [self.cpu.to_string()]}),

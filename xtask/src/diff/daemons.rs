@@ -24,6 +24,10 @@ fn spec(dice: &mut Dice, words: &Vocabulary) -> Value {
     if dice.chance(15) {
         container["ports"] = json!([port(dice)]);
     }
+    // A device that many sizes lack; on a node without it, the daemon counts all the same.
+    if dice.chance(4) {
+        container["resources"]["limits"]["example.com/gpu"] = json!("1");
+    }
     let mut spec = json!({"containers": [container]});
     let tolerations = if dice.chance(40) { vec![json!({"operator": "Exists"})] } else { tolerations(dice) };
     if !tolerations.is_empty() {
@@ -67,24 +71,28 @@ impl Daemon {
         })
     }
 
-    /// Its pod on a node, tied to the node as the DaemonSet's controller does it.
-    pub(super) fn pod_on(&self, node: &str) -> Value {
-        let mut spec = self.spec.clone();
+    /// Its pod on a node, tied to the node as the DaemonSet's controller does it. It may be from before a change of the
+    /// DaemonSet, or of one that is gone.
+    pub(super) fn pod_on(&self, dice: &mut Dice, words: &Vocabulary, node: &str) -> Value {
+        let mut spec = if dice.chance(12) { spec(dice, words) } else { self.spec.clone() };
+        if dice.chance(12) {
+            spec["containers"][0]["resources"] = resources(dice, &["20m", "600m"], &["20Mi", "800Mi"]);
+        }
         spec["nodeName"] = json!(node);
         spec["affinity"] =
             required(&json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}));
-        json!({
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {
-                "name": format!("{}-{node}", self.name),
-                "namespace": "kube-system",
-                "labels": {"daemon": self.name},
-                "ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": self.name,
-                    "uid": format!("kube-system/{}", self.name), "controller": true, "blockOwnerDeletion": true}],
-            },
-            "spec": spec,
-            "status": {"phase": "Running"},
-        })
+        let owner = if dice.chance(6) { "gone" } else { &self.name };
+        let mut metadata = json!({
+            "name": format!("{}-{node}", self.name),
+            "namespace": "kube-system",
+            "labels": {"daemon": self.name},
+            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": owner,
+                "uid": format!("kube-system/{owner}"), "controller": true, "blockOwnerDeletion": true}],
+        });
+        if dice.chance(40) {
+            metadata["creationTimestamp"] = json!(format!("2026-01-01T00:00:{:02}Z", dice.below(60)));
+        }
+        let status = json!({"phase": "Running"});
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status})
     }
 }

@@ -3,7 +3,9 @@
 //! Read in this order: `scenario` (what a seed stands for), `programs` (who plans), `outcome` and `judge` (what is
 //! compared), `sound` (what a plan may not make up), `void` (what is not compared), `recorded` (what Karpenter said once, for a machine without Go).
 
+mod affinity;
 mod catalogue;
+mod collapse;
 mod daemons;
 mod dice;
 mod judge;
@@ -176,7 +178,7 @@ fn compare(
     for case in cases {
         let (folder, name, theirs) = case?;
         let scenario = Scenario::read(&folder)?;
-        let verdict = match void::reason(&scenario.objects) {
+        let verdict = match void::reason(&scenario) {
             Some(reason) => Verdict::Void(reason),
             None => match plan(&folder, &name) {
                 Ok(ours) => {

@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use super::catalogue::InstanceType;
 use super::daemons::Daemon;
 use super::dice::Dice;
-use super::pods::{port, resources};
+use super::pods::{self, port, resources};
 use super::pools::{Pool, class};
-use super::vocabulary::{ARCH, CAPACITY_TYPE, CPU, FAMILY, INSTANCE_TYPE, OS, POOL, Vocabulary, ZONE};
+use super::vocabulary::{ARCH, CAPACITY_TYPE, CPU, FAMILY, INSTANCE_TYPE, OLD_NAMES, OS, POOL, Vocabulary, ZONE};
 
 /// What the cluster is made of.
 pub(super) struct Ground<'a> {
@@ -28,13 +28,22 @@ pub(super) struct Cluster {
 enum Stage {
     /// A claim with a machine that has not joined.
     Launched,
-    /// Its node is there, and not all of it works.
+    /// Its node is there, and nobody has looked at it yet.
+    Joined,
+    /// Its node is known, and not all of it works.
     Registered,
     Initialized,
-    /// Its claim is being deleted.
-    Leaving,
     /// A node that nobody claims.
     Unmanaged,
+}
+
+/// Why a machine goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leaving {
+    /// Its claim is being deleted.
+    Deleted,
+    /// Somebody else takes the machine away.
+    Terminated,
 }
 
 struct Machine<'a> {
@@ -42,6 +51,7 @@ struct Machine<'a> {
     size: &'a InstanceType,
     pool: &'a Pool,
     stage: Stage,
+    leaving: Option<Leaving>,
     labels: Map<String, Value>,
 }
 
@@ -50,23 +60,29 @@ pub(super) fn generate(dice: &mut Dice, ground: &Ground<'_>) -> Cluster {
     let count = if dice.chance(65) { dice.between(1, 6) } else { 0 };
     for index in 0..count {
         let of_pool = usize::try_from(dice.below(ground.pools.len() as u64)).unwrap_or(0);
-        let stage = match dice.below(20) {
-            0..=8 => Stage::Initialized,
-            9..=11 => Stage::Registered,
-            12..=14 => Stage::Launched,
-            15..=16 => Stage::Leaving,
-            _ => Stage::Unmanaged,
-        };
-        if !matches!(stage, Stage::Leaving | Stage::Unmanaged) {
+        let machine = machine(dice, ground, index, of_pool);
+        if machine.leaving.is_none() && machine.stage != Stage::Unmanaged {
             cluster.staying[of_pool] += 1;
         }
-        let machine = machine(dice, ground, (index, of_pool, stage));
         cluster.objects.extend(machine.objects(dice, ground));
     }
     cluster
 }
 
-fn machine<'a>(dice: &mut Dice, ground: &Ground<'a>, (index, of_pool, stage): (u64, usize, Stage)) -> Machine<'a> {
+fn stage(dice: &mut Dice) -> (Stage, Option<Leaving>) {
+    let stage = match dice.below(18) {
+        0..=8 => Stage::Initialized,
+        9..=11 => Stage::Registered,
+        12..=13 => Stage::Launched,
+        14..=15 => Stage::Joined,
+        _ => return (Stage::Unmanaged, None),
+    };
+    let leaving = dice.chance(14).then(|| *dice.pick(&[Leaving::Deleted, Leaving::Deleted, Leaving::Terminated]));
+    (stage, leaving)
+}
+
+fn machine<'a>(dice: &mut Dice, ground: &Ground<'a>, index: u64, of_pool: usize) -> Machine<'a> {
+    let (stage, leaving) = stage(dice);
     let (size, pool) = (dice.pick(ground.types), &ground.pools[of_pool]);
     let name = format!("node-{index}");
     let (zone, capacity_type) = size.some_place(dice);
@@ -92,14 +108,19 @@ fn machine<'a>(dice: &mut Dice, ground: &Ground<'a>, (index, of_pool, stage): (u
             labels.insert(key.name.clone(), json!(dice.pick(&key.values)));
         }
     }
-    Machine { name, size, pool, stage, labels }
+    for (old, new) in OLD_NAMES {
+        if dice.chance(20) {
+            labels.insert(old.to_owned(), labels[new].clone());
+        }
+    }
+    Machine { name, size, pool, stage, leaving, labels }
 }
 
 impl Machine<'_> {
     fn objects(&self, dice: &mut Dice, ground: &Ground<'_>) -> Vec<Value> {
         let mut all = Vec::new();
         if self.stage != Stage::Unmanaged {
-            all.push(self.claim());
+            all.push(self.claim(dice));
         }
         if self.stage == Stage::Launched {
             return all;
@@ -107,19 +128,30 @@ impl Machine<'_> {
         all.push(self.node(dice));
         for daemon in ground.daemons {
             if dice.chance(50) {
-                all.push(daemon.pod_on(&self.name));
+                all.push(daemon.pod_on(dice, ground.words, &self.name));
             }
         }
         let bound = dice.below(4);
-        all.extend((0..bound).map(|index| self.bound_pod(dice, index)));
+        all.extend((0..bound).map(|index| self.bound_pod(dice, ground, index)));
         all
     }
 
-    fn claim(&self) -> Value {
+    fn claim(&self, dice: &mut Dice) -> Value {
         let mut metadata = json!({"name": format!("claim-{}", self.name), "labels": self.labels});
-        if self.stage == Stage::Leaving {
+        if self.leaving == Some(Leaving::Deleted) {
             metadata["deletionTimestamp"] = json!("2026-01-01T01:00:00Z");
             metadata["finalizers"] = json!(["karpenter.sh/termination"]);
+        }
+        let mut status = json!({
+            "providerID": self.provider_id(),
+            "capacity": self.size.capacity(),
+            "allocatable": self.size.allocatable(),
+        });
+        let is_terminated = self.leaving == Some(Leaving::Terminated);
+        if is_terminated || dice.chance(4) {
+            let said = if is_terminated { "True" } else { "False" };
+            status["conditions"] = json!([{"type": "InstanceTerminating", "status": said, "reason": "Said",
+                "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
         }
         json!({
             "apiVersion": "karpenter.sh/v1",
@@ -131,11 +163,7 @@ impl Machine<'_> {
                 "taints": self.pool.taints,
                 "startupTaints": self.pool.startup_taints,
             },
-            "status": {
-                "providerID": self.provider_id(),
-                "capacity": self.size.capacity(),
-                "allocatable": self.size.allocatable(),
-            },
+            "status": status,
         })
     }
 
@@ -143,8 +171,9 @@ impl Machine<'_> {
         let mut labels = self.labels.clone();
         let mut taints = if self.stage == Stage::Unmanaged { Vec::new() } else { self.pool.taints.clone() };
         let (mut capacity, mut allocatable) = (self.size.capacity(), self.size.allocatable());
+        let mut spec = json!({"providerID": self.provider_id()});
         match self.stage {
-            Stage::Initialized | Stage::Leaving => {
+            Stage::Initialized => {
                 labels.insert("karpenter.sh/registered".to_owned(), json!("true"));
                 labels.insert("karpenter.sh/initialized".to_owned(), json!("true"));
             }
@@ -158,32 +187,57 @@ impl Machine<'_> {
                     allocatable["example.com/gpu"] = json!("0");
                 }
             }
-            _ => {}
+            Stage::Joined => {
+                taints = vec![json!({"key": "karpenter.sh/unregistered", "effect": "NoExecute"})];
+                // Until it says what it is, neither the node nor what runs on it counts.
+                match dice.below(5) {
+                    0 => drop(labels.remove(INSTANCE_TYPE)),
+                    1 => spec = json!({}),
+                    _ => {}
+                }
+            }
+            // Its claim is gone, or nobody knows which machine it is.
+            Stage::Unmanaged if dice.chance(20) => {
+                labels.insert(POOL.to_owned(), json!(self.pool.name));
+                spec = if dice.chance(50) { json!({}) } else { spec };
+            }
+            Stage::Launched | Stage::Unmanaged => {}
         }
         if dice.chance(8) {
             taints.push(json!({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}));
         }
+        spec["taints"] = json!(taints);
         json!({
             "apiVersion": "v1",
             "kind": "Node",
             "metadata": {"name": self.name, "labels": labels},
-            "spec": {"providerID": self.provider_id(), "taints": taints},
+            "spec": spec,
             "status": {"capacity": capacity, "allocatable": allocatable},
         })
     }
 
-    fn bound_pod(&self, dice: &mut Dice, index: u64) -> Value {
+    fn bound_pod(&self, dice: &mut Dice, ground: &Ground<'_>, index: u64) -> Value {
         let amounts = resources(dice, &["100m", "400m", "900m"], &["100Mi", "500Mi", "1Gi"]);
         let mut container = json!({"name": "main", "resources": amounts});
         if dice.chance(10) {
             container["ports"] = json!([port(dice)]);
         }
+        // The node may have fewer, or never have reported any.
+        if dice.chance(8) {
+            container["resources"]["limits"]["example.com/gpu"] = json!("1");
+        }
+        let mut spec = json!({"containers": [container]});
+        // What it asks for matters again when its node goes.
+        if self.leaving.is_some() && dice.chance(40) {
+            spec = pods::spec(dice, ground.words, ground.pools);
+        }
+        spec["nodeName"] = json!(self.name);
         let phase = if dice.chance(10) { "Succeeded" } else { "Running" };
         json!({
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"name": format!("bound-{}-{index}", self.name), "namespace": "default"},
-            "spec": {"nodeName": self.name, "containers": [container]},
+            "spec": spec,
             "status": {"phase": phase},
         })
     }

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::affinity::affinity;
 use super::dice::Dice;
 use super::pools::{Pool, TAINTS};
-use super::vocabulary::{POOL, Vocabulary, ZONE};
+use super::vocabulary::{OS, POOL, Vocabulary, written};
 
 /// Pods that wait, in kinds of one to eight equal ones.
 pub(super) fn pending(dice: &mut Dice, words: &Vocabulary, pools: &[Pool]) -> Vec<Value> {
@@ -42,7 +43,8 @@ fn status(dice: &mut Dice) -> Value {
     }
 }
 
-fn spec(dice: &mut Dice, words: &Vocabulary, pools: &[Pool]) -> Value {
+/// What a pod is made of and asks for.
+pub(super) fn spec(dice: &mut Dice, words: &Vocabulary, pools: &[Pool]) -> Value {
     let mut spec = Map::new();
     spec.insert("containers".to_owned(), json!(containers(dice)));
     if dice.chance(12) {
@@ -50,6 +52,9 @@ fn spec(dice: &mut Dice, words: &Vocabulary, pools: &[Pool]) -> Value {
     }
     if dice.chance(3) {
         spec.insert("overhead".to_owned(), json!({"cpu": "120m", "memory": "60Mi"}));
+    }
+    if dice.chance(4) {
+        spec.insert("resources".to_owned(), for_all_containers(dice));
     }
     let mut used = Vec::new();
     if dice.chance(30) {
@@ -63,6 +68,15 @@ fn spec(dice: &mut Dice, words: &Vocabulary, pools: &[Pool]) -> Value {
         spec.insert("tolerations".to_owned(), json!(tolerations));
     }
     Value::Object(spec)
+}
+
+/// Resources of a pod as a whole.
+fn for_all_containers(dice: &mut Dice) -> Value {
+    let mut amounts = json!({"cpu": dice.pick(&["2", "4"]), "memory": dice.pick(&["2Gi", "8Gi"])});
+    if let Some(amounts) = amounts.as_object_mut().filter(|_| dice.chance(40)) {
+        amounts.remove(*dice.pick(&["cpu", "memory"]));
+    }
+    json!({*dice.pick(&["requests", "requests", "limits"]): amounts})
 }
 
 /// Resources of one container; a third of them as limits only.
@@ -99,7 +113,10 @@ fn containers(dice: &mut Dice) -> Vec<Value> {
 /// A port of the host. Few numbers, so that they meet.
 pub(super) fn port(dice: &mut Dice) -> Value {
     let number = *dice.pick(&[8080_u64, 8080, 9100]);
-    let mut port = json!({"containerPort": number, "hostPort": number, "protocol": dice.pick(&["TCP", "TCP", "UDP"])});
+    let mut port = json!({"containerPort": number, "hostPort": number});
+    if dice.chance(60) {
+        port["protocol"] = json!(dice.pick(&["TCP", "TCP", "UDP"]));
+    }
     if dice.chance(30) {
         port["hostIP"] = json!(dice.pick(&["10.0.0.1", "10.0.0.2", "0.0.0.0"]));
     }
@@ -124,54 +141,18 @@ fn selector(dice: &mut Dice, words: &Vocabulary, pools: &[Pool], used: &mut Vec<
     for _ in 0..dice.between(1, 2) {
         if let Some(key) = words.free_key(dice, used) {
             let value = json!(dice.pick(&key.values));
-            let old_name = (key.name == ZONE && dice.chance(12)).then_some("failure-domain.beta.kubernetes.io/zone");
-            labels.insert(old_name.unwrap_or(&key.name).to_owned(), value);
+            labels.insert(written(dice, &key.name).to_owned(), value);
             used.push(key.name);
         }
+    }
+    if dice.chance(6) {
+        labels.insert(written(dice, OS).to_owned(), json!("linux"));
     }
     // Karpenter refuses such a pod before it plans.
     if dice.chance(6) {
         labels.insert("karpenter.sh/unheard-of".to_owned(), json!("x"));
     }
     labels
-}
-
-fn affinity(dice: &mut Dice, words: &Vocabulary, used: &mut Vec<String>) -> Option<Value> {
-    let mut affinity = Map::new();
-    if dice.chance(30) {
-        let before = used.clone();
-        let mut terms = Vec::new();
-        for _ in 0..dice.between(1, 3) {
-            let mut in_term = before.clone();
-            let expressions = words.expressions(dice, 2, &mut in_term);
-            if !expressions.is_empty() {
-                terms.push(json!({"matchExpressions": expressions}));
-                used.extend(in_term);
-            }
-        }
-        if dice.chance(3) {
-            terms.push(json!({"matchExpressions": [{"key": POOL, "operator": "DoesNotExist"}]}));
-        }
-        if !terms.is_empty() {
-            affinity.insert(
-                "requiredDuringSchedulingIgnoredDuringExecution".to_owned(),
-                json!({"nodeSelectorTerms": terms}),
-            );
-        }
-    }
-    if dice.chance(25) {
-        let mut terms = Vec::new();
-        for index in 0..dice.between(1, 3) {
-            // Each weight once: which of two equal ones is heavier is nobody's promise.
-            let weight = 1 + index * 30 + dice.below(25);
-            let expressions = words.expressions(dice, 2, &mut used.clone());
-            if !expressions.is_empty() {
-                terms.push(json!({"weight": weight, "preference": {"matchExpressions": expressions}}));
-            }
-        }
-        affinity.insert("preferredDuringSchedulingIgnoredDuringExecution".to_owned(), json!(terms));
-    }
-    (!affinity.is_empty()).then_some(Value::Object(affinity))
 }
 
 /// What a pod puts up with.

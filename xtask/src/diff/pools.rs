@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::dice::Dice;
-use super::vocabulary::{CAPACITY_TYPE, FAMILY, INSTANCE_TYPE, Vocabulary, ZONE};
+use super::vocabulary::{CAPACITY_TYPE, FAMILY, INSTANCE_TYPE, Vocabulary, ZONE, written};
 
 /// A pool, with what its nodes take over from it.
 #[derive(Debug, Clone)]
@@ -69,7 +69,7 @@ fn pool(dice: &mut Dice, words: &Vocabulary, index: u64) -> Pool {
 fn with_min_values(dice: &mut Dice, words: &Vocabulary, used: &[String]) -> Option<Value> {
     let name = *dice.pick(&[INSTANCE_TYPE, FAMILY, ZONE, CAPACITY_TYPE]);
     let key = words.known.iter().find(|key| key.name == name && !used.contains(&key.name))?;
-    let least = dice.between(1, 3);
+    let (name, least) = (written(dice, name), dice.between(1, 3));
     Some(if dice.chance(60) {
         json!({"key": name, "operator": "Exists", "minValues": least})
     } else {

@@ -162,6 +162,13 @@ mod tests {
             "minValuesPolicy",
             "karpenter.sh/unheard-of",
             "nominatedNodeName",
+            "beta.kubernetes.io/arch",
+            "beta.kubernetes.io/instance-type",
+            "failure-domain.beta.kubernetes.io/zone",
+            "InstanceTerminating",
+            "karpenter.sh/unregistered",
+            "kube-system/gone",
+            "\"preference\":{\"matchFields\"",
             "\"nodes\":",
         ];
         for word in words.into_iter().chain(operators.iter().map(String::as_str)) {

@@ -15,6 +15,27 @@ pub(super) const FAMILY: &str = "example.com/family";
 pub(super) const CPU: &str = "example.com/cpu";
 pub(super) const RESERVATION: &str = "example.com/reservation-id";
 
+/// Old names of labels, with the new ones.
+pub(super) const OLD_NAMES: [(&str, &str); 4] = [
+    ("failure-domain.beta.kubernetes.io/zone", ZONE),
+    ("beta.kubernetes.io/instance-type", INSTANCE_TYPE),
+    ("beta.kubernetes.io/arch", ARCH),
+    ("beta.kubernetes.io/os", OS),
+];
+
+/// The new name of a label.
+pub(super) fn canonical(name: &str) -> &str {
+    OLD_NAMES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
+}
+
+/// A label by its new name, or now and then by its old one if it has one.
+pub(super) fn written<'a>(dice: &mut Dice, name: &'a str) -> &'a str {
+    match OLD_NAMES.iter().find(|(_, new)| *new == name) {
+        Some((old, _)) if dice.chance(12) => old,
+        _ => name,
+    }
+}
+
 pub(super) const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
 pub(super) const FAMILIES: [&str; 3] = ["c", "m", "r"];
 pub(super) const SIZES: [u64; 5] = [1, 2, 4, 8, 16];
@@ -72,6 +93,12 @@ impl Vocabulary {
         (!used.contains(&key.name)).then_some(key)
     }
 
+    /// One of the keys in `used`.
+    pub(super) fn used_key(&self, dice: &mut Dice, used: &[String]) -> Option<&Key> {
+        let keys: Vec<&Key> = self.known.iter().chain(&self.custom).filter(|key| used.contains(&key.name)).collect();
+        (!keys.is_empty()).then(|| *dice.pick(&keys))
+    }
+
     /// Up to `most` expressions of a pod, each on a key of its own that is not in `used`. The keys are added to it.
     pub(super) fn expressions(&self, dice: &mut Dice, most: u64, used: &mut Vec<String>) -> Vec<Value> {
         let mut all = Vec::new();
@@ -90,22 +117,24 @@ impl Key {
     pub(super) fn pod_expressions(&self, dice: &mut Dice) -> Vec<Value> {
         if self.is_numeric && dice.chance(50) {
             let low = dice.below(4);
-            let lower = self.expression("Gt", &[low.to_string()]);
-            let upper = self.expression("Lt", &[(low + dice.between(2, 9)).to_string()]);
+            let lower = self.expression(dice, "Gt", &[low.to_string()]);
+            let high = low + dice.between(2, 9);
+            let upper = self.expression(dice, "Lt", &[high.to_string()]);
             return match dice.below(3) {
                 0 => vec![lower],
                 1 => vec![upper],
                 _ => vec![lower, upper],
             };
         }
-        let one = vec![dice.pick(&self.values).clone()];
-        vec![match dice.below(20) {
-            0..=11 => self.expression("In", &dice.some(&self.values, 1)),
-            12..=15 if self.is_negated => self.expression("NotIn", &one),
-            19 => self.expression("DoesNotExist", &[]),
-            16..=18 => self.expression("Exists", &[]),
-            _ => self.expression("In", &one),
-        }]
+        let (one, some) = (vec![dice.pick(&self.values).clone()], dice.some(&self.values, 1));
+        let (operator, values) = match dice.below(20) {
+            0..=11 => ("In", some),
+            12..=15 if self.is_negated => ("NotIn", one),
+            19 => ("DoesNotExist", Vec::new()),
+            16..=18 => ("Exists", Vec::new()),
+            _ => ("In", one),
+        };
+        vec![self.expression(dice, operator, &values)]
     }
 
     /// One expression of a pool, which has more operators.
@@ -113,25 +142,25 @@ impl Key {
         if self.is_numeric && dice.chance(60) {
             let operator = *dice.pick(&["Gt", "Lt", "Gte", "Lte"]);
             let bound = if operator.starts_with('G') { dice.below(4) } else { dice.between(4, 20) };
-            return self.expression(operator, &[bound.to_string()]);
+            return self.expression(dice, operator, &[bound.to_string()]);
         }
-        match dice.below(12) {
-            0..=7 => self.expression("In", &dice.some(&self.values, 1)),
-            8..=9 => self.expression("NotIn", &[dice.pick(&self.values).clone()]),
-            10 => self.expression("Exists", &[]),
+        let is_of_types = self.name.contains("kubernetes.io") || self.name.contains("karpenter.sh");
+        let (operator, values) = match dice.below(12) {
+            0..=7 => ("In", dice.some(&self.values, 1)),
+            8..=9 => ("NotIn", vec![dice.pick(&self.values).clone()]),
             // A pool that rules out a label every type has could make no node.
-            _ if self.name.contains("kubernetes.io") || self.name.contains("karpenter.sh") => {
-                self.expression("Exists", &[])
-            }
-            _ => self.expression("DoesNotExist", &[]),
-        }
+            11 if !is_of_types => ("DoesNotExist", Vec::new()),
+            _ => ("Exists", Vec::new()),
+        };
+        self.expression(dice, operator, &values)
     }
 
-    fn expression(&self, operator: &str, values: &[String]) -> Value {
+    fn expression(&self, dice: &mut Dice, operator: &str, values: &[String]) -> Value {
+        let key = written(dice, &self.name);
         if values.is_empty() {
-            json!({"key": self.name, "operator": operator})
+            json!({"key": key, "operator": operator})
         } else {
-            json!({"key": self.name, "operator": operator, "values": values})
+            json!({"key": key, "operator": operator, "values": values})
         }
     }
 }

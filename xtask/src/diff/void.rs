@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::vocabulary::POOL;
+use super::collapse;
+use super::scenario::Scenario;
+use super::vocabulary::{INSTANCE_TYPE, POOL, canonical};
 
-/// Why a comparison on these objects would be void.
-pub(super) fn reason(objects: &Value) -> Option<&'static str> {
-    let none = Vec::new();
-    let items = objects["items"].as_array().unwrap_or(&none);
+/// Why a comparison on this input would be void.
+pub(super) fn reason(scenario: &Scenario) -> Option<&'static str> {
+    let items = list(&scenario.objects["items"]);
     let of_kind = |kind: &str| items.iter().filter(|item| item["kind"] == kind).collect::<Vec<_>>();
     let (pods, pools) = (of_kind("Pod"), of_kind("NodePool"));
     let (claims, nodes) = (of_kind("NodeClaim"), of_kind("Node"));
@@ -22,25 +23,31 @@ pub(super) fn reason(objects: &Value) -> Option<&'static str> {
     if forgets_spread(&pods, &pools) {
         return Some("a relaxation changes the node filter of a spread, whose new group forgets placed pods");
     }
-    if pods.iter().any(|pod| collapses(&pod["spec"])) {
-        return Some("NotIn and a demand for the same label collapse, and a node without the label is accepted");
+    let existing: Vec<&Value> = nodes.iter().filter(|node| !is_passed_over(node)).chain(&claims).copied().collect();
+    if collapse::happens(scenario, &pods, &existing) {
+        return Some("demands of one pod on a label collapse, and a node without the label is accepted");
     }
-    if invents_labels(&pods, &nodes, &claims) {
+    if counts_full_reservations(scenario) {
+        return Some("reservations are switched off, and nodes are planned from one that is full");
+    }
+    let leaving = leaving(&claims, &nodes);
+    if invents_labels(&pods, &existing, &leaving) {
         return Some("a NotIn pod on a node without the label defines it there, and pods that want a value follow");
     }
     None
 }
 
-fn list(value: &Value) -> &[Value] {
+/// The elements of a list that may be missing.
+pub(super) fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-fn required_terms(spec: &Value) -> &[Value] {
+pub(super) fn required_terms(spec: &Value) -> &[Value] {
     let affinity = &spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
     list(&affinity["nodeSelectorTerms"])
 }
 
-fn preferred_terms(spec: &Value) -> Vec<&Value> {
+pub(super) fn preferred_terms(spec: &Value) -> Vec<&Value> {
     let preferred = &spec["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"];
     list(preferred).iter().map(|term| &term["preference"]).collect()
 }
@@ -52,8 +59,40 @@ fn has_near_node_limit(pool: &Value, claims: &[&Value], pods: usize) -> bool {
         return !limit.is_null();
     };
     let own = claims.iter().filter(|claim| claim["metadata"]["labels"][POOL] == pool["metadata"]["name"]);
-    let staying = own.filter(|claim| claim["metadata"]["deletionTimestamp"].is_null()).count() as u64;
+    let staying = own.filter(|claim| !is_leaving(claim)).count() as u64;
     limit != staying && limit < staying + pods as u64
+}
+
+fn is_leaving(claim: &Value) -> bool {
+    let says = |one: &Value| one["type"] == "InstanceTerminating" && one["status"] == "True";
+    !claim["metadata"]["deletionTimestamp"].is_null() || list(&claim["status"]["conditions"]).iter().any(says)
+}
+
+/// The names of the nodes whose claims go: their pods are planned again.
+fn leaving<'a>(claims: &[&Value], nodes: &[&'a Value]) -> BTreeSet<&'a str> {
+    let machines: BTreeSet<&str> = claims.iter().filter(|claim| is_leaving(claim)).filter_map(provider_id).collect();
+    let of_them =
+        nodes.iter().filter(|node| node["spec"]["providerID"].as_str().is_some_and(|id| machines.contains(id)));
+    of_them.filter_map(|node| node["metadata"]["name"].as_str()).collect()
+}
+
+fn provider_id<'a>(claim: &&'a Value) -> Option<&'a str> {
+    claim["status"]["providerID"].as_str()
+}
+
+/// A node of a pool that does not say yet what it is counts for nobody.
+fn is_passed_over(node: &Value) -> bool {
+    let labels = &node["metadata"]["labels"];
+    let is_initialized = labels["karpenter.sh/initialized"] == "true";
+    let is_vague = node["spec"]["providerID"].is_null() || (!is_initialized && labels[INSTANCE_TYPE].is_null());
+    !labels[POOL].is_null() && is_vague
+}
+
+/// Switched off, what a reservation has left is not looked at, also where nothing is.
+fn counts_full_reservations(scenario: &Scenario) -> bool {
+    let is_off = scenario.options.as_ref().is_some_and(|options| options["featureGates"]["ReservedCapacity"] == false);
+    let is_full = |one: &Value| one["reservationCapacity"] == 0 && one["available"] != false;
+    is_off && list(&scenario.types).iter().any(|size| list(&size["offerings"]).iter().any(is_full))
 }
 
 fn forgets_spread(pods: &[&Value], pools: &[&Value]) -> bool {
@@ -63,34 +102,18 @@ fn forgets_spread(pods: &[&Value], pools: &[&Value]) -> bool {
     pods.iter().any(|pod| spreads(pod) && (any_prefers || required_terms(&pod["spec"]).len() > 1))
 }
 
-/// Whether the expressions that count at one time hold both `NotIn` and a demand for the same key.
-fn collapses(spec: &Value) -> bool {
-    let none = Value::Null;
-    let with_none =
-        |terms: Vec<&Value>| if terms.is_empty() { vec![Value::Null] } else { terms.into_iter().cloned().collect() };
-    let required = with_none(required_terms(spec).iter().collect());
-    let mut preferred = with_none(preferred_terms(spec));
-    preferred.push(none);
-    required.iter().any(|first| {
-        preferred.iter().any(|second| {
-            let both = || list(&first["matchExpressions"]).iter().chain(list(&second["matchExpressions"]));
-            let denied: BTreeSet<_> = both().filter(|one| one["operator"] == "NotIn").map(key).collect();
-            let demanded = ["Exists", "Gt", "Lt"];
-            both().any(|one| demanded.iter().any(|word| one["operator"] == *word) && denied.contains(key(one)))
-        })
-    })
+/// The label of an expression, by its new name.
+pub(super) fn key(expression: &Value) -> &str {
+    canonical(expression["key"].as_str().unwrap_or_default())
 }
 
-fn key(expression: &Value) -> &str {
-    expression["key"].as_str().unwrap_or_default()
-}
-
-fn invents_labels(pods: &[&Value], nodes: &[&Value], claims: &[&Value]) -> bool {
+fn invents_labels(pods: &[&Value], existing: &[&Value], leaving: &BTreeSet<&str>) -> bool {
     let mut uses: BTreeMap<&str, (bool, bool)> = BTreeMap::new();
-    for pod in pods.iter().filter(|pod| pod["spec"]["nodeName"].is_null()) {
+    let waits = |pod: &&&Value| pod["spec"]["nodeName"].as_str().is_none_or(|node| leaving.contains(node));
+    for pod in pods.iter().filter(waits) {
         let selector = pod["spec"]["nodeSelector"].as_object();
         for name in selector.into_iter().flat_map(|labels| labels.keys()) {
-            uses.entry(name).or_default().1 = true;
+            uses.entry(canonical(name)).or_default().1 = true;
         }
         let terms = required_terms(&pod["spec"]).iter().chain(preferred_terms(&pod["spec"]));
         for one in terms.flat_map(|term| list(&term["matchExpressions"])) {
@@ -102,7 +125,7 @@ fn invents_labels(pods: &[&Value], nodes: &[&Value], claims: &[&Value]) -> bool 
             }
         }
     }
-    let lacks = |name: &str| nodes.iter().chain(claims).any(|object| object["metadata"]["labels"][name].is_null());
+    let lacks = |name: &str| existing.iter().any(|object| object["metadata"]["labels"][name].is_null());
     uses.iter().any(|(name, (denies, demands))| *denies && *demands && lacks(name))
 }
 
@@ -112,8 +135,8 @@ mod tests {
 
     use super::*;
 
-    fn objects(items: &[Value]) -> Value {
-        json!({"items": items})
+    fn reason_of(items: &[Value]) -> Option<&'static str> {
+        reason(&Scenario { objects: json!({"items": items}), types: json!([]), options: None })
     }
 
     fn pod(terms: &Value) -> Value {
@@ -124,15 +147,15 @@ mod tests {
     #[test]
     fn a_daemon_with_two_terms_is_void_and_one_with_one_is_not() {
         let daemon = |terms: Value| json!({"kind": "DaemonSet", "spec": {"template": pod(&terms)}});
-        assert!(reason(&objects(&[daemon(json!([{}, {}]))])).is_some());
-        assert_eq!(reason(&objects(&[daemon(json!([{}]))])), None);
+        assert!(reason_of(&[daemon(json!([{}, {}]))]).is_some());
+        assert_eq!(reason_of(&[daemon(json!([{}]))]), None);
     }
 
     #[test]
     fn a_node_limit_is_void_only_between_reached_and_out_of_reach() {
         let pool = |nodes: &str| json!({"kind": "NodePool", "spec": {"limits": {"nodes": nodes}}});
         let pods = || vec![pod(&json!([])), pod(&json!([])), pod(&json!([]))];
-        let with = |nodes: &str| reason(&objects(&[vec![pool(nodes)], pods()].concat()));
+        let with = |nodes: &str| reason_of(&[vec![pool(nodes)], pods()].concat());
         assert_eq!(with("0"), None);
         assert!(with("1").is_some());
         assert!(with("2").is_some());
@@ -140,12 +163,25 @@ mod tests {
     }
 
     #[test]
-    fn not_in_beside_exists_is_void_in_one_term_and_not_in_two() {
-        let exists = json!({"key": "k", "operator": "Exists"});
-        let not_in = json!({"key": "k", "operator": "NotIn", "values": ["a"]});
-        assert!(reason(&objects(&[pod(&json!([{"matchExpressions": [exists, not_in]}]))])).is_some());
-        let two = json!([{"matchExpressions": [exists]}, {"matchExpressions": [not_in]}]);
-        assert_eq!(reason(&objects(&[pod(&two)])), None);
+    fn a_claim_that_goes_does_not_count_toward_the_limit() {
+        let pool = json!({"kind": "NodePool", "metadata": {"name": "a"}, "spec": {"limits": {"nodes": "1"}}});
+        let claim = |status: &str| {
+            let conditions = json!([{"type": "InstanceTerminating", "status": status}]);
+            json!({"kind": "NodeClaim", "metadata": {"labels": {POOL: "a"}}, "status": {"conditions": conditions}})
+        };
+        assert_eq!(reason_of(&[pool.clone(), claim("False"), pod(&json!([]))]), None);
+        assert!(reason_of(&[pool, claim("True"), pod(&json!([])), pod(&json!([]))]).is_some());
+    }
+
+    #[test]
+    fn a_full_reservation_is_void_only_where_reservations_are_switched_off() {
+        let with = |is_on: bool, left: u32| {
+            let types = json!([{"offerings": [{"reservationCapacity": left}]}]);
+            let options = Some(json!({"featureGates": {"ReservedCapacity": is_on}}));
+            reason(&Scenario { objects: json!({}), types, options })
+        };
+        assert!(with(false, 0).is_some());
+        assert_eq!((with(true, 0), with(false, 1)), (None, None));
     }
 
     #[test]
@@ -153,7 +189,7 @@ mod tests {
         let denied = pod(&json!([{"matchExpressions": [{"key": "k", "operator": "NotIn", "values": ["a"]}]}]));
         let wanted = json!({"kind": "Pod", "spec": {"nodeSelector": {"k": "b"}}});
         let node = |labels: Value| json!({"kind": "Node", "metadata": {"labels": labels}});
-        let with = |labels: Value| reason(&objects(&[denied.clone(), wanted.clone(), node(labels)]));
+        let with = |labels: Value| reason_of(&[denied.clone(), wanted.clone(), node(labels)]);
         assert!(with(json!({})).is_some());
         assert_eq!(with(json!({"k": "b"})), None);
     }

@@ -104,3 +104,14 @@ fn any_of_a_pods_terms_will_do_and_the_first_is_tried_first() {
     // What the selector says holds for every term.
     expect(&format!("{zones}\npod p cpu=1 need:arch=In:arm64 or:zone=In:a or:zone=In:b"), &["p waits"]);
 }
+
+#[test]
+fn a_pod_that_was_refused_for_a_label_nobody_spoke_of_is_tried_again_when_another_pod_spoke_of_it() {
+    let large = "type one cpu=8 memory=16Gi price=1";
+    let pods = "pod c cpu=3\npod b cpu=2 need:team=In:blue\npod a cpu=1 need:team=NotIn:red";
+    expect(&format!("{large}\n{pods}"), &["default/one: a b c"]);
+    expect(
+        &format!("{large}\npod c cpu=3\npod b cpu=2 need:team=In:blue\npod a cpu=1"),
+        &["default/one: a c", "b waits"],
+    );
+}

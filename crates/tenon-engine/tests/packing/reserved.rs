@@ -205,6 +205,12 @@ fn where_reservations_are_switched_off_they_are_offerings_like_others() {
 }
 
 #[test]
+fn where_reservations_are_switched_off_nothing_is_made_from_a_full_one() {
+    expect(&format!("option reserved=Off\n{}\npod p cpu=3", one(0)), &["default/one: p"]);
+    expect(&format!("option reserved=Off\n{}\npod p cpu=3", only(0)), &["p waits"]);
+}
+
+#[test]
 fn a_machine_that_is_supposed_to_be_free_again_can_be_had() {
     let plan = sound_plan(&cluster(&format!("option credit:r1=1\n{}\npod p cpu=3", only(0))));
     assert_eq!(told(&plan), ["default/one: p"]);
