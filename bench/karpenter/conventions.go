@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 
 	"github.com/awslabs/operatorpkg/status"
@@ -33,6 +34,7 @@ func complete(ctx context.Context, objects []client.Object) []client.Object {
 		case *corev1.Pod:
 			fillRequests(&o.Spec)
 			fillProtocols(&o.Spec)
+			waitIfUnborn(o)
 		case *appsv1.DaemonSet:
 			fillRequests(&o.Spec.Template.Spec)
 			fillProtocols(&o.Spec.Template.Spec)
@@ -68,6 +70,18 @@ func completeMetadata(object client.Object) {
 	if object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0 {
 		object.SetFinalizers([]string{keptByNobody})
 	}
+}
+
+// waitIfUnborn takes a pod without a status for one that fits nowhere: every API server gives a pod a status, so this one
+// was never in a cluster.
+func waitIfUnborn(pod *corev1.Pod) {
+	if !reflect.DeepEqual(pod.Status, corev1.PodStatus{}) || pod.Spec.NodeName != "" || len(pod.Spec.SchedulingGates) > 0 {
+		return
+	}
+	pod.Status.Phase = corev1.PodPending
+	pod.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+	}}
 }
 
 // fillRequests does what the API server does to a pod: a limit without a request is the request. At the level of the pod

@@ -61,22 +61,37 @@ pub(crate) fn faults(spec: &PodSpec) -> Vec<String> {
             Err(fault) => vec![fault.clone()],
         })
         .collect();
-    if is_for_others(spec) {
-        faults.push(format!("label {NODEPOOL} must be absent, which no node of a pool can be: the pod is not for us"));
+    match asked_of_pool(spec) {
+        Some(asked) if asked.is_impossible() => faults.push(format!(
+            "what the pod needs of label {NODEPOOL} and what else it needs or would rather have exclude each other: remove one"
+        )),
+        Some(asked) if is_absent(&asked) => faults
+            .push(format!("label {NODEPOOL} must be absent, which no node of a pool can be: the pod is not for us")),
+        _ => {}
     }
     faults
 }
 
-/// Whether the pod wants none of our nodes. Later terms and lighter wishes are looked at only when those before them
-/// fail, so only the first ones can say so; but what it would rather have counts here like what it needs.
+/// Whether the pod wants none of our nodes.
 pub(crate) fn is_for_others(spec: &PodSpec) -> bool {
+    asked_of_pool(spec).is_some_and(|asked| is_absent(&asked) && !asked.is_impossible())
+}
+
+fn is_absent(asked: &Requirement) -> bool {
+    asked.operator() == Operator::DoesNotExist
+}
+
+/// What the pod asks of the label that names a node's pool. Later terms and lighter wishes are looked at only when those
+/// before them fail, so only the first ones can keep it from us; but what it would rather have counts here like what it
+/// needs.
+fn asked_of_pool(spec: &PodSpec) -> Option<Requirement> {
     let mut asked = alternatives(spec).0.into_iter().next().unwrap_or_default();
     let wishes = preferred(spec);
     // Of equal weight, the one written first.
     if let Some(heaviest) = wishes.iter().rev().max_by_key(|wish| wish.weight) {
-        asked.add_all(&heaviest.requirements);
+        asked.join(&heaviest.requirements);
     }
-    asked.get(NODEPOOL).map(Requirement::operator) == Some(Operator::DoesNotExist)
+    asked.get(NODEPOOL).cloned()
 }
 
 fn node_affinity(spec: &PodSpec) -> Option<&NodeAffinity> {

@@ -122,7 +122,7 @@ pub fn gather(args: &Plan, stdin: &mut dyn io::Read, notes: &mut dyn Write) -> a
     let sources = Sources { paths: &args.filename, apart, has_cluster: args.kubeconfig.is_some() };
     load::load(&sources, stdin, &mut collector)?;
     let (objects, told) = collector.finish();
-    told.iter().try_for_each(|note| writeln!(notes, "note: {note}"))?;
+    told.iter().try_for_each(|note| writeln!(notes, "note: {}", table_text::plain(note)))?;
     Ok(Input { objects, supply, options, loading: begun.elapsed() })
 }
 

@@ -37,6 +37,9 @@ const REMEMBERED: usize = 20_000;
 /// An event is refused if its note is longer.
 const NOTE_MAX: usize = 1000;
 
+/// A name that leaves room for what tells events apart: 253 letters are allowed.
+const NAME_MAX: usize = 220;
+
 /// Publishes events.
 pub(crate) struct Events {
     client: Client,
@@ -208,6 +211,7 @@ impl Events {
             // The number besides: where time is simulated, much is said in the same nanosecond.
             None => {
                 let number = self.number.fetch_add(1, Ordering::Relaxed);
+                let name = if name.len() > NAME_MAX { uid } else { name };
                 Said { first: now, last: now, count: 1, name: format!("{name}.{:x}.{number:x}", now.as_nanosecond()) }
             }
         };
@@ -298,6 +302,13 @@ mod tests {
         assert_eq!((again.count, again.name.as_str()), (2, first.name.as_str()));
         pass(3600).await;
         assert_eq!(said("a").unwrap().count, 1, "by then the first event may be gone");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_event_of_an_object_with_a_very_long_name_is_called_by_its_uid() {
+        let long = "x".repeat(253);
+        let said = |name: &str| events().remember(("u", name), &Saying::normal("R", "a")).unwrap().name;
+        assert!(said(&long).starts_with("u.") && said("n").starts_with("n."));
     }
 
     #[tokio::test(start_paused = true)]

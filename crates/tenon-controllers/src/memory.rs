@@ -57,16 +57,23 @@ impl Memory {
         inner.fresh.push((Arc::new(claim.clone()), now));
     }
 
-    /// Claims the watch shows, and those we wrote that it does not show yet as we wrote them.
+    /// Claims the watch shows, and those we wrote that it does not show yet as we wrote them. One that it shows under the
+    /// same name with another uid was made since: what we wrote is gone.
     pub(crate) fn with_fresh(&self, shown: Vec<Arc<NodeClaim>>) -> Vec<Arc<NodeClaim>> {
-        let is_planned = |claim: &NodeClaim| claim.annotations().contains_key(names::ANNOTATION_LAUNCH);
-        let is_shown =
-            |fresh: &NodeClaim| shown.iter().any(|known| known.name_any() == fresh.name_any() && is_planned(known));
         let mut inner = self.lock();
-        inner.fresh.retain(|(claim, _)| !is_shown(claim));
-        let fresh: Vec<Arc<NodeClaim>> = inner.fresh.iter().map(|(claim, _)| claim.clone()).collect();
-        let is_fresh = |claim: &NodeClaim| fresh.iter().any(|fresh| fresh.name_any() == claim.name_any());
-        shown.into_iter().filter(|claim| !is_fresh(claim)).chain(fresh.iter().cloned()).collect()
+        if inner.fresh.is_empty() {
+            return shown;
+        }
+        let is_planned = |claim: &NodeClaim| claim.annotations().contains_key(names::ANNOTATION_LAUNCH);
+        let mut known: BTreeMap<String, Arc<NodeClaim>> =
+            shown.into_iter().map(|claim| (claim.name_any(), claim)).collect();
+        let is_late = |fresh: &NodeClaim| {
+            let shown = known.get(&fresh.name_any());
+            shown.is_none_or(|shown| shown.uid() == fresh.uid() && !is_planned(shown))
+        };
+        inner.fresh.retain(|(fresh, _)| is_late(fresh));
+        known.extend(inner.fresh.iter().map(|(fresh, _)| (fresh.name_any(), fresh.clone())));
+        known.into_values().collect()
     }
 
     /// Claims the watch should show by now, if they are there.
@@ -192,6 +199,11 @@ mod tests {
             claim.metadata.annotations = launch;
             Arc::new(claim)
         };
+        let made_anew = || {
+            let mut claim = NodeClaim::clone(&claim(None));
+            claim.metadata.uid = Some("another".to_owned());
+            Arc::new(claim)
+        };
         let launches = |shown: Vec<Arc<NodeClaim>>| -> Vec<Option<String>> {
             let known = memory.with_fresh(shown);
             known.iter().map(|claim| claim.annotations().get(names::ANNOTATION_LAUNCH).cloned()).collect()
@@ -206,6 +218,9 @@ mod tests {
             "the watch knows better from here on"
         );
         assert!(launches(vec![]).is_empty(), "it was shown, and is gone");
+        memory.add_claim(&claim(Some("ours")), vec![], at(4));
+        assert_eq!(launches(vec![made_anew()]), [None], "another of the same name is not the one we wrote");
+        assert_eq!(launches(vec![made_anew()]), [None]);
         memory.add_claim(&claim(Some("ours")), vec![], at(4));
         memory.forget("a");
         assert!(launches(vec![]).is_empty());

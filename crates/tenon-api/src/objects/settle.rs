@@ -89,13 +89,14 @@ impl Object {
     }
 }
 
-/// Every API server gives a pod a status. Whoever plans for one that has none wants to know where it would go; a gate
-/// keeps it waiting there too.
+/// Every API server gives a pod a status. Whoever plans for one that has none, or the empty one that kubectl writes into a
+/// manifest, wants to know where it would go; a gate keeps it waiting there too.
 fn wait_if_unborn(pod: &mut Pod) {
     let spec = pod.spec.as_ref();
     let has_node = spec.and_then(|spec| spec.node_name.as_deref()).is_some_and(|node| !node.is_empty());
     let is_gated = spec.and_then(|spec| spec.scheduling_gates.as_ref()).is_some_and(|gates| !gates.is_empty());
-    if pod.status.is_some() || has_node || is_gated {
+    let has_status = pod.status.as_ref().is_some_and(|status| *status != PodStatus::default());
+    if has_status || has_node || is_gated {
         return;
     }
     let unschedulable = PodCondition {

@@ -58,8 +58,8 @@ impl Follower {
         self.look_at_pods(pods);
         self.look_at_pools(objects, around);
         let mut snapshot = self.mirror.snapshot(&options.engine(), now);
-        with_default_spread(&mut snapshot.pods, objects, options);
         snapshot.pods.extend(moving(objects, &self.mirror.leaving(), now));
+        with_default_spread(&mut snapshot.pods, objects, options);
         snapshot.pods.sort_by(|a, b| a.key.cmp(&b.key));
         snapshot
     }

@@ -30,16 +30,23 @@ pub(super) struct Machine<'a> {
     pub(super) node: Option<&'a Arc<Node>>,
 }
 
-/// All nodes and claims, each machine once.
+/// All nodes and claims, each machine once, in whatever order they are listed. Where several say that they are the same
+/// machine, the first by name is believed.
 pub(super) fn machines(objects: &Objects) -> Vec<Machine<'_>> {
     let mut found = Vec::new();
-    let mut matched: BTreeSet<&str> = BTreeSet::new();
-    let by_provider: BTreeMap<&str, &Arc<Node>> =
-        objects.nodes.iter().filter_map(|node| Some((provider_id(node)?, node))).collect();
+    let (mut matched, mut ids): (BTreeSet<&str>, BTreeSet<&str>) = (BTreeSet::new(), BTreeSet::new());
     let by_name: BTreeMap<&str, &Arc<Node>> =
         objects.nodes.iter().filter_map(|node| Some((node.metadata.name.as_deref()?, node))).collect();
-    for claim in &objects.node_claims {
+    // The last one stays, so the first by name comes last.
+    let by_provider: BTreeMap<&str, &Arc<Node>> =
+        by_name.values().rev().filter_map(|node| Some((provider_id(node)?, *node))).collect();
+    let mut claims: Vec<&Arc<NodeClaim>> = objects.node_claims.iter().collect();
+    claims.sort_by_key(|claim| claim.metadata.name.as_deref());
+    for claim in claims {
         let id = claim.status.as_ref().and_then(|status| status.provider_id.as_deref()).filter(|id| !id.is_empty());
+        if id.is_some_and(|id| !ids.insert(id)) {
+            continue;
+        }
         let has_launch = claim.annotations().contains_key(ANNOTATION_LAUNCH);
         if id.is_none() && !has_launch {
             continue;

@@ -81,8 +81,8 @@ pub(super) fn with_default_spread(pods: &mut [Arc<Pod>], objects: &Objects, opti
     if !options.default_spread.iter().any(|spread| counts(&spread.when_unsatisfiable)) {
         return;
     }
-    let found = objects.pods.iter().filter(|pod| is_provisionable(pod));
-    let found: BTreeMap<Option<&str>, &Arc<KubePod>> = found.map(|pod| (pod.metadata.uid.as_deref(), pod)).collect();
+    let found: BTreeMap<Option<&str>, &Arc<KubePod>> =
+        objects.pods.iter().map(|pod| (pod.metadata.uid.as_deref(), pod)).collect();
     for pod in pods.iter_mut().filter(|pod| pod.unsupported.is_none()) {
         let is_spread = found.get(&Some(&pod.key.uid)).is_some_and(|found| gets_default_spread(found, pod, objects));
         if is_spread {

@@ -39,12 +39,22 @@ impl Surroundings for Plain {
 }
 
 fn snapshot(items: &[(Kind, Value)]) -> Snapshot {
+    let mut objects = read(items);
+    objects.sort();
+    to_snapshot(&objects, &Plain, &PlanOptions::default(), NOW)
+}
+
+/// The same with objects in the order they are given, as a store may show them.
+fn unsorted(items: &[(Kind, Value)]) -> Snapshot {
+    to_snapshot(&read(items), &Plain, &PlanOptions::default(), NOW)
+}
+
+fn read(items: &[(Kind, Value)]) -> Objects {
     let mut objects = Objects::default();
     for (kind, value) in items {
         objects.add(kind.read(value.clone()).unwrap().settled().unwrap());
     }
-    objects.sort();
-    to_snapshot(&objects, &Plain, &PlanOptions::default(), NOW)
+    objects
 }
 
 fn merged(mut base: Value, more: &Value) -> Value {
@@ -231,6 +241,24 @@ fn a_pod_whose_heaviest_wish_is_a_node_of_no_pool_is_not_for_us() {
         "of equal weight the first counts"
     );
     assert_eq!(wishing(json!([{ "weight": 9, "preference": {} }, wish(2, "DoesNotExist")])), (1, 0));
+}
+
+#[test]
+fn a_pod_that_needs_one_pool_and_would_rather_have_another_or_none_is_refused_with_the_reason() {
+    let wishes = ["In", "DoesNotExist"].map(|operator| {
+        let values = if operator == "In" { json!(["b"]) } else { json!([]) };
+        let expression = json!({ "key": "karpenter.sh/nodepool", "operator": operator, "values": values });
+        json!([{ "weight": 1, "preference": { "matchExpressions": [expression] } }])
+    });
+    for wish in wishes {
+        let affinity = json!({ "nodeAffinity": { "preferredDuringSchedulingIgnoredDuringExecution": wish } });
+        let spec = json!({ "nodeSelector": { "karpenter.sh/nodepool": "a" }, "affinity": affinity });
+        let torn = waiting("a", &json!({ "spec": spec }));
+        let seen = snapshot(std::slice::from_ref(&torn));
+        assert!(seen.pods.is_empty() && seen.invalid[0].1.contains("exclude each other"), "{:?}", seen.invalid);
+        let torn = read(&[torn]).pods.remove(0);
+        assert!(!tenon_api::pod::is_for_others(&torn), "so it has to hear of it");
+    }
 }
 
 #[test]

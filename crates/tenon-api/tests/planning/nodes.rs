@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tenon_model::{NodeStage, NodeState, Quantity};
 
-use super::{claim, merged, node, pod, snapshot};
+use super::{claim, merged, node, pod, snapshot, unsorted};
 
 fn labels(labels: &[&str]) -> Value {
     let all: serde_json::Map<String, Value> = labels.iter().map(|label| ((*label).to_owned(), json!("true"))).collect();
@@ -115,4 +115,31 @@ fn pods_that_are_over_use_nothing_and_leaving_ones_do() {
         pod("going", &bound(json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }))),
     ]);
     assert_eq!(seen.nodes[0].bound.get("cpu"), Quantity::whole(1));
+}
+
+#[test]
+fn a_machine_that_two_claims_say_is_theirs_counts_once_whoever_is_listed_first() {
+    let with_node =
+        [node("n1", &labels(&[REGISTERED, INITIALIZED])), pod("a", &json!({ "spec": { "nodeName": "n1" } }))];
+    for more in [&with_node[..], &[]] {
+        for claims in [["c", "d"], ["d", "c"]] {
+            let mut items: Vec<_> = claims.iter().map(|name| claim(name, "n1", &json!({}))).collect();
+            items.extend_from_slice(more);
+            let seen = unsorted(&items);
+            assert_eq!(seen.nodes.len(), 1, "{claims:?}");
+            assert_eq!(seen.nodes[0].name, if more.is_empty() { "c" } else { "n1" }, "{claims:?}");
+        }
+    }
+}
+
+#[test]
+fn of_two_nodes_with_one_machine_behind_them_the_same_is_the_claims_whichever_is_listed_first() {
+    let of_one = json!({ "spec": { "providerID": "proxmox://r/n1" } });
+    let both = [node("n1", &of_one), node("n2", &of_one)];
+    for order in [[0, 1], [1, 0]] {
+        let items = [claim("c", "n1", &json!({})), both[order[0]].clone(), both[order[1]].clone()];
+        let seen = unsorted(&items);
+        let found: Vec<(&str, bool)> = seen.nodes.iter().map(|node| (node.name.as_str(), node.is_managed)).collect();
+        assert_eq!(found, [("c", true), ("n2", false)], "{order:?}");
+    }
 }

@@ -42,7 +42,7 @@ pub fn read(kubeconfig: &OsStr, sizes: Sizes, into: &mut Collector) -> anyhow::R
 
 /// Lists every kind that matters.
 ///
-/// Nodes come before pods: a pod that is bound in between is then counted as waiting, and no room is counted twice.
+/// Nodes come before pods: a pod that is bound in between is then counted on a node that is known.
 pub async fn list_all(client: &Client, into: &mut Collector) -> anyhow::Result<()> {
     list::<NodePool>(client, into).await?;
     list::<Node>(client, into).await?;

@@ -119,8 +119,10 @@ fn a_pod_that_no_scheduler_has_tried_is_told_of() {
 #[test]
 fn a_pod_as_people_write_it_is_planned_for() {
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: x}]}\n";
-    let (objects, notes) = read("x.yaml", pod).unwrap();
-    assert!(notes.is_empty() && is_provisionable(&objects.pods[0]), "{notes:?}");
+    for status in ["", "status: {}\n", "status: null\n"] {
+        let (objects, notes) = read("x.yaml", &format!("{pod}{status}")).unwrap();
+        assert!(notes.is_empty() && is_provisionable(&objects.pods[0]), "{status}: {notes:?}");
+    }
     let (objects, _) = read("x.yaml", &pod.replace("spec: {", "spec: {nodeName: n, ")).unwrap();
     assert!(!is_provisionable(&objects.pods[0]), "it has a node");
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::table_text::plain;
+
 /// A line of a file, of standard input, or no line at all where a cluster answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
@@ -43,7 +45,6 @@ impl std::error::Error for Fault {}
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // What is quoted from a file stays on one line, and a terminal does not obey it.
-        let plain = |letter: char| if letter.is_control() { '\u{fffd}' } else { letter };
-        write!(f, "{}: {}", self.place, self.why.chars().map(plain).collect::<String>())
+        write!(f, "{}: {}", self.place, plain(&self.why))
     }
 }

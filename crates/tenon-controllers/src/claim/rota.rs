@@ -101,7 +101,13 @@ pub(crate) async fn run(
             biased;
             () = stop.wait() => break,
             Some(change) = changes.next() => match change {
-                Ok(event) => rota.note(&event),
+                Ok(event) => {
+                    // However it went: not everybody waits until we let it go.
+                    if let Event::Delete(claim) = &event {
+                        context.memory.forget(&claim.name_any());
+                    }
+                    rota.note(&event);
+                }
                 Err(error) => tracing::warn!(kind = "NodeClaim", %error, "a watch broke; it is taken up again"),
             },
             Some(name) = woken.recv() => rota.wake(name),

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use kube::ResourceExt;
 use serde_json::json;
-use tenon_api::{NodeClaim, hash_stamp, launch_record, names};
-use tenon_model::{InstanceType, NewNode, Pod, PodKey, Pool, Reason, Snapshot};
+use tenon_api::{NodeClaim, ProxmoxNodeClass, hash_stamp, launch_record, names};
+use tenon_model::{InstanceType, LaunchRecord, NewNode, Pod, PodKey, Pool, Reason, Snapshot};
 
-use super::claims::{class_of, decided, record_for};
+use super::claims::{ClaimError, class_of, decided, record_for};
 use super::gather::{Gathered, gather};
 use super::hosts::{hosts, taken_ids};
 use super::snapshot::{amount_of, catalog, not_ready, requirements};
@@ -28,30 +28,50 @@ pub(crate) fn is_unplanned(claim: &NodeClaim) -> bool {
 
 /// Plans for every claim nobody planned yet.
 pub(crate) async fn pass(context: &Context) {
-    let waiting = context.watched.claims.state_filter(is_unplanned);
+    let mut waiting = context.watched.claims.state_filter(is_unplanned);
+    // Who came first is served first; a store has an order of its own.
+    waiting.sort_by_key(|claim| (claim.creation_timestamp(), claim.name_any()));
+    let mut last: Option<Gathered> = None;
     for claim in waiting {
-        // Looked at anew each time: the one before may have taken a host's last room.
-        let gathered = gather(context).await;
+        let gathered = match last.take() {
+            Some(gathered) => gathered,
+            None => gather(context).await,
+        };
         let is_still = |known: &&Arc<NodeClaim>| known.uid() == claim.uid() && is_unplanned(known);
-        if gathered.claims.iter().any(|known| is_still(&known)) {
-            plan_one(context, &gathered, &claim).await;
+        let is_waiting = gathered.claims.iter().any(|known| is_still(&known));
+        let is_tried = is_waiting && plan_one(context, &gathered, &claim).await;
+        // Looked at anew after one that may have taken a host's last room; those that wait in vain share a look.
+        last = (!is_tried).then_some(gathered);
+    }
+}
+
+/// Whether a launch was written, or may have been.
+async fn plan_one(context: &Context, gathered: &Gathered, claim: &NodeClaim) -> bool {
+    match launch_of(context, gathered, claim) {
+        Ok(launch) => {
+            write(context, claim, launch).await;
+            true
+        }
+        Err(why) => {
+            context.events.say(claim, &Saying::failed_scheduling(why)).await;
+            false
         }
     }
 }
 
-async fn plan_one(context: &Context, gathered: &Gathered, claim: &NodeClaim) {
-    let outcome = decide(claim, gathered, &context.settings.types);
-    let node = match outcome {
-        Ok(node) => node,
-        Err(why) => return context.events.say(claim, &Saying::failed_scheduling(why.to_string())).await,
-    };
-    let Some(class) = class_of(&claim.spec.node_class_ref.name, gathered) else { return };
+/// A node, the class it is made from, and its launch.
+type Launch<'a> = (NewNode, &'a ProxmoxNodeClass, LaunchRecord);
+
+fn launch_of<'a>(context: &Context, gathered: &'a Gathered, claim: &NodeClaim) -> Result<Launch<'a>, String> {
+    let node = decide(claim, gathered, &context.settings.types).map_err(|why| why.to_string())?;
+    let class = class_of(&claim.spec.node_class_ref.name, gathered);
+    let class = class.ok_or_else(|| ClaimError::Gone(node.pool.clone()).to_string())?;
     let mut taken = taken_ids(&gathered.estate, &gathered.claims);
     let record = record_for(&node, (class, gathered), (context.settings.ids, &mut taken), context.clock.seconds());
-    let record = match record {
-        Ok(record) => record,
-        Err(why) => return context.events.say(claim, &Saying::failed_scheduling(why.to_string())).await,
-    };
+    Ok((node, class, record.map_err(|why| why.to_string())?))
+}
+
+async fn write(context: &Context, claim: &NodeClaim, (node, class, record): Launch<'_>) {
     let mut labels: BTreeMap<String, String> = decided(&node);
     // It belongs to a pool only if whoever made it said so.
     if !claim.labels().contains_key(names::LABEL_NODEPOOL) {

@@ -50,7 +50,10 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
     let (watched, now) = (&context.watched, context.clock.now());
     let claims = context.memory.with_fresh(watched.claims.state());
     let nodes = watched.nodes.state();
-    let budgets = if nodes.iter().any(|node| is_being_emptied(node)) { budgets(context).await } else { Vec::new() };
+    // A claim that was deleted goes a moment before its node is kept free of pods.
+    let is_going = |claim: &Arc<NodeClaim>| claim.metadata.deletion_timestamp.is_some();
+    let somebody_leaves = nodes.iter().any(|node| is_being_emptied(node)) || claims.iter().any(is_going);
+    let budgets = if somebody_leaves { budgets(context).await } else { Vec::new() };
     let services =
         if context.settings.planning.default_spread.is_empty() { Vec::new() } else { services(context).await };
     let pods = watched.pods.state();

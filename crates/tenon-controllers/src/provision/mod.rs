@@ -5,6 +5,8 @@
 //! before it makes anything, and tells pods by `report`. `by_hand` does the same for claims that are there already.
 
 mod by_hand;
+#[cfg(test)]
+mod by_hand_tests;
 mod claims;
 mod gather;
 mod hosts;
@@ -14,6 +16,8 @@ mod pass_tests;
 mod recheck;
 mod report;
 mod snapshot;
+#[cfg(test)]
+mod test_stage;
 mod window;
 
 pub use by_hand::decide;

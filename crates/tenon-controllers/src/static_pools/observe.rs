@@ -14,7 +14,7 @@ use tenon_model::Seconds;
 use crate::context::{is_our_class, is_ours};
 use crate::disruption::pods::{forbids_disruption, is_owned_by, is_terminal};
 use crate::disruption::{eviction_cost, parse_duration_or_never};
-use crate::provision::amount_of;
+use crate::provision::{amount_of, is_being_emptied};
 
 /// Whether a pool is ours, has a fixed number of nodes, and stays.
 pub fn is_static(pool: &NodePool) -> bool {
@@ -56,7 +56,7 @@ impl StaticLook {
                 index.pods.entry(node).or_default().push(pod);
             }
         }
-        let fenced = self.nodes.iter().filter(|node| is_fenced(node));
+        let fenced = self.nodes.iter().filter(|node| is_being_emptied(node));
         index.fenced = fenced.filter_map(|node| node.metadata.name.as_deref()).collect();
         index
     }
@@ -113,11 +113,6 @@ fn standing(claim: &NodeClaim, index: &Index<'_>) -> Standing {
     } else {
         Standing::Active
     }
-}
-
-fn is_fenced(node: &Node) -> bool {
-    let mut taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
-    taints.any(|taint| taint.key == names::TAINT_DISRUPTED)
 }
 
 fn pool_of(claim: &NodeClaim) -> Option<&str> {
