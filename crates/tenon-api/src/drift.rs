@@ -10,6 +10,7 @@ use kube::ResourceExt;
 use tenon_model::{Requirement, Requirements};
 
 use crate::condition::ConditionStatus;
+use crate::condition_reasons::{self, ConditionReason};
 use crate::hash_stamp;
 use crate::names;
 use crate::nodeclaim::NodeClaim;
@@ -17,7 +18,7 @@ use crate::nodeclass::ProxmoxNodeClass;
 use crate::nodepool::NodePool;
 
 /// The condition of a claim that has drifted. It is there and true, or not there.
-pub const DRIFTED: &str = "Drifted";
+pub const DRIFTED: &str = condition_reasons::DRIFTED.name();
 
 /// Why a node is not what it should be, in the reference's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,15 +36,20 @@ pub enum DriftReason {
 }
 
 impl DriftReason {
+    /// Its row in the table of reasons.
+    pub fn row(self) -> &'static ConditionReason {
+        match self {
+            DriftReason::NodePoolDrifted => &condition_reasons::NODE_POOL_DRIFTED,
+            DriftReason::RequirementsDrifted => &condition_reasons::REQUIREMENTS_DRIFTED,
+            DriftReason::InstanceTypeNotFound => &condition_reasons::INSTANCE_TYPE_NOT_FOUND,
+            DriftReason::NodeClassDrift => &condition_reasons::NODE_CLASS_DRIFT,
+            DriftReason::ImageDrift => &condition_reasons::IMAGE_DRIFT,
+        }
+    }
+
     /// As it stands in the condition.
     pub fn as_str(self) -> &'static str {
-        match self {
-            DriftReason::NodePoolDrifted => "NodePoolDrifted",
-            DriftReason::RequirementsDrifted => "RequirementsDrifted",
-            DriftReason::InstanceTypeNotFound => "InstanceTypeNotFound",
-            DriftReason::NodeClassDrift => "NodeClassDrift",
-            DriftReason::ImageDrift => "ImageDrift",
-        }
+        self.row().name()
     }
 }
 
@@ -64,7 +70,7 @@ pub struct Drift {
 
 /// A size, and where it can be had.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SizeOffered {
+pub struct OfferedInstanceType {
     /// Its name.
     pub name: String,
     /// The labels of a node of this size in each place there is, with room or without.
@@ -73,17 +79,17 @@ pub struct SizeOffered {
 
 /// What is known of sizes.
 #[derive(Debug, Clone, Copy)]
-pub enum SizesSeen<'a> {
+pub enum KnownInstanceTypes<'a> {
     /// Nothing: it is not time to ask, or not everybody answers.
     Unknown,
     /// All there are.
-    Are(&'a [SizeOffered]),
+    Are(&'a [OfferedInstanceType]),
 }
 
 /// What is known of the images that a node made now could have: those of the templates that its class selected and that
 /// lie where the node is.
 #[derive(Debug, Clone, Copy)]
-pub enum ImagesSeen<'a> {
+pub enum KnownImages<'a> {
     /// Nothing: nobody answers.
     Unknown,
     /// All there are; none if there is no such template.
@@ -92,7 +98,7 @@ pub enum ImagesSeen<'a> {
 
 /// Everything the answer rests on.
 #[derive(Debug, Clone, Copy)]
-pub struct DriftSeen<'a> {
+pub struct DriftInput<'a> {
     /// The claim.
     pub claim: &'a NodeClaim,
     /// Its pool.
@@ -102,9 +108,9 @@ pub struct DriftSeen<'a> {
     /// Its class, if that is there.
     pub class: Option<&'a ProxmoxNodeClass>,
     /// The sizes.
-    pub sizes: SizesSeen<'a>,
+    pub sizes: KnownInstanceTypes<'a>,
     /// The images.
-    pub images: ImagesSeen<'a>,
+    pub images: KnownImages<'a>,
 }
 
 /// What is to be said of a claim.
@@ -120,13 +126,13 @@ pub enum Standing {
 
 /// What is to be said of a claim: drift is told only of one whose VM runs, and what was told stays while it cannot be
 /// checked, because a Proxmox that does not answer for a minute is no reason to change one's mind twice.
-pub fn standing(seen: &DriftSeen<'_>) -> Standing {
+pub fn standing(seen: &DriftInput<'_>) -> Standing {
     if !is_launched(seen.claim) {
         return Standing::Current;
     }
     let is_unchecked = |said: &str| match (seen.sizes, seen.images) {
-        (SizesSeen::Unknown, _) if said == DriftReason::InstanceTypeNotFound.as_str() => true,
-        (_, ImagesSeen::Unknown) if said == DriftReason::ImageDrift.as_str() => true,
+        (KnownInstanceTypes::Unknown, _) if said == DriftReason::InstanceTypeNotFound.as_str() => true,
+        (_, KnownImages::Unknown) if said == DriftReason::ImageDrift.as_str() => true,
         _ => false,
     };
     match drift(seen) {
@@ -137,7 +143,7 @@ pub fn standing(seen: &DriftSeen<'_>) -> Standing {
 }
 
 /// Why a node is not what it should be, if it is not. The first reason counts.
-pub fn drift(seen: &DriftSeen<'_>) -> Option<Drift> {
+pub fn drift(seen: &DriftInput<'_>) -> Option<Drift> {
     let of_pool = pool_drift(seen).or_else(|| requirements_drift(seen)).or_else(|| size_drift(seen));
     of_pool.or_else(|| class_drift(seen)).or_else(|| image_drift(seen))
 }
@@ -153,7 +159,7 @@ fn is_launched(claim: &NodeClaim) -> bool {
     conditions.any(|told| told.type_ == "Launched" && told.status == ConditionStatus::True)
 }
 
-fn pool_drift(seen: &DriftSeen<'_>) -> Option<Drift> {
+fn pool_drift(seen: &DriftInput<'_>) -> Option<Drift> {
     let differs = hash_stamp::POOL.differs(seen.pool.annotations(), seen.claim.annotations());
     let pool = seen.pool.name_any();
     let message = format!("the template of NodePool {pool} was changed after this node was made");
@@ -161,14 +167,14 @@ fn pool_drift(seen: &DriftSeen<'_>) -> Option<Drift> {
 }
 
 /// Labels are facts: what is asked for and not there is not met.
-fn requirements_drift(seen: &DriftSeen<'_>) -> Option<Drift> {
+fn requirements_drift(seen: &DriftInput<'_>) -> Option<Drift> {
     let why = facts(seen.claim).meet(seen.wanted, |_| false).err()?;
     let message = format!("the demands of NodePool {} are not met: {why}", seen.pool.name_any());
     Some(Drift { reason: DriftReason::RequirementsDrifted, message })
 }
 
-fn size_drift(seen: &DriftSeen<'_>) -> Option<Drift> {
-    let SizesSeen::Are(sizes) = seen.sizes else { return None };
+fn size_drift(seen: &DriftInput<'_>) -> Option<Drift> {
+    let KnownInstanceTypes::Are(sizes) = seen.sizes else { return None };
     let name = seen.claim.labels().get(names::LABEL_INSTANCE_TYPE).map_or("", String::as_str);
     let size = sizes.iter().find(|size| size.name == name);
     let labels = facts(seen.claim);
@@ -196,15 +202,15 @@ fn is_offered(labels: &Requirements, offering: &Requirements) -> bool {
     offering.iter().all(|(label, wanted)| agrees(label, wanted))
 }
 
-fn class_drift(seen: &DriftSeen<'_>) -> Option<Drift> {
+fn class_drift(seen: &DriftInput<'_>) -> Option<Drift> {
     let class = seen.class?;
     let differs = hash_stamp::CLASS.differs(class.annotations(), seen.claim.annotations());
     let message = format!("ProxmoxNodeClass {} was changed after this node was made", class.name_any());
     differs.then_some(Drift { reason: DriftReason::NodeClassDrift, message })
 }
 
-fn image_drift(seen: &DriftSeen<'_>) -> Option<Drift> {
-    let ImagesSeen::Are(images) = seen.images else { return None };
+fn image_drift(seen: &DriftInput<'_>) -> Option<Drift> {
+    let KnownImages::Are(images) = seen.images else { return None };
     let image = seen.claim.status.as_ref()?.image_id.as_deref().filter(|image| !image.is_empty())?;
     if seen.class.is_none() || region_of(seen.claim).is_none() || images.iter().any(|held| held == image) {
         return None;

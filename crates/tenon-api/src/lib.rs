@@ -9,12 +9,14 @@
 mod absent_spec;
 mod capacity_buffer;
 mod condition;
+pub mod condition_reasons;
 mod condition_set;
 mod definitions;
 mod disruption;
 pub mod drift;
 #[cfg(test)]
 mod drift_tests;
+pub mod event_reasons;
 pub mod hash;
 mod hash_canonical;
 #[cfg(test)]

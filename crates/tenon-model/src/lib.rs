@@ -12,6 +12,7 @@ mod instance_type;
 pub mod label_text;
 pub mod labels;
 mod launch;
+mod launch_site;
 mod min_values;
 mod mirror;
 #[cfg(test)]
@@ -56,6 +57,7 @@ pub use duration::{DurationError, GoDuration, Timespan, TimespanOrNever};
 pub use host::{HostName, HostNameError};
 pub use instance_type::{CapacityType, InstanceType, Overhead};
 pub use launch::{LaunchRecord, LaunchStep, Seconds};
+pub use launch_site::{BootImage, LaunchSite, VmIds};
 pub use min_values::TooFewValues;
 pub use mirror::{BoundPod, Mirror};
 pub use node_share::{NodeShare, NodeShareError};

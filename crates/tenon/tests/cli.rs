@@ -403,7 +403,7 @@ fn a_controller_answers_on_its_ports_and_ends_when_told() -> io::Result<()> {
         assert!(Command::new("kill").args([signal, &child.0.id().to_string()]).status()?.success());
         let rest = lines.collect::<Result<Vec<_>, _>>()?.join("\n");
         assert!(child.0.wait()?.success(), "{rest}");
-        assert_eq!(rest.contains("asking who leads"), !is_alone, "{rest}");
+        assert_eq!(rest.contains("starting leader election"), !is_alone, "{rest}");
         assert!(!format!("{log:?}{rest}").contains("s3cret") && rest.contains("\"message\":\"ended\""), "{rest}");
     }
     Ok(())

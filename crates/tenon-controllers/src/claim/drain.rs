@@ -10,18 +10,18 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 use serde_json::json;
-use tenon_api::names;
-use tenon_engine::claim::LaunchSeen;
-use tenon_engine::launch::VmSeen;
+use tenon_api::{condition_reasons, event_reasons, names};
+use tenon_engine::claim::ObservedLaunch;
+use tenon_engine::launch::ObservedVm;
 
-use super::depart::deadline;
 use super::gather::{Observed, condition};
 use super::leaving::{is_drainable, leaving};
 use super::outcome::Outcome;
+use super::termination::deadline;
 use super::{ClaimError, evict, observe};
 use crate::context::Context;
 use crate::disruption::pods::key;
-use crate::events::Saying;
+use crate::events::Event;
 use crate::status::Verdict;
 use crate::writes::{self, Written};
 
@@ -38,27 +38,32 @@ pub(crate) async fn pass(context: &Context, observed: &Observed) -> Result<Outco
         fence(context, node).await?;
         return Ok(Outcome::after(Duration::from_millis(200)));
     }
-    let Some(begun) = condition(&observed.claim, "Drained") else {
-        return Ok(Outcome::again().says("Drained", Verdict::unknown("Draining", "its pods are asked to leave")));
+    let Some(begun) = condition(&observed.claim, &condition_reasons::DRAINED) else {
+        return Ok(Outcome::again().with_condition(
+            &condition_reasons::DRAINED,
+            Verdict::unknown(&condition_reasons::DRAINING, "its pods are asked to leave"),
+        ));
     };
     if !is_ready(node) && is_vm_gone(context, observed).await? {
         // Nobody is left who could end a pod, or hold a volume.
-        return Ok(Outcome::again().says("Drained", Verdict::holds("Drained")));
+        return Ok(
+            Outcome::again().with_condition(&condition_reasons::DRAINED, Verdict::holds(&condition_reasons::DRAINED))
+        );
     }
     let (now, deadline) = (context.clock.now(), deadline(&observed.claim));
     let pods = pods_on(context, node).await?;
     let plan = leaving(&pods, deadline, now);
     let mut outcome = Outcome::after(LOOK_SOON);
     for pod in &plan.force {
-        outcome.sayings.extend(evict::force(context, pod, deadline).await?);
+        outcome.events.extend(evict::force(context, pod, deadline).await?);
     }
     for pod in &plan.evict {
-        outcome.sayings.extend(evict::ask(context, pod).await?);
+        outcome.events.extend(evict::ask(context, pod).await?);
     }
     if plan.waiting > 0 {
         let unwilling = plan.unwilling.map(|pod| format!("; pod {} forbids it by annotation", key(&pod)));
         let told = format!("{} pods are waiting to be evicted{}", plan.waiting, unwilling.unwrap_or_default());
-        context.events.say(node.as_ref(), &Saying::warning("FailedDraining", told)).await;
+        context.events.publish(node.as_ref(), &Event::new(&event_reasons::FAILED_DRAINING, told)).await;
         return Ok(outcome);
     }
     if now.duration_since(begun.last_transition_time.0) < AT_LEAST {
@@ -68,25 +73,33 @@ pub(crate) async fn pass(context: &Context, observed: &Observed) -> Result<Outco
     match attached(context, node, &pods).await?.first() {
         Some(volume) if !is_over => {
             let told = format!("volume {volume} is still attached to node {}", node.name_any());
-            context.events.say(node.as_ref(), &Saying::normal("AwaitingVolumeDetachment", told.clone())).await;
-            Ok(outcome.says("VolumesDetached", Verdict::unknown("AwaitingVolumeDetachment", told)))
+            context
+                .events
+                .publish(node.as_ref(), &Event::new(&event_reasons::AWAITING_VOLUME_DETACHMENT, told.clone()))
+                .await;
+            Ok(outcome.with_condition(
+                &condition_reasons::VOLUMES_DETACHED,
+                Verdict::unknown(&condition_reasons::AWAITING_VOLUME_DETACHMENT, told),
+            ))
         }
         Some(volume) => {
             let told = format!("volume {volume} was still attached when its time was up");
-            let verdict = Verdict::fails("TerminationGracePeriodElapsed", told);
-            Ok(Outcome::again().says("VolumesDetached", verdict).says("Drained", Verdict::holds("Drained")))
+            let verdict = Verdict::fails(&condition_reasons::TERMINATION_GRACE_PERIOD_ELAPSED, told);
+            Ok(Outcome::again()
+                .with_condition(&condition_reasons::VOLUMES_DETACHED, verdict)
+                .with_condition(&condition_reasons::DRAINED, Verdict::holds(&condition_reasons::DRAINED)))
         }
         None => Ok(Outcome::again()
-            .says("VolumesDetached", Verdict::holds("VolumesDetached"))
-            .says("Drained", Verdict::holds("Drained"))),
+            .with_condition(&condition_reasons::VOLUMES_DETACHED, Verdict::holds(&condition_reasons::VOLUMES_DETACHED))
+            .with_condition(&condition_reasons::DRAINED, Verdict::holds(&condition_reasons::DRAINED))),
     }
 }
 
 async fn is_vm_gone(context: &Context, observed: &Observed) -> Result<bool, ClaimError> {
-    let LaunchSeen::Record(record) = &observed.seen.launch else { return Ok(false) };
+    let ObservedLaunch::Record(record) = &observed.state.launch else { return Ok(false) };
     let Ok(pve) = context.region(&record.place.region) else { return Ok(false) };
     let seen = observe::vm(pve, &context.owner(&observed.claim), record).await?;
-    Ok(seen.vm == VmSeen::Absent)
+    Ok(seen.vm == ObservedVm::Absent)
 }
 
 /// Whether a node says that it is ready.

@@ -9,14 +9,14 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt;
 use kube::api::Api;
 use serde_json::json;
-use tenon_api::{NodeClaim, NodePool, names};
+use tenon_api::{NodeClaim, NodePool, condition_reasons, event_reasons, names};
 
 use super::emptiness::{Consolidatable, EmptinessInput, EmptinessVerdict, judge};
 use super::keep::Keep;
 use super::node::NodeFacts;
 use crate::claim::{ClaimError, count_disrupted, fence, pods_on};
 use crate::context::{Context, is_ours};
-use crate::events::Saying;
+use crate::events::Event;
 use crate::metrics::Loop;
 use crate::status::{Verdict, stated, subject};
 use crate::stop::Stop;
@@ -51,7 +51,7 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
         }
         if let Err(error) = pass(&context, &mut looks).await {
             context.metrics.errors.get_or_create(&Loop { controller: "disruption" }).inc();
-            tracing::warn!("looking for empty nodes failed: {}", error.told());
+            tracing::warn!("looking for empty nodes failed: {}", error.full_message());
         }
     }
 }
@@ -121,18 +121,20 @@ fn facts<'a>(context: &Context, gathered: &'a Gathered, claim: &'a NodeClaim, no
 async fn report(context: &Context, gathered: &Gathered, verdict: &EmptinessVerdict) {
     for (name, keep) in &verdict.keep {
         let reason = match keep {
-            Keep::DoNotDisrupt { .. } | Keep::Budget { .. } | Keep::PatienceUnreadable { .. } => "DisruptionBlocked",
-            Keep::ConsolidationOff { .. } => "Unconsolidatable",
+            Keep::DoNotDisrupt { .. } | Keep::Budget { .. } | Keep::PatienceUnreadable { .. } => {
+                &event_reasons::DISRUPTION_BLOCKED
+            }
+            Keep::ConsolidationOff { .. } => &event_reasons::UNCONSOLIDATABLE,
             _ => continue,
         };
         if let Some(claim) = gathered.claims.iter().find(|claim| claim.name_any() == *name) {
-            context.events.say(claim.as_ref(), &Saying::normal(reason, keep.to_string())).await;
+            context.events.publish(claim.as_ref(), &Event::new(reason, keep.to_string())).await;
         }
     }
     for budget in verdict.pools.iter().filter(|budget| !budget.faults.is_empty()) {
         if let Some(pool) = gathered.pools.iter().find(|pool| pool.name_any() == budget.pool) {
-            let told = Saying::warning("DisruptionBlocked", budget.faults.join("; "));
-            context.events.say(pool.as_ref(), &told).await;
+            let told = Event::new(&event_reasons::DISRUPTION_BLOCKED, budget.faults.join("; "));
+            context.events.publish(pool.as_ref(), &told).await;
         }
     }
 }
@@ -150,7 +152,7 @@ async fn write_consolidatable(
         return Ok(());
     }
     let conditions = if holds {
-        let verdict = Verdict::holds("Consolidatable");
+        let verdict = Verdict::holds(&condition_reasons::CONSOLIDATABLE);
         let subject = subject(&claim.metadata, &context.clock.time());
         stated(crate::status::CLAIM_CONDITIONS, Some(&present), &subject, &[("Consolidatable", &verdict)])
     } else {
@@ -187,7 +189,7 @@ async fn take(context: &Context, gathered: &Gathered, name: &str) -> Result<(), 
         };
     }
     let told = "the node is empty, and its pool lets it go";
-    context.events.say(claim.as_ref(), &Saying::normal("DisruptionTerminating", told)).await;
+    context.events.publish(claim.as_ref(), &Event::new(&event_reasons::DISRUPTION_TERMINATING, told)).await;
     let api: Api<NodeClaim> = Api::all(context.workload.clone());
     writes::delete(&api, claim.as_ref()).await.map_err(|source| ClaimError::kube("delete the claim", source))?;
     count_disrupted(context, claim, "empty");

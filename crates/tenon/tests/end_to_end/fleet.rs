@@ -50,7 +50,7 @@ impl Member {
 
     /// Its name in the Lease and in the audit log.
     pub(crate) fn identity(&self) -> Option<String> {
-        Some(self.said("asking who leads")?["identity"].as_str()?.to_owned())
+        Some(self.said("starting leader election")?["identity"].as_str()?.to_owned())
     }
 
     /// Where it says how it is.

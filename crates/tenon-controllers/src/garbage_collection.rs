@@ -1,4 +1,4 @@
-//! Collects what nobody owns any more, both ways: VMs of ours without a claim, claims whose VM is gone, nodes without either.
+//! Garbage collection, both ways: orphaned VMs of ours, claims whose VM no longer exists, nodes without either.
 //!
 //! A VM counts as ours only by the line in its description, and goes only after it was seen without a claim twice.
 
@@ -10,13 +10,13 @@ use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 use serde_json::json;
-use tenon_api::{NodeClaim, names};
+use tenon_api::{NodeClaim, condition_reasons, event_reasons, names};
 use tenon_model::{LaunchRecord, LaunchStep, Place, VmId};
 use tenon_pve::{GuestKind, GuestRow, OwnerMark, Resources, VmConfig};
 
 use crate::claim::{ClaimError, Owner, ReleasePass, count_disrupted, is_ready, is_true, release};
 use crate::context::{Context, is_ours};
-use crate::events::Saying;
+use crate::events::Event;
 use crate::metrics::Loop;
 use crate::provision::record_of;
 use crate::status::Estate;
@@ -27,58 +27,71 @@ use crate::writes;
 const EVERY: Duration = Duration::from_secs(60);
 
 /// A VM as a listing row shows it: while that does not change, its configuration is not read again.
-type Look = (String, Option<String>, Option<String>);
+#[derive(PartialEq, Eq)]
+struct ListedVm {
+    host: String,
+    name: Option<String>,
+    lock: Option<String>,
+}
 
-/// What is remembered from look to look.
+/// What is remembered from pass to pass.
 #[derive(Default)]
-struct Looks {
-    /// VMs that are nobody's concern here, as they looked when they were read.
-    foreign: BTreeMap<(String, VmId), Look>,
-    /// VMs of ours that had no claim at the last look.
+struct Previous {
+    /// VMs that are not ours, as they were listed when they were read.
+    foreign: BTreeMap<(String, VmId), ListedVm>,
+    /// Orphaned VMs of the last pass.
     orphans: BTreeSet<(String, VmId)>,
 }
 
-/// Collects until told to stop.
+/// One region and what it shows.
+struct Region<'a> {
+    name: &'a String,
+    pve: &'a tenon_pve::Client,
+    resources: &'a Resources,
+}
+
+/// Collects until stopped.
 pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
-    let mut looks = Looks::default();
+    let mut previous = Previous::default();
     loop {
         tokio::select! {
             biased;
             () = tokio::time::sleep(EVERY) => {}
             () = stop.wait() => return,
         }
-        if let Err(error) = pass(&context, &mut looks).await {
+        if let Err(error) = pass(&context, &mut previous).await {
             context.metrics.errors.get_or_create(&Loop { controller: "nodeclaim.garbagecollection" }).inc();
-            tracing::warn!("collecting failed: {}", error.told());
+            tracing::warn!(error = error.full_message(), "garbage collection failed; retrying");
         }
     }
 }
 
-async fn pass(context: &Context, looks: &mut Looks) -> Result<(), ClaimError> {
+async fn pass(context: &Context, previous: &mut Previous) -> Result<(), ClaimError> {
     let estate = Estate::look(&context.regions).await;
     // Not from the store: what is destroyed here is judged by what the API server says now.
     let api: Api<NodeClaim> = Api::all(context.workload.clone());
     let claims =
-        api.list(&ListParams::default()).await.map_err(|source| ClaimError::kube("list claims", source))?.items;
+        api.list(&ListParams::default()).await.map_err(|source| ClaimError::kube("list NodeClaims", source))?.items;
     for (region, view) in &estate.regions {
         let (Ok(resources), Ok(pve)) = (view, context.region(region)) else { continue };
-        let found = orphans(context, looks, (region, pve), (resources, &claims)).await?;
+        let shown = Region { name: region, pve, resources };
+        let found = orphans(context, previous, &shown, &claims).await?;
         for (vmid, orphan) in &found {
             // Seen twice: a claim that was being written during the first look is there by the second.
-            if looks.orphans.contains(&(region.clone(), *vmid)) {
+            if previous.orphans.contains(&(region.clone(), *vmid)) {
                 collect(pve, orphan).await?;
             }
         }
-        looks.orphans.retain(|(of, _)| of != region);
-        looks.orphans.extend(found.into_keys().map(|vmid| (region.clone(), vmid)));
+        previous.orphans.retain(|(of, _)| of != region);
+        previous.orphans.extend(found.into_keys().map(|vmid| (region.clone(), vmid)));
         for claim in claims.iter().filter(|claim| is_ours(claim)) {
-            look_after(context, (region, pve), resources, claim).await?;
+            check_claim(context, &shown, claim).await?;
         }
     }
     free_nodes(context, &claims).await
 }
 
-/// A VM of ours without a claim.
+/// An orphaned VM: ours, without a claim.
 struct Orphan {
     owner: Owner,
     record: LaunchRecord,
@@ -86,10 +99,11 @@ struct Orphan {
 
 async fn orphans(
     context: &Context,
-    looks: &mut Looks,
-    (region, pve): (&String, &tenon_pve::Client),
-    (resources, claims): (&Resources, &[NodeClaim]),
+    previous: &mut Previous,
+    shown: &Region<'_>,
+    claims: &[NodeClaim],
 ) -> Result<BTreeMap<VmId, Orphan>, ClaimError> {
+    let Region { name: region, pve, resources } = *shown;
     let uids: BTreeSet<String> = claims.iter().filter_map(NodeClaim::uid).collect();
     let records = claims.iter().filter_map(record_of).filter(|record| record.place.region == *region);
     let known: BTreeSet<VmId> = records.map(|record| record.vmid).collect();
@@ -100,8 +114,8 @@ async fn orphans(
     };
     for guest in resources.guests.iter().filter(is_candidate) {
         let key = (region.clone(), guest.id);
-        let look = (guest.host.to_string(), guest.name.clone(), guest.lock.clone());
-        if looks.foreign.get(&key) == Some(&look) {
+        let listed = ListedVm { host: guest.host.to_string(), name: guest.name.clone(), lock: guest.lock.clone() };
+        if previous.foreign.get(&key) == Some(&listed) {
             continue;
         }
         // It may be gone already, or not ours to read: then it is not ours to remove either.
@@ -110,7 +124,7 @@ async fn orphans(
         match mark.filter(|mark| mark.cluster == context.cluster_id && mark.vmid == guest.id) {
             // After a cluster was restored from a backup its claims may be older than its VMs: what a node runs on stays.
             Some(mark) if !uids.contains(&mark.claim) && is_a_node(context, &config) => {
-                tracing::warn!(vmid = %guest.id, "a vm of ours has no claim, but a node runs on it: it stays. Remove the node first");
+                tracing::warn!(vmid = %guest.id, "keeping orphaned VM: Node is still registered on it; delete the Node first");
             }
             Some(mark) if !uids.contains(&mark.claim) => {
                 let owner = Owner { cluster: mark.cluster, claim_uid: mark.claim };
@@ -119,11 +133,11 @@ async fn orphans(
             }
             Some(_) => {}
             None => {
-                looks.foreign.insert(key, look);
+                previous.foreign.insert(key, listed);
             }
         }
     }
-    looks.foreign.retain(|(of, id), _| of != region || resources.guests.iter().any(|guest| guest.id == *id));
+    previous.foreign.retain(|(of, id), _| of != region || resources.guests.iter().any(|guest| guest.id == *id));
     Ok(found)
 }
 
@@ -148,17 +162,18 @@ fn record(context: &Context, place: Place, vmid: VmId, config: &VmConfig) -> Lau
 
 async fn collect(pve: &tenon_pve::Client, orphan: &Orphan) -> Result<(), ClaimError> {
     let vmid = orphan.record.vmid;
-    tracing::warn!(%vmid, host = %orphan.record.host(), claim_uid = orphan.owner.claim_uid, "a vm of ours has no claim: it goes");
+    let (host, claim_uid) = (orphan.record.host(), &orphan.owner.claim_uid);
+    tracing::warn!(%vmid, %host, claim_uid, "destroying orphaned VM: its NodeClaim no longer exists");
     // Bounded: stop, destroy, look. What takes longer is left to the next round.
     for _ in 0..4 {
         match release(pve, &orphan.owner, &orphan.record).await? {
             ReleasePass::Again => {}
             ReleasePass::Released => {
-                tracing::info!(%vmid, "a vm without a claim was removed");
+                tracing::info!(%vmid, %host, "destroyed orphaned VM");
                 break;
             }
             ReleasePass::Wait(why) | ReleasePass::Locked(why) | ReleasePass::Refuse(why) => {
-                tracing::warn!(%vmid, why, "a vm without a claim stays for now");
+                tracing::warn!(%vmid, %host, reason = why, "cannot destroy orphaned VM yet; retrying");
                 break;
             }
         }
@@ -166,15 +181,11 @@ async fn collect(pve: &tenon_pve::Client, orphan: &Orphan) -> Result<(), ClaimEr
     Ok(())
 }
 
-/// A claim whose VM is gone goes too, unless its node is alive; one whose VM was moved says where it is now.
-async fn look_after(
-    context: &Context,
-    (region, pve): (&String, &tenon_pve::Client),
-    resources: &Resources,
-    claim: &NodeClaim,
-) -> Result<(), ClaimError> {
+/// Deletes a claim whose VM no longer exists, unless its node is Ready; a VM that was migrated gets its node labelled.
+async fn check_claim(context: &Context, shown: &Region<'_>, claim: &NodeClaim) -> Result<(), ClaimError> {
+    let Region { name: region, pve, resources } = *shown;
     let Some(record) = record_of(claim).filter(|record| record.place.region == *region) else { return Ok(()) };
-    if claim.metadata.deletion_timestamp.is_some() || !is_true(claim, "Registered") {
+    if claim.metadata.deletion_timestamp.is_some() || !is_true(claim, &condition_reasons::REGISTERED) {
         return Ok(());
     }
     let node = context.watched.nodes.find(|node| node.name_any() == claim.name_any());
@@ -185,10 +196,10 @@ async fn look_after(
         },
         None if node.is_some_and(|node| is_ready(&node)) || !pve.is_id_free(record.vmid).await? => Ok(()),
         None => {
-            let told = format!("vm {} is gone, so its claim goes too", record.vmid);
-            context.events.say(claim, &Saying::warning("VmGone", told)).await;
+            let note = format!("Deleting NodeClaim {}: VM {} no longer exists", claim.name_any(), record.vmid);
+            context.events.publish(claim, &Event::new(&event_reasons::VM_NOT_FOUND, note)).await;
             let api: Api<NodeClaim> = Api::all(context.workload.clone());
-            writes::delete(&api, claim).await.map_err(|source| ClaimError::kube("delete the claim", source))?;
+            writes::delete(&api, claim).await.map_err(|source| ClaimError::kube("delete the NodeClaim", source))?;
             count_disrupted(context, claim, "garbage_collected");
             Ok(())
         }
@@ -197,15 +208,15 @@ async fn look_after(
 
 /// The zone label stays what it was; this one says where the VM really is.
 async fn publish_host(context: &Context, node: &Node, host: &str) -> Result<(), ClaimError> {
-    if node.labels().get(names::LABEL_HOST).is_some_and(|told| told == host) {
+    if node.labels().get(names::LABEL_HOST).is_some_and(|label| label == host) {
         return Ok(());
     }
     let patch = json!({ "metadata": { "labels": { names::LABEL_HOST: host } } });
     let written = writes::merge(&context.workload, node, patch).await;
-    written.map(drop).map_err(|source| ClaimError::kube("label the node with its host", source))
+    written.map(drop).map_err(|source| ClaimError::kube("label the Node with its host", source))
 }
 
-/// A node that is being deleted and waits for us, but has no claim any more, is let go.
+/// Removes our finalizer from a node that is being deleted and has no claim any more.
 async fn free_nodes(context: &Context, claims: &[NodeClaim]) -> Result<(), ClaimError> {
     let is_stuck = |node: &Node| {
         node.metadata.deletion_timestamp.is_some()
@@ -217,8 +228,8 @@ async fn free_nodes(context: &Context, claims: &[NodeClaim]) -> Result<(), Claim
         let rest: Vec<&String> = node.finalizers().iter().filter(|name| *name != names::FINALIZER).collect();
         let patch = json!({ "metadata": { "finalizers": rest } });
         let written = writes::merge(&context.workload, node.as_ref(), patch).await;
-        written.map_err(|source| ClaimError::kube("let the node go", source))?;
-        tracing::info!(node = node.name_any(), "a node without a claim was let go");
+        written.map_err(|source| ClaimError::kube("remove the finalizer of the Node", source))?;
+        tracing::info!(node = node.name_any(), "removed finalizer of Node without NodeClaim");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What VM is to be made: all of it decided beforehand, so that acting is typing it in.
+//! What VM a claim should have: all of it decided beforehand, so that acting is typing it in.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -6,8 +6,8 @@ use bytes::Bytes;
 use tenon_model::{LaunchRecord, VmId};
 use tenon_pve::{CloneRequest, OwnerMark, Proof, Properties, VmConfig};
 
-/// What VM is to be made for a claim.
-pub struct Order<'a> {
+/// The VM that a claim should have.
+pub struct DesiredVm<'a> {
     /// Whose it is.
     pub owner: Owner,
     /// The name of claim, VM and node.
@@ -77,7 +77,7 @@ pub struct SeedFile {
     pub volume: String,
 }
 
-impl Order<'_> {
+impl DesiredVm<'_> {
     /// The copy of this template. A linked clone shares its template's storage; a disk that is to lie elsewhere is copied whole.
     pub(crate) fn clone_request(&self, record: &LaunchRecord, template: Option<&VmConfig>) -> CloneRequest {
         let lies_on = template.and_then(disk_storage);

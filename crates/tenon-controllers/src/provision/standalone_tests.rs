@@ -11,12 +11,12 @@ use serde_json::json;
 use tenon_api::NodeClaim;
 use tokio::sync::mpsc;
 
-use super::by_hand;
 use super::gather::gather;
+use super::standalone;
 use super::test_stage::{Stage, object};
 
 #[tokio::test(start_paused = true)]
-async fn claims_made_by_hand_that_fit_nowhere_cost_one_look_at_proxmox_together() {
+async fn claims_made_standalone_that_fit_nowhere_cost_one_look_at_proxmox_together() {
     let mut stage = Stage::new().await;
     stage.show_claims().await;
     stage.add_claims(&["a", "b", "c", "d"], "1000").await;
@@ -24,18 +24,18 @@ async fn claims_made_by_hand_that_fit_nowhere_cost_one_look_at_proxmox_together(
     let begun = asked();
     gather(&stage.context).await;
     let one_look = asked() - begun;
-    by_hand::pass(&stage.context).await;
+    standalone::pass(&stage.context).await;
     assert_eq!((asked() - begun, one_look > 0), (2 * one_look, true));
     assert_eq!(stage.told("FailedScheduling").await.len(), 4);
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_claims_made_by_hand_the_first_is_served_first() {
+async fn of_claims_made_standalone_the_first_is_served_first() {
     let mut stage = Stage::new().await;
     stage.show_claims().await;
     let names = ["e", "b", "d", "a", "c"];
     stage.add_claims(&names, "1").await;
-    by_hand::pass(&stage.context).await;
+    standalone::pass(&stage.context).await;
     let mut made = stage.claims().await;
     made.sort_by_key(|claim| super::record_of(claim).unwrap().vmid);
     assert_eq!(made.iter().map(ResourceExt::name_any).collect::<Vec<_>>(), names);

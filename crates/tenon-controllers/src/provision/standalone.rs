@@ -1,5 +1,5 @@
-//! Claims that a person made, or that some other tool did: they are sized and placed like any other, and the launch is
-//! written where they stand.
+//! Standalone NodeClaims, created by a person or another tool: they get an instance type and a host like any other, and the
+//! launch is written into them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,18 +7,21 @@ use std::sync::Arc;
 use kube::ResourceExt;
 use serde_json::json;
 use tenon_api::{NodeClaim, ProxmoxNodeClass, hash_stamp, launch_record, names};
-use tenon_model::{InstanceType, LaunchRecord, NewNode, Pod, PodKey, Pool, Reason, Snapshot};
+use tenon_engine::{LaunchRefusal, launches};
+use tenon_model::{InstanceType, LaunchRecord, NewNode, Plan, Pod, PodKey, Pool, Reason, Snapshot};
 
-use super::claims::{ClaimError, class_of, decided, record_for};
+use super::claims::{ClaimError, class_of, decided};
 use super::gather::{Gathered, gather};
-use super::hosts::{hosts, taken_ids};
+use super::hosts::hosts;
+use super::launch_site::launch_site_for;
 use super::snapshot::{amount_of, catalog, not_ready, requirements};
 use crate::context::{Context, is_ours};
-use crate::events::Saying;
+use crate::events::Event;
+use crate::kube_error;
 use crate::status::CLASS_CONDITIONS;
 use crate::writes::{self, Written};
 
-/// Whether nobody planned a claim yet. One that has a VM, but no launch of ours, is somebody else's.
+/// Whether a claim was not planned yet. One that has a VM, but no launch of ours, belongs to another controller.
 pub(crate) fn is_unplanned(claim: &NodeClaim) -> bool {
     let has_vm = claim.status.as_ref().is_some_and(|status| status.provider_id.is_some());
     let is_held = claim.finalizers().iter().any(|name| name == names::FINALIZER);
@@ -26,7 +29,7 @@ pub(crate) fn is_unplanned(claim: &NodeClaim) -> bool {
     is_ours(claim) && is_held && !is_planned && !has_vm && claim.metadata.deletion_timestamp.is_none()
 }
 
-/// Plans for every claim nobody planned yet.
+/// Plans for every claim that was not planned yet.
 pub(crate) async fn pass(context: &Context) {
     let mut waiting = context.watched.claims.state_filter(is_unplanned);
     // Who came first is served first; a store has an order of its own.
@@ -53,25 +56,33 @@ async fn plan_one(context: &Context, gathered: &Gathered, claim: &NodeClaim) -> 
             true
         }
         Err(why) => {
-            context.events.say(claim, &Saying::failed_scheduling(why)).await;
+            context.events.publish(claim, &Event::failed_scheduling(why)).await;
             false
         }
     }
 }
 
 /// A node, the class it is made from, and its launch.
-type Launch<'a> = (NewNode, &'a ProxmoxNodeClass, LaunchRecord);
-
-fn launch_of<'a>(context: &Context, gathered: &'a Gathered, claim: &NodeClaim) -> Result<Launch<'a>, String> {
-    let node = decide(claim, gathered, &context.settings.types).map_err(|why| why.to_string())?;
-    let class = class_of(&claim.spec.node_class_ref.name, gathered);
-    let class = class.ok_or_else(|| ClaimError::Gone(node.pool.clone()).to_string())?;
-    let mut taken = taken_ids(&gathered.estate, &gathered.claims);
-    let record = record_for(&node, (class, gathered), (context.settings.ids, &mut taken), context.clock.seconds());
-    Ok((node, class, record.map_err(|why| why.to_string())?))
+struct PlannedLaunch<'a> {
+    node: NewNode,
+    class: &'a ProxmoxNodeClass,
+    record: LaunchRecord,
 }
 
-async fn write(context: &Context, claim: &NodeClaim, (node, class, record): Launch<'_>) {
+fn launch_of<'a>(context: &Context, gathered: &'a Gathered, claim: &NodeClaim) -> Result<PlannedLaunch<'a>, String> {
+    let alone = alone(claim, gathered, &context.settings.types);
+    let plan = tenon_engine::plan(&alone);
+    let launch = launches(&alone, &plan).into_iter().next();
+    let node = only_node(plan).map_err(|why| why.to_string())?;
+    let class = class_of(&claim.spec.node_class_ref.name, gathered);
+    let class = class.ok_or_else(|| ClaimError::NotFound(node.pool.clone()).to_string())?;
+    let no_host = || LaunchRefusal::NoHost { pool: node.pool.clone() };
+    let record = launch.unwrap_or_else(|| Err(no_host())).map_err(|why| why.to_string())?;
+    Ok(PlannedLaunch { node, class, record })
+}
+
+async fn write(context: &Context, claim: &NodeClaim, launch: PlannedLaunch<'_>) {
+    let PlannedLaunch { node, class, record } = launch;
     let mut labels: BTreeMap<String, String> = decided(&node);
     // It belongs to a pool only if whoever made it said so.
     if !claim.labels().contains_key(names::LABEL_NODEPOOL) {
@@ -84,24 +95,43 @@ async fn write(context: &Context, claim: &NodeClaim, (node, class, record): Laun
     let patch = json!({ "metadata": { "labels": labels, "annotations": annotations } });
     match writes::merge(&context.workload, claim, patch).await {
         Ok(Written::Done(written)) => {
-            tracing::info!(claim = claim.name_any(), size = node.chosen.instance_type, host = %record.place.host, vmid = %record.vmid,
-                "a claim made by hand was planned");
+            tracing::info!(
+                claim = claim.name_any(),
+                instance_type = node.chosen.instance_type,
+                host = %record.place.host,
+                vmid = %record.vmid,
+                "planned standalone NodeClaim"
+            );
             context.memory.add_claim(&written, Vec::new(), context.clock.now());
         }
         Ok(Written::Outdated) => {}
-        Err(error) => tracing::warn!(claim = claim.name_any(), %error, "a launch could not be written"),
+        Err(error) => {
+            let error = kube_error::message(&error);
+            tracing::warn!(claim = claim.name_any(), error, "cannot write launch record to NodeClaim; retrying");
+        }
     }
 }
 
-/// The cheapest size and a host for a claim: a plan for one pod, in a pool of its own, that needs what the claim asks for.
+/// The cheapest instance type and a host for a claim: a plan for one pod, in a pool of its own, that needs what the claim
+/// asks for.
 pub fn decide(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) -> Result<NewNode, Reason> {
+    only_node(tenon_engine::plan(&alone(claim, gathered, types)))
+}
+
+fn only_node(plan: Plan) -> Result<NewNode, Reason> {
+    let refused = plan.unplaced.into_iter().next().map_or(Reason::NoPools, |unplaced| unplaced.reason);
+    plan.new_nodes.into_iter().next().ok_or(refused)
+}
+
+/// A world with nothing in it but this claim.
+fn alone(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) -> Snapshot {
     let name = claim.labels().get(names::LABEL_NODEPOOL).cloned().unwrap_or_else(|| claim.name_any());
     let class = class_of(&claim.spec.node_class_ref.name, gathered);
     let conditions = class.iter().flat_map(|class| class.status.iter());
     let trouble = not_ready(conditions.flat_map(|status| status.conditions.iter().flatten()), CLASS_CONDITIONS);
-    let missing = format!("there is no ProxmoxNodeClass {}; create it", claim.spec.node_class_ref.name);
+    let missing = format!("ProxmoxNodeClass {} does not exist; create it", claim.spec.node_class_ref.name);
     let pool = Pool {
-        name,
+        name: name.clone(),
         weight: 0,
         requirements: requirements(&claim.spec.requirements),
         catalog: Arc::new(class.map(|class| catalog(class, types)).unwrap_or_default()),
@@ -114,14 +144,13 @@ pub fn decide(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) ->
         requests: wanted.filter_map(|(name, amount)| Some((name.clone(), amount_of(amount)?))).collect(),
         ..Pod::default()
     };
-    let alone = Snapshot {
+    Snapshot {
         hosts: hosts(gathered, types),
+        launch_site: class.map(|class| launch_site_for(&name, class, gathered)).unwrap_or_default(),
         options: gathered.options.engine(),
         pools: vec![Arc::new(pool)],
         pods: vec![Arc::new(pod)],
+        now: gathered.now,
         ..Snapshot::default()
-    };
-    let plan = tenon_engine::plan(&alone);
-    let refused = plan.unplaced.into_iter().next().map_or(Reason::NoPools, |unplaced| unplaced.reason);
-    plan.new_nodes.into_iter().next().ok_or(refused)
+    }
 }

@@ -6,27 +6,28 @@ use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::kube_error;
 use crate::writes::{self, Written};
 
 /// Writes of one pass: a large cluster is taken over in several, and others get their turn in between.
 const WRITES: usize = 100;
 
 /// Writes, until it has written enough.
-pub(super) struct Pen<'a> {
+pub(super) struct Writer<'a> {
     client: &'a Client,
     left: usize,
-    troubles: Vec<String>,
+    failures: Vec<String>,
 }
 
-impl<'a> Pen<'a> {
+impl<'a> Writer<'a> {
     /// A fresh one.
-    pub(super) fn new(client: &'a Client) -> Pen<'a> {
-        Pen { client, left: WRITES, troubles: Vec::new() }
+    pub(super) fn new(client: &'a Client) -> Writer<'a> {
+        Writer { client, left: WRITES, failures: Vec::new() }
     }
 
     /// What could not be written, and why.
-    pub(super) fn troubles(self) -> Vec<String> {
-        self.troubles
+    pub(super) fn failures(self) -> Vec<String> {
+        self.failures
     }
 
     /// Writes annotations. Returns the object as it is then; `None` if it is not written, and the next pass tries again.
@@ -37,7 +38,7 @@ impl<'a> Pen<'a> {
         self.take()?;
         let patch = json!({ "metadata": { "annotations": annotations } });
         let written = writes::merge(self.client, object, patch).await;
-        self.note(object, "write a hash on", written)
+        self.note(object, "write the hash of", written)
     }
 
     /// Writes conditions, likewise.
@@ -47,7 +48,7 @@ impl<'a> Pen<'a> {
     {
         self.take()?;
         let written = writes::merge_status(self.client, object, &json!({ "conditions": conditions })).await;
-        self.note(object, "say whether it has drifted of", written)
+        self.note(object, "write the Drifted condition of", written)
     }
 
     fn take(&mut self) -> Option<()> {
@@ -66,7 +67,8 @@ impl<'a> Pen<'a> {
             Ok(Written::Done(done)) => Some(*done),
             Ok(Written::Outdated) => None,
             Err(error) => {
-                self.troubles.push(format!("cannot {action} {} {}: {error}", K::kind(&()), object.name_any()));
+                let error = kube_error::message(&error);
+                self.failures.push(format!("cannot {action} {} {}: {error}", K::kind(&()), object.name_any()));
                 None
             }
         }

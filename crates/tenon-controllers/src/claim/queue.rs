@@ -17,22 +17,23 @@ use tokio::time::{Duration, Instant};
 
 use super::reconcile::reconcile;
 use crate::context::Context;
+use crate::kube_error;
 use crate::stop::Stop;
 use crate::watched::Changes;
 
 /// Claims that are worked on at the same time. Each waits for Proxmox most of its time.
 const AT_ONCE: usize = 64;
 
-/// Who is due when, and who is being worked on.
+/// Who is due when, and who is being reconciled.
 #[derive(Default)]
-struct Rota {
+struct Queue {
     due: BTreeMap<String, Instant>,
     busy: BTreeSet<String>,
     /// Every claim when a list began; what the list does not show is gone.
     listed: BTreeSet<String>,
 }
 
-impl Rota {
+impl Queue {
     fn wake(&mut self, name: String) {
         self.due.insert(name, Instant::now());
     }
@@ -90,31 +91,33 @@ pub(crate) async fn run(
     mut woken: mpsc::Receiver<String>,
     mut stop: Stop,
 ) {
-    let (mut rota, mut work) = (Rota::default(), JoinSet::new());
+    let (mut queue, mut work) = (Queue::default(), JoinSet::new());
     loop {
-        for name in rota.take_due() {
+        for name in queue.take_due() {
             let context = context.clone();
             work.spawn(async move { (reconcile(&name, &context).await, name) });
         }
-        let next = rota.next().filter(|_| rota.busy.len() < AT_ONCE);
+        let next = queue.next().filter(|_| queue.busy.len() < AT_ONCE);
         tokio::select! {
             biased;
             () = stop.wait() => break,
             Some(change) = changes.next() => match change {
                 Ok(event) => {
-                    // However it went: not everybody waits until we let it go.
+                    // However it was deleted: not everybody waits for our finalizer.
                     if let Event::Delete(claim) = &event {
                         context.memory.forget(&claim.name_any());
                     }
-                    rota.note(&event);
+                    queue.note(&event);
                 }
-                Err(error) => tracing::warn!(kind = "NodeClaim", %error, "a watch broke; it is taken up again"),
+                Err(error) => {
+                    tracing::warn!(kind = "NodeClaim", error = kube_error::of_watch(&error), "watch interrupted; reconnecting");
+                },
             },
-            Some(name) = woken.recv() => rota.wake(name),
+            Some(name) = woken.recv() => queue.wake(name),
             Some(done) = work.join_next() => match done {
-                Ok((again, name)) => rota.finish(&name, again),
+                Ok((again, name)) => queue.finish(&name, again),
                 // A pass that panicked is a fault of ours; the others go on, and this claim stands still and says so.
-                Err(error) => tracing::error!(%error, "a pass ended in a panic; please report this"),
+                Err(error) => tracing::error!(%error, "reconciling a NodeClaim panicked; please report this bug"),
             },
             () = sleep_until(next) => {}
         }
@@ -135,28 +138,28 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn whoever_is_due_at_the_same_moment_comes_by_name_and_never_twice_at_once() {
-        let mut rota = Rota::default();
+        let mut queue = Queue::default();
         for name in ["c", "a", "b"] {
-            rota.wake(name.to_owned());
+            queue.wake(name.to_owned());
         }
-        assert_eq!(rota.take_due(), ["a", "b", "c"]);
-        rota.wake("b".to_owned());
-        assert!(rota.take_due().is_empty(), "it is being worked on");
-        rota.finish("b", Some(Duration::from_secs(60)));
-        assert_eq!(rota.take_due(), ["b"], "it was woken meanwhile, so it does not wait");
-        rota.finish("a", Some(Duration::from_secs(60)));
-        assert_eq!(rota.next(), Some(Instant::now() + Duration::from_secs(60)));
-        rota.finish("c", None);
+        assert_eq!(queue.take_due(), ["a", "b", "c"]);
+        queue.wake("b".to_owned());
+        assert!(queue.take_due().is_empty(), "it is being worked on");
+        queue.finish("b", Some(Duration::from_secs(60)));
+        assert_eq!(queue.take_due(), ["b"], "it was woken meanwhile, so it does not wait");
+        queue.finish("a", Some(Duration::from_secs(60)));
+        assert_eq!(queue.next(), Some(Instant::now() + Duration::from_secs(60)));
+        queue.finish("c", None);
         tokio::time::advance(Duration::from_secs(60)).await;
-        assert_eq!(rota.take_due(), ["a"]);
+        assert_eq!(queue.take_due(), ["a"]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn no_more_than_a_bound_are_worked_on_at_once() {
-        let mut rota = Rota::default();
-        (0..AT_ONCE + 3).for_each(|number| rota.wake(format!("{number:03}")));
-        assert_eq!((rota.take_due().len(), rota.take_due().len()), (AT_ONCE, 0));
-        rota.finish("000", None);
-        assert_eq!(rota.take_due(), [format!("{AT_ONCE:03}")]);
+        let mut queue = Queue::default();
+        (0..AT_ONCE + 3).for_each(|number| queue.wake(format!("{number:03}")));
+        assert_eq!((queue.take_due().len(), queue.take_due().len()), (AT_ONCE, 0));
+        queue.finish("000", None);
+        assert_eq!(queue.take_due(), [format!("{AT_ONCE:03}")]);
     }
 }

@@ -1,4 +1,4 @@
-//! From a VM that runs to a node that takes pods: matched, made its claim's own, waited for.
+//! From a VM that runs to an initialized node: reported, matched with its claim, synced, waited for.
 
 use std::time::Duration;
 
@@ -6,17 +6,18 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 use serde_json::{Value, json};
-use tenon_api::{NodeClaim, ResourceMap, names};
-use tenon_engine::claim::{Leaving, Obstacle};
+use tenon_api::condition_reasons::{self, INITIALIZED, LAUNCHED, REGISTERED};
+use tenon_api::{NodeClaim, ResourceMap, event_reasons, names};
+use tenon_engine::claim::{Obstacle, Unmanaged};
 use tenon_model::{LaunchRecord, Resources};
 
 use super::gather::Observed;
 use super::image::{cpu_type, image_id};
 use super::outcome::Outcome;
 use super::seed::provider_id;
-use super::{ClaimError, health};
+use super::{ClaimError, registration_health};
 use crate::context::Context;
-use crate::events::Saying;
+use crate::events::Event;
 use crate::metrics::OfNode;
 use crate::status::Verdict;
 use crate::writes::{self, Written};
@@ -24,52 +25,60 @@ use crate::writes::{self, Written};
 /// A node's own changes wake us; this is for the deadline.
 const LOOK_LATER: Duration = Duration::from_secs(30);
 
-/// Annotations of a claim that are no business of its node.
+/// Annotations of a claim that are not copied to its node.
 const NOT_FOR_NODES: [&str; 5] = [
     names::ANNOTATION_LAUNCH,
-    names::ANNOTATION_LET_GO,
+    names::ANNOTATION_SKIP_VM_DELETION,
     names::ANNOTATION_BOOTSTRAP_TOKEN,
     names::ANNOTATION_CLOUDINIT_STATUS,
     "kubectl.kubernetes.io/last-applied-configuration",
 ];
 
-/// Holds a claim before anything is made for it.
-pub(crate) async fn hold(context: &Context, observed: &Observed) -> Result<Outcome, ClaimError> {
+/// Adds our finalizer to a claim before anything is created for it.
+pub(crate) async fn add_finalizer(context: &Context, observed: &Observed) -> Result<Outcome, ClaimError> {
     let mut finalizers = observed.claim.finalizers().to_vec();
     finalizers.push(names::FINALIZER.to_owned());
     let patch = json!({ "metadata": { "finalizers": finalizers } });
     let written = writes::merge(&context.workload, &observed.claim, patch).await;
-    written.map_err(|source| ClaimError::kube("hold the claim", source))?;
+    written.map_err(|source| ClaimError::kube("add the finalizer to the NodeClaim", source))?;
     Ok(Outcome::again())
 }
 
-/// Says why a claim is left alone.
-pub(crate) fn leave(observed: &Observed, why: &Leaving) -> Outcome {
-    let is_going = observed.seen.deleting_since.is_some();
-    let way_out = format!("to let it go without touching any vm, annotate it with {}=true", names::ANNOTATION_LET_GO);
+/// Says why nothing is done for a claim.
+pub(crate) fn leave_alone(observed: &Observed, why: &Unmanaged) -> Outcome {
+    let is_deleting = observed.state.deleting_since.is_some();
+    let name = observed.claim.name_any();
+    let skip = names::ANNOTATION_SKIP_VM_DELETION;
     match why {
-        Leaving::Released => Outcome::default(),
-        Leaving::Unplanned => {
-            let told = "no size and host were chosen for it yet; its events say what is in the way";
-            Outcome::default().says("Launched", Verdict::unknown("NotPlanned", told))
+        Unmanaged::Released => Outcome::default(),
+        Unmanaged::Unplanned => {
+            let message = format!("No instance type and host are chosen for NodeClaim {name} yet; its events say why");
+            Outcome::default().with_condition(&LAUNCHED, Verdict::unknown(&condition_reasons::NOT_PLANNED, message))
         }
-        Leaving::Foreign if is_going => {
-            let told = format!("its vm was not made by Tenon and is left alone; remove it by hand, then {way_out}");
-            Outcome::default().tells(Saying::warning("FailedTermination", told))
+        Unmanaged::Foreign if is_deleting => {
+            let note = format!(
+                "Cannot delete NodeClaim {name}: its VM was not created by Tenon and is not touched; remove the VM \
+                 yourself, then set annotation {skip}=true on the NodeClaim"
+            );
+            Outcome::default().with_event(Event::new(&event_reasons::FAILED_TERMINATION, note))
         }
-        Leaving::Foreign => Outcome::default(),
-        Leaving::Unreadable(why) => {
-            let told =
-                format!("{why}; nothing is made or removed for this claim. Mend it, or remove its vm and {way_out}");
+        Unmanaged::Foreign => Outcome::default(),
+        Unmanaged::Unreadable(error) => {
+            let message = format!(
+                "Annotation {} of NodeClaim {name} is invalid: {error}; correct the annotation, or remove the VM yourself \
+                 and set annotation {skip}=true to delete the NodeClaim without touching any VM",
+                names::ANNOTATION_LAUNCH
+            );
+            let verdict = Verdict::unknown(&condition_reasons::LAUNCH_RECORD_UNREADABLE, message.clone());
             Outcome::default()
-                .says("Launched", Verdict::unknown("LaunchRecordUnreadable", told.clone()))
-                .tells(Saying::warning("LaunchRecordUnreadable", told))
+                .with_condition(&LAUNCHED, verdict)
+                .with_event(Event::new(&event_reasons::LAUNCH_RECORD_UNREADABLE, message))
         }
     }
 }
 
-/// Says that the VM runs, and what it is.
-pub(crate) async fn say_launched(
+/// Reports that the VM runs, and what it is.
+pub(crate) async fn report_launched(
     context: &Context,
     observed: &Observed,
     record: &LaunchRecord,
@@ -80,42 +89,43 @@ pub(crate) async fn say_launched(
     let image = image_id(record.template, &template);
     let labels = json!({ names::LABEL_INSTANCE_IMAGE_ID: &image, names::LABEL_INSTANCE_CPU_TYPE: cpu });
     let written = writes::merge(&context.workload, &observed.claim, json!({ "metadata": { "labels": labels } })).await;
-    let written = written.map_err(|source| ClaimError::kube("label the claim", source))?;
+    let written = written.map_err(|source| ClaimError::kube("label the NodeClaim", source))?;
     let Written::Done(claim) = written else { return Ok(Outcome::outdated()) };
     context.memory.trust(&record.place);
-    let told = format!("vm {} runs on host {}", record.vmid, record.host());
+    let note = format!("Started VM {} on host {}", record.vmid, record.host());
     let mut outcome = Outcome { claim: Some(claim), ..Outcome::again() }
-        .says("Launched", Verdict::holds("Launched"))
-        .tells(Saying::normal("Launched", told));
+        .with_condition(&LAUNCHED, Verdict::holds(&LAUNCHED))
+        .with_event(Event::new(&event_reasons::LAUNCHED, note));
     outcome.status.insert("providerID".to_owned(), json!(provider_id(record)));
     outcome.status.insert("imageID".to_owned(), json!(image));
-    if let Some(size) = context.size_of(&observed.claim) {
-        outcome.status.insert("capacity".to_owned(), json!(amounts(&size.capacity)));
-        outcome.status.insert("allocatable".to_owned(), json!(amounts(&size.allocatable())));
+    if let Some(instance_type) = context.instance_type_of(&observed.claim) {
+        outcome.status.insert("capacity".to_owned(), json!(resource_map(&instance_type.capacity)));
+        outcome.status.insert("allocatable".to_owned(), json!(resource_map(&instance_type.allocatable())));
     }
     Ok(outcome)
 }
 
-fn amounts(resources: &Resources) -> ResourceMap {
+fn resource_map(resources: &Resources) -> ResourceMap {
     let amount =
         |(name, amount): (&str, tenon_model::Quantity)| (name.to_owned(), IntOrString::String(amount.to_string()));
     resources.iter().map(amount).collect()
 }
 
 /// Waits for the node.
-pub(crate) fn await_node(observed: &Observed, stranger: Option<&str>) -> Outcome {
-    match stranger {
+pub(crate) fn await_node(observed: &Observed, mismatch: Option<&str>) -> Outcome {
+    match mismatch {
         None => {
-            let told = format!("the vm runs; node {} has not joined yet", observed.claim.name_any());
-            Outcome::after(LOOK_LATER).says("Registered", Verdict::unknown("NodeNotFound", told))
+            let message = format!("The VM runs; Node {} has not joined yet", observed.claim.name_any());
+            let verdict = Verdict::unknown(&condition_reasons::NODE_NOT_FOUND, message);
+            Outcome::after(LOOK_LATER).with_condition(&REGISTERED, verdict)
         }
         Some(why) => Outcome::after(LOOK_LATER)
-            .says("Registered", Verdict::unknown("NodeMismatch", why))
-            .tells(Saying::warning("NodeMismatch", why)),
+            .with_condition(&REGISTERED, Verdict::unknown(&condition_reasons::NODE_MISMATCH, why))
+            .with_event(Event::new(&event_reasons::NODE_MISMATCH, why)),
     }
 }
 
-/// Makes the node the claim's own, in one write: it keeps what it has, and gets what the claim says.
+/// Syncs the claim's labels, annotations, taints and providerID to the node, in one write: it keeps what it has besides.
 pub(crate) async fn register(
     context: &Context,
     observed: &Observed,
@@ -128,26 +138,31 @@ pub(crate) async fn register(
             && other.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&id)
     });
     if let Some(twin) = twin {
-        let told = format!("nodes {} and {} both say they are {id}; remove one", node.name_any(), twin.name_any());
+        let (node, twin) = (node.name_any(), twin.name_any());
+        let message = format!("Nodes {node} and {twin} both have providerID {id}; delete one of them");
         return Ok(Outcome::after(LOOK_LATER)
-            .says("Registered", Verdict::fails("MultipleNodesFound", told.clone()))
-            .tells(Saying::warning("MultipleNodesFound", told)));
+            .with_condition(&REGISTERED, Verdict::fails(&condition_reasons::MULTIPLE_NODES_FOUND, message.clone()))
+            .with_event(Event::new(&event_reasons::MULTIPLE_NODES_FOUND, message)));
     }
     let written = writes::merge(&context.workload, node.as_ref(), synced(&observed.claim, node, record)).await;
-    let written = written.map_err(|source| ClaimError::kube("register the node", source))?;
+    let written = written.map_err(|source| ClaimError::kube("sync the NodeClaim to its Node", source))?;
     let Written::Done(_) = written else { return Ok(Outcome::outdated()) };
-    health::well(context, &observed.claim).await?;
+    registration_health::succeeded(context, &observed.claim).await?;
     let label = |name: &str| observed.claim.labels().get(name).cloned().unwrap_or_default();
     let of_node = OfNode { nodepool: label(names::LABEL_NODEPOOL), zone: label(names::LABEL_ZONE) };
     context.metrics.nodes_created.get_or_create(&of_node).inc();
-    let told = format!("node {} is vm {} on host {}", node.name_any(), record.vmid, record.host());
-    let mut outcome =
-        Outcome::again().says("Registered", Verdict::holds("Registered")).tells(Saying::normal("Registered", told));
+    let note = format!("Node {} registered: VM {} on host {}", node.name_any(), record.vmid, record.host());
+    let mut outcome = Outcome::again()
+        .with_condition(&REGISTERED, Verdict::holds(&REGISTERED))
+        .with_event(Event::new(&event_reasons::REGISTERED, note));
     outcome.status.insert("nodeName".to_owned(), json!(node.name_any()));
     if !is_registered(node) && !has_taint(node, names::TAINT_UNREGISTERED) {
-        let told = "the node joined without the taint karpenter.sh/unregistered:NoExecute, so pods may have come too early; \
-                    have its kubelet register with it";
-        outcome.sayings.push(Saying::warning("UnregisteredTaintMissing", told));
+        let note = format!(
+            "Node {} joined without taint {}:NoExecute; add the taint to registerWithTaints of its kubelet",
+            node.name_any(),
+            names::TAINT_UNREGISTERED
+        );
+        outcome.events.push(Event::new(&event_reasons::UNREGISTERED_TAINT_MISSING, note));
     }
     Ok(outcome)
 }
@@ -202,22 +217,36 @@ fn taints(claim: &NodeClaim, node: &Node) -> Vec<Taint> {
     taints
 }
 
-/// Says what keeps the node from taking pods.
-pub(crate) fn await_readiness(obstacle: &Obstacle) -> Outcome {
-    Outcome::after(LOOK_LATER).says("Initialized", Verdict::unknown(obstacle.reason, obstacle.message.clone()))
+/// Says what keeps the node from being initialized.
+pub(crate) fn await_readiness(observed: &Observed, obstacle: &Obstacle) -> Outcome {
+    let node = observed.claim.name_any();
+    let (reason, message) = match obstacle {
+        Obstacle::NotReady => (&condition_reasons::NODE_NOT_READY, format!("Node {node} is not Ready")),
+        Obstacle::StartupTaint(taint) => {
+            (&condition_reasons::STARTUP_TAINTS_EXIST, format!("Startup taint {taint} is still on Node {node}"))
+        }
+        Obstacle::EphemeralTaint(taint) => {
+            (&condition_reasons::KNOWN_EPHEMERAL_TAINTS_EXIST, format!("Taint {taint} is still on Node {node}"))
+        }
+        Obstacle::MissingResource(resource) => (
+            &condition_reasons::RESOURCE_NOT_REGISTERED,
+            format!("Node {node} does not report resource {resource} yet"),
+        ),
+    };
+    Outcome::after(LOOK_LATER).with_condition(&INITIALIZED, Verdict::unknown(reason, message))
 }
 
-/// Says that the node takes pods.
+/// Labels the node as initialized, and says so.
 pub(crate) async fn initialize(context: &Context, observed: &Observed) -> Result<Outcome, ClaimError> {
     let Some(node) = observed.our_node() else { return Ok(Outcome::again()) };
     let patch = json!({ "metadata": { "labels": { names::LABEL_INITIALIZED: "true" } } });
     let written = writes::merge(&context.workload, node.as_ref(), patch).await;
-    Ok(match written.map_err(|source| ClaimError::kube("label the node", source))? {
+    Ok(match written.map_err(|source| ClaimError::kube("label the Node as initialized", source))? {
         Written::Done(_) => {
-            let told = format!("node {} takes pods", node.name_any());
+            let note = format!("Node {} initialized", node.name_any());
             Outcome::again()
-                .says("Initialized", Verdict::holds("Initialized"))
-                .tells(Saying::normal("Initialized", told))
+                .with_condition(&INITIALIZED, Verdict::holds(&INITIALIZED))
+                .with_event(Event::new(&event_reasons::INITIALIZED, note))
         }
         Written::Outdated => Outcome::outdated(),
     })

@@ -1,10 +1,10 @@
-//! What Proxmox says of sizes and images, remembered for a while: neither changes often, and nobody waits for the answer.
+//! Instance types and images as Proxmox has them, cached for a while: neither changes often, and nobody waits for the answer.
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
-use tenon_api::drift::{ImagesSeen, SizeOffered, SizesSeen, region_of};
+use tenon_api::drift::{KnownImages, KnownInstanceTypes, OfferedInstanceType, region_of};
 use tenon_api::{NodeClaim, ProxmoxNodeClass, names};
 use tenon_model::{HostName, InstanceType, Requirement, VmId};
 use tenon_pve::GuestKind;
@@ -27,15 +27,15 @@ type Template = (String, HostName, VmId);
 
 /// What is remembered from look to look, and may be forgotten at any time.
 #[derive(Default)]
-pub(super) struct Outside {
+pub(super) struct ProxmoxCache {
     estate: Option<(Estate, Timestamp)>,
-    sizes: Option<Vec<SizeOffered>>,
+    sizes: Option<Vec<OfferedInstanceType>>,
     images: BTreeMap<Template, (Option<String>, Timestamp)>,
     /// When the size of each claim, by uid, was found last.
     found: BTreeMap<String, Timestamp>,
 }
 
-impl Outside {
+impl ProxmoxCache {
     /// Looks at every Proxmox cluster, unless it was looked at just before.
     pub(super) async fn look(&mut self, context: &Context, now: Timestamp) {
         if self.estate.as_ref().is_some_and(|(_, at)| *at + KEPT_FOR > now) {
@@ -50,12 +50,12 @@ impl Outside {
     }
 
     /// The sizes there are, if a claim's is to be looked for.
-    pub(super) fn sizes(&self, claim: &NodeClaim, now: Timestamp) -> SizesSeen<'_> {
+    pub(super) fn sizes(&self, claim: &NodeClaim, now: Timestamp) -> KnownInstanceTypes<'_> {
         let is_old = claim.creation_timestamp().is_some_and(|made| made.0 + SIZE_AFTER <= now);
         let is_found = self.found.get(&claim.uid().unwrap_or_default()).is_some_and(|at| *at + SIZE_FOUND_FOR > now);
         match &self.sizes {
-            Some(sizes) if is_old && !is_found => SizesSeen::Are(sizes),
-            _ => SizesSeen::Unknown,
+            Some(sizes) if is_old && !is_found => KnownInstanceTypes::Are(sizes),
+            _ => KnownInstanceTypes::Unknown,
         }
     }
 
@@ -69,9 +69,10 @@ impl Outside {
     pub(super) async fn images(
         &mut self,
         context: &Context,
-        (claim, class): (&NodeClaim, &ProxmoxNodeClass),
-        now: Timestamp,
+        claim: &NodeClaim,
+        class: &ProxmoxNodeClass,
     ) -> Option<Vec<String>> {
+        let now = context.clock.now();
         let Some(templates) = self.templates(claim, class)? else { return Some(Vec::new()) };
         let mut images = Vec::new();
         for template in templates {
@@ -107,9 +108,9 @@ impl Outside {
     }
 }
 
-/// What the drift decision is told of images.
-pub(super) fn seen(images: Option<&Vec<String>>) -> ImagesSeen<'_> {
-    images.map_or(ImagesSeen::Unknown, |images| ImagesSeen::Are(images))
+/// Images, as the drift decision takes them.
+pub(super) fn known_images(images: Option<&Vec<String>>) -> KnownImages<'_> {
+    images.map_or(KnownImages::Unknown, |images| KnownImages::Are(images))
 }
 
 async fn read(context: &Context, (region, host, vmid): &Template) -> Option<String> {
@@ -117,14 +118,14 @@ async fn read(context: &Context, (region, host, vmid): &Template) -> Option<Stri
     match pve.vm_config(host, *vmid).await {
         Ok(config) => Some(image_id(*vmid, &config)),
         Err(error) => {
-            tracing::debug!(region, %host, %vmid, "the image of a template cannot be read: {}", error.told());
+            tracing::debug!(region, %host, %vmid, error = error.told(), "cannot read image of template");
             None
         }
     }
 }
 
 /// Every size in every place there is, with room or without.
-fn offered(estate: &Estate, types: &[InstanceType]) -> Vec<SizeOffered> {
+fn offered(estate: &Estate, types: &[InstanceType]) -> Vec<OfferedInstanceType> {
     let shown = estate.regions.iter().filter_map(|(region, view)| Some((region, view.as_ref().ok()?)));
     let places: Vec<(&String, &HostName)> =
         shown.flat_map(|(region, view)| view.hosts.iter().map(move |row| (region, &row.host))).collect();
@@ -141,7 +142,7 @@ fn offered(estate: &Estate, types: &[InstanceType]) -> Vec<SizeOffered> {
             .map(|(label, value)| (label.to_owned(), Requirement::is(value)))
             .collect()
         };
-        SizeOffered { name: size.name.clone(), offerings: places.iter().map(at).collect() }
+        OfferedInstanceType { name: size.name.clone(), offerings: places.iter().map(at).collect() }
     };
     types.iter().map(offered).collect()
 }
@@ -166,12 +167,13 @@ mod tests {
 
     #[test]
     fn a_size_is_looked_for_after_an_hour_and_again_half_an_hour_after_it_was_found() {
-        let mut outside = Outside { sizes: Some(Vec::new()), ..Outside::default() };
-        let is_asked = |outside: &Outside, minute| matches!(outside.sizes(&claim(), at(minute)), SizesSeen::Are(_));
-        assert!(!is_asked(&outside, 59) && is_asked(&outside, 60));
-        outside.size_is_found(&claim(), at(60));
-        assert!(!is_asked(&outside, 89) && is_asked(&outside, 90));
-        assert!(!is_asked(&Outside::default(), 90), "of a silent estate nothing is known");
+        let mut cache = ProxmoxCache { sizes: Some(Vec::new()), ..ProxmoxCache::default() };
+        let is_asked =
+            |cache: &ProxmoxCache, minute| matches!(cache.sizes(&claim(), at(minute)), KnownInstanceTypes::Are(_));
+        assert!(!is_asked(&cache, 59) && is_asked(&cache, 60));
+        cache.size_is_found(&claim(), at(60));
+        assert!(!is_asked(&cache, 89) && is_asked(&cache, 90));
+        assert!(!is_asked(&ProxmoxCache::default(), 90), "of a silent estate nothing is known");
     }
 
     #[test]

@@ -20,25 +20,25 @@ const LOOK: Duration = Duration::from_secs(1);
 const SETTLE: Duration = Duration::from_millis(20);
 
 /// Uids of everything that waits now.
-pub(super) type Waiting = BTreeSet<String>;
+pub(super) type PendingUids = BTreeSet<String>;
 
 /// The window in which triggers are collected.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(super) struct Batcher {
     idle: Duration,
     max: Duration,
     /// When each of those that wait triggered last.
     triggered: BTreeMap<String, Instant>,
 }
 
-impl Window {
+impl Batcher {
     /// A window that closes after `idle` without a new trigger, and `max` after its first one in any case.
-    pub(super) fn new(idle: Duration, max: Duration) -> Window {
-        Window { idle, max, triggered: BTreeMap::new() }
+    pub(super) fn new(idle: Duration, max: Duration) -> Batcher {
+        Batcher { idle, max, triggered: BTreeMap::new() }
     }
 
     /// Waits for a first trigger, and then until the window closes. `changed` tells that `waiting` may say something else.
-    pub(super) async fn wait(&mut self, waiting: impl Fn() -> Waiting, changed: &Notify) {
+    pub(super) async fn wait(&mut self, waiting: impl Fn() -> PendingUids, changed: &Notify) {
         let mut seen = self.triggers(waiting());
         while seen.is_empty() {
             self.news(changed, Instant::now() + LOOK).await;
@@ -74,11 +74,11 @@ impl Window {
     }
 
     /// Those that trigger now: they are new, or have waited long enough since the last time.
-    fn triggers(&mut self, waiting: Waiting) -> Waiting {
+    fn triggers(&mut self, waiting: PendingUids) -> PendingUids {
         let now = Instant::now();
         self.triggered.retain(|uid, _| waiting.contains(uid));
         let is_due = |uid: &String| self.triggered.get(uid).is_none_or(|last| *last + AGAIN <= now);
-        let due: Waiting = waiting.into_iter().filter(is_due).collect();
+        let due: PendingUids = waiting.into_iter().filter(is_due).collect();
         self.triggered.extend(due.iter().map(|uid| (uid.clone(), now)));
         due
     }
@@ -108,7 +108,7 @@ mod tests {
     /// Windows one after the other: when each closed, in milliseconds, until nothing waits or time is up.
     async fn closings(stage: Stage, until_ms: u64) -> Vec<u128> {
         let (begun, changed) = (Instant::now(), Notify::new());
-        let shown = RefCell::new(Waiting::new());
+        let shown = RefCell::new(PendingUids::new());
         let (shown, changed, noise) = (&shown, &changed, stage.noise);
         let play = async move {
             for (at, uids) in stage.steps {
@@ -126,7 +126,7 @@ mod tests {
         };
         let mut closed = Vec::new();
         let watch = async {
-            let mut window = Window::new(SECOND, 10 * SECOND);
+            let mut window = Batcher::new(SECOND, 10 * SECOND);
             loop {
                 window.wait(|| shown.borrow().clone(), changed).await;
                 closed.push(begun.elapsed().as_millis());
@@ -203,8 +203,8 @@ mod tests {
     async fn what_is_not_told_of_is_seen_within_a_second() {
         let (begun, changed) = (Instant::now(), Notify::new());
         let waiting =
-            || if begun.elapsed() < 1500 * SECOND / 1000 { Waiting::new() } else { ["claim".to_owned()].into() };
-        Window::new(SECOND, 10 * SECOND).wait(waiting, &changed).await;
+            || if begun.elapsed() < 1500 * SECOND / 1000 { PendingUids::new() } else { ["claim".to_owned()].into() };
+        Batcher::new(SECOND, 10 * SECOND).wait(waiting, &changed).await;
         assert_eq!(begun.elapsed(), 3 * SECOND);
     }
 }
