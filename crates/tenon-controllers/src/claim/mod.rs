@@ -2,7 +2,7 @@
 //!
 //! `rota` says whose turn it is, `reconcile` is the way in. `gather` looks, the engine decides, then one of these acts: `making` (with `launch`, `order`,
 //! `seed`, `token`, `join`) makes the VM, `arrive` makes its node the claim's own, `retire` takes first-boot data away, `drain`
-//! (with `leaving`, `evict`) empties the node, `depart` (with `release`) takes everything away. `outcome` tells.
+//! (with `evict`) empties the node, `depart` (with `release`) takes everything away. `outcome` tells.
 //!
 //! A pass starts from the record as it was last written down and makes at most one outside change. Dying between any two
 //! lines costs a look, never a VM.
@@ -16,7 +16,6 @@ mod health;
 mod image;
 mod join;
 mod launch;
-mod leaving;
 mod making;
 mod observe;
 mod order;
@@ -28,7 +27,7 @@ mod rota;
 mod seed;
 mod token;
 
-pub(crate) use drain::{fence, is_ready, pods_on};
+pub(crate) use drain::{is_ready, pods_on};
 pub(crate) use gather::is_true;
 pub(crate) use image::image_id;
 pub use launch::{LaunchPass, pass};
