@@ -120,6 +120,7 @@ condition_types! {
     INITIALIZED = "Initialized" on "NodeClaim", for_ready true, "The Node is Ready, without start-up taints, with all requested resources.";
     CONSOLIDATABLE = "Consolidatable" on "NodeClaim", for_ready false, "No pod was scheduled to or removed from the Node for consolidateAfter of its NodePool.";
     DRIFTED = "Drifted" on "NodeClaim", for_ready false, "The Node is no longer what its NodePool, ProxmoxNodeClass or template says; the reason says which.";
+    DISRUPTION_REASON = "DisruptionReason" on "NodeClaim", for_ready false, "The NodeClaim was chosen for disruption; the reason says why. Tenon reads it where Karpenter left it, and does not set it yet.";
     DRAINED = "Drained" on "NodeClaim", for_ready false, "All pods that must leave have left the Node.";
     VOLUMES_DETACHED = "VolumesDetached" on "NodeClaim", for_ready false, "No volume is attached to the Node any more.";
     INSTANCE_TERMINATING = "InstanceTerminating" on "NodeClaim", for_ready false, "The VM is being stopped and destroyed.";

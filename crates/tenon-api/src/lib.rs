@@ -7,6 +7,7 @@
 #![expect(unreachable_pub, reason = "the schema macro repeats our public structs inside a function")]
 
 mod absent_spec;
+mod candidate;
 mod capacity_buffer;
 mod condition;
 pub mod condition_reasons;
@@ -39,6 +40,7 @@ pub mod planning;
 pub mod pod;
 mod pod_company;
 mod pod_nodes;
+pub mod pod_predicates;
 mod pod_requests;
 mod pool_faults;
 mod quantity;
@@ -46,9 +48,11 @@ mod requirement;
 mod template;
 mod template_devices;
 mod template_status;
+mod timestamp;
 mod unmanaged_template;
 pub mod yaml_words;
 
+pub use candidate::{CandidateObjects, disruption_budget, disruption_pool, drain_pod};
 pub use capacity_buffer::{CapacityBuffer, CapacityBufferSpec, CapacityBufferStatus, PodTemplateRef, ScalableRef};
 pub use condition::{Condition, ConditionStatus};
 pub use condition_set::{ConditionSet, Statement, Subject};
@@ -73,4 +77,5 @@ pub use template_devices::{
     Agent, AgentType, CardModel, Cpu, CpuType, NetworkCard, PciDevice, Tpm, TpmVersion, Vga, VgaType,
 };
 pub use template_status::ProxmoxTemplateStatus;
+pub use timestamp::timestamp;
 pub use unmanaged_template::{ProxmoxUnmanagedTemplate, ProxmoxUnmanagedTemplateSpec};

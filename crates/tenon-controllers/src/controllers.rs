@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 
 use crate::clock::Clock;
 use crate::context::Context;
-use crate::disruption::quiet::{self, PodStates};
+use crate::disruption::pod_events::{self, PodStates};
 use crate::election::{Election, Lost};
 use crate::events::Events;
 use crate::memory::Memory;
@@ -172,10 +172,10 @@ impl Controllers {
         let context =
             Arc::new(Context { workload, regions, settings, cluster_id, clock, events, metrics, watched, memory });
         let mut parts = JoinSet::new();
-        let (disturbed, quiet) = mpsc::channel(quiet::WAITING);
+        let (disturbed, pod_event_nodes) = mpsc::channel(pod_events::QUEUE_LENGTH);
         let (wake, woken) = mpsc::channel(WAKES);
         follow_watches(&context, &mut parts, Wires { watches, disturbed, wake, woken }, stop);
-        parts.spawn(quiet::run(context.clone(), quiet, stop.clone()));
+        parts.spawn(pod_events::run(context.clone(), pod_event_nodes, stop.clone()));
         context.metrics.state.begin();
         parts.spawn(once_ready(context.clone(), stop.clone(), move |context, stop| {
             probe.ready.store(true, Ordering::Relaxed);
@@ -263,7 +263,7 @@ fn follow_watches(context: &Arc<Context>, parts: &mut JoinSet<()>, wires: Wires,
     let emptied = pods_changed.clone();
     let mut states = PodStates::default();
     parts.spawn(follow(pods, stop.clone(), move |event: &Event<Pod>| {
-        if let Some(node) = states.disturbed(event) {
+        if let Some(node) = states.node_with_pod_event(event) {
             // A full queue means that others of this node are in it.
             let _ = disturbed.try_send(node);
         }

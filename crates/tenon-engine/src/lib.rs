@@ -11,6 +11,8 @@ mod checker;
 pub mod claim;
 mod daemons;
 mod desk;
+pub mod disruption;
+pub mod drain;
 mod effective_zone;
 mod eligibility;
 mod existing;

@@ -4,9 +4,13 @@
 //! client and no time of day; the crates that decide build on it.
 
 mod calendar;
+mod candidate;
 mod catalog;
 mod demand;
+mod disruption_budget;
+mod drain_pod;
 mod duration;
+mod eviction_cost;
 mod host;
 mod instance_type;
 pub mod label_text;
@@ -46,14 +50,19 @@ mod schedule;
 mod schedule_tests;
 mod snapshot;
 mod taint;
+mod timestamp;
 pub mod validation;
 #[cfg(test)]
 mod validation_tests;
 mod vmid;
 
+pub use candidate::{CandidateClaim, CandidateKubeNode, CandidateNode, CandidatePod, DisruptionPool};
 pub use catalog::{AllocatableGroup, Catalog, CatalogType, Offering, Overrides, RESERVED, Reservation};
 pub use demand::{Demand, DemandError};
+pub use disruption_budget::{BudgetFault, BudgetText, BudgetWindow, DisruptionBudget, DisruptionReason};
+pub use drain_pod::DrainPod;
 pub use duration::{DurationError, GoDuration, Timespan, TimespanOrNever};
+pub use eviction_cost::PodWorth;
 pub use host::{HostName, HostNameError};
 pub use instance_type::{CapacityType, InstanceType, Overhead};
 pub use launch::{LaunchRecord, LaunchStep, Seconds};
@@ -83,4 +92,5 @@ pub use resources::{Resources, Shortage};
 pub use schedule::{Schedule, ScheduleError};
 pub use snapshot::Snapshot;
 pub use taint::{Effect, Taint, Tolerated, Toleration};
+pub use timestamp::Timestamp;
 pub use vmid::{VmId, VmIdError, VmIdRange};

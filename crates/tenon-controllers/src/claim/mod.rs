@@ -16,7 +16,6 @@ mod gather;
 mod image;
 mod launch;
 mod launch_pass;
-mod leaving;
 mod observe;
 mod outcome;
 mod queue;
@@ -30,7 +29,7 @@ mod termination;
 mod token;
 
 pub use desired_vm::{DesiredVm, FirstBoot, Owner, Render, SeedFile, seed_file};
-pub(crate) use drain::{fence, is_ready, pods_on};
+pub(crate) use drain::{is_ready, pods_on};
 pub(crate) use gather::is_true;
 pub(crate) use image::image_id;
 pub use launch_pass::launch_pass;

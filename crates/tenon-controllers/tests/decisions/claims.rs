@@ -258,5 +258,5 @@ fn a_claim_made_by_hand_gets_a_size_and_a_host_or_hears_why_not() {
     assert_eq!((chosen.instance_type.as_str(), chosen.place.unwrap().host.as_str()), ("c1.4VCPU-8GB", "pve2"));
     gathered.classes.clear();
     let refused = decide(&by_hand, &gathered, &InstanceType::built_in()).unwrap_err().to_string();
-    assert!(refused.contains("ProxmoxNodeClass default does not exist default; create it"), "{refused}");
+    assert!(refused.contains("ProxmoxNodeClass default does not exist; create it"), "{refused}");
 }

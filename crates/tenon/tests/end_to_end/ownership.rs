@@ -49,13 +49,13 @@ async fn a_foreign_vm_under_a_claims_id_survives_and_the_claim_waits_until_it_is
 
     world.delete_claim(&claim.name_any()).await?;
     let told = world.until("the claim says why it stays", async || refusal(&world, &claim).await).await?;
-    assert!(told.contains(names::ANNOTATION_LET_GO) && told.contains(&vmid.to_string()), "{told}");
+    assert!(told.contains(names::ANNOTATION_SKIP_VM_DELETION) && told.contains(&vmid.to_string()), "{told}");
     let notes = warnings(&world, "FailedTermination").await?;
     assert!(notes.iter().any(|note| says_what_to_do(note, &record)), "{notes:#?}\n{}", world.tail());
     assert_eq!((world.claims().await?.len(), world.nodes().await?.len()), (1, 1), "{}", world.tail());
     assert_eq!((world.estate.vm(vmid), changes(&world, seen, vmid)), (foreign.clone(), vec![]), "{}", world.tail());
 
-    let patch = json!({ "metadata": { "annotations": { names::ANNOTATION_LET_GO: "true" } } });
+    let patch = json!({ "metadata": { "annotations": { names::ANNOTATION_SKIP_VM_DELETION: "true" } } });
     let claims: Api<NodeClaim> = Api::all(world.admin.clone());
     claims.patch(&claim.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
     world.until("claim and node are gone", async || is_empty(&world).await).await?;

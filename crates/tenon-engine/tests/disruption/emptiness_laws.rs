@@ -1,11 +1,10 @@
-//! What holds for taking empty nodes away, whatever the cluster looks like.
+//! What holds for deleting empty nodes, whatever the cluster looks like.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use serde_json::json;
-use tenon_api::NodePool;
+use tenon_model::{CandidateNode, DisruptionPool};
 
-use crate::quiet_nodes::{NOW, OwnedNode, now, pool, quiet, verdict};
+use crate::nodes::{With as _, ago, empty_node, pod, pool, verdict, with_budget};
 
 const POOLS: [&str; 3] = ["default", "red", "gone"];
 
@@ -13,7 +12,7 @@ const POOLS: [&str; 3] = ["default", "red", "gone"];
 #[derive(Debug, Clone)]
 struct Oddities {
     pool: usize,
-    minute: u32,
+    minute: u64,
     deleting: bool,
     ready: bool,
     initialized: bool,
@@ -24,7 +23,7 @@ struct Oddities {
 fn oddities() -> impl Strategy<Value = Oddities> {
     let often = || prop::bool::weighted(0.85);
     let seldom = || prop::bool::weighted(0.15);
-    (0..POOLS.len(), 0_u32..4, seldom(), often(), often(), seldom(), 0_usize..3).prop_map(
+    (0..POOLS.len(), 0_u64..4, seldom(), often(), often(), seldom(), 0_usize..3).prop_map(
         |(pool, minute, deleting, ready, initialized, nominated, pods)| Oddities {
             pool,
             minute,
@@ -37,33 +36,17 @@ fn oddities() -> impl Strategy<Value = Oddities> {
     )
 }
 
-fn node(index: usize, odd: &Oddities) -> OwnedNode {
-    let labels = json!({
-        "karpenter.sh/nodepool": POOLS[odd.pool],
-        "karpenter.sh/initialized": odd.initialized.to_string(),
-    });
-    let ready = if odd.ready { "True" } else { "False" };
-    let born = format!("2026-03-11T09:{:02}:00Z", odd.minute);
-    let mut made = quiet(&format!("n{index}"))
-        .with_claim(&json!({ "metadata": { "creationTimestamp": born } }))
-        .with_node(&json!({
-            "metadata": { "labels": labels },
-            "status": { "conditions": [{ "type": "Ready", "status": ready }] },
-        }));
-    if odd.deleting {
-        made = made.with_claim(&json!({ "metadata": { "deletionTimestamp": NOW } }));
-    }
-    for _ in 0..odd.pods {
-        made = made.with_pod(&json!({}));
-    }
-    made.nominated = odd.nominated;
-    made
+fn node(index: usize, odd: &Oddities) -> CandidateNode {
+    let node = empty_node(&format!("n{index}"))
+        .in_pool(Some(POOLS[odd.pool]))
+        .with(|claim| (claim.created, claim.is_deleting) = (Some(ago(4200 - 60 * odd.minute)), odd.deleting))
+        .with_node(|node| (node.is_ready, node.is_initialized) = (odd.ready, odd.initialized));
+    let node = (0..odd.pods).fold(node, |node, index| node.with_pod(pod(&format!("cart-{index}"))));
+    CandidateNode { is_nominated: odd.nominated, ..node }
 }
 
-fn pools(default: &str, red: &str) -> Vec<NodePool> {
-    let with =
-        |name, nodes: &str| pool(name, &json!({ "spec": { "disruption": { "budgets": [{ "nodes": nodes }] } } }));
-    vec![with("default", default), with("red", red)]
+fn pools(default: &str, red: &str) -> Vec<DisruptionPool> {
+    vec![with_budget(pool("default"), default), with_budget(pool("red"), red)]
 }
 
 fn budget() -> impl Strategy<Value = String> {
@@ -73,22 +56,22 @@ fn budget() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn a_pool_never_loses_more_nodes_than_it_allows(odd in vec(oddities(), 0..16), a in budget(), b in budget()) {
-        let nodes: Vec<OwnedNode> = odd.iter().enumerate().map(|(index, odd)| node(index, odd)).collect();
-        let verdict = verdict(&pools(&a, &b), &nodes, now());
-        prop_assert_eq!(verdict.remove.len() + verdict.keep.len(), nodes.len());
+        let nodes: Vec<CandidateNode> = odd.iter().enumerate().map(|(index, odd)| node(index, odd)).collect();
+        let verdict = verdict(&pools(&a, &b), &nodes);
+        prop_assert_eq!(verdict.delete.len() + verdict.blocked.len(), nodes.len());
         for budget in &verdict.pools {
             let of_pool = |name: &&String| {
                 let index: usize = name[1..].parse().unwrap();
                 POOLS[odd[index].pool] == budget.pool
             };
-            let removed = verdict.remove.iter().filter(of_pool).count();
+            let deleted = verdict.delete.iter().filter(of_pool).count();
             let left = usize::try_from(budget.allowed.saturating_sub(budget.disrupting)).unwrap();
-            prop_assert!(removed <= left, "{removed} of {budget:?}");
+            prop_assert!(deleted <= left, "{deleted} of {budget:?}");
         }
-        for name in &verdict.remove {
+        for name in &verdict.delete {
             let odd = &odd[name[1..].parse::<usize>().unwrap()];
-            let may_go = !odd.deleting && odd.initialized && !odd.nominated && odd.pods == 0 && odd.pool < 2;
-            prop_assert!(may_go, "{odd:?}");
+            let is_empty = !odd.deleting && odd.initialized && !odd.nominated && odd.pods == 0 && odd.pool < 2;
+            prop_assert!(is_empty, "{odd:?}");
         }
     }
 
@@ -105,6 +88,6 @@ proptest! {
         reversed.reverse();
         let mut others = made(&shuffled);
         others.iter_mut().for_each(|node| node.pods.reverse());
-        prop_assert_eq!(verdict(&pools(&a, &b), &made(&straight), now()), verdict(&reversed, &others, now()));
+        prop_assert_eq!(verdict(&pools(&a, &b), &made(&straight)), verdict(&reversed, &others));
     }
 }

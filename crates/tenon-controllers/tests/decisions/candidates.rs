@@ -1,14 +1,16 @@
-//! Small clusters whose nodes may be taken away, in few words.
+//! Small clusters whose nodes may be disrupted, in few words.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
-use tenon_api::{NodeClaim, NodePool};
-use tenon_controllers::disruption::{EmptinessInput, EmptinessVerdict, Keep, NodeFacts, judge};
+use tenon_api::{CandidateObjects, NodeClaim, NodePool, disruption_pool, timestamp};
+use tenon_engine::disruption::{DisruptionBlocked, EmptinessInput, EmptinessVerdict, judge_emptiness};
+use tenon_model::CandidateNode;
 
 use crate::objects::spec;
 
-/// Ten minutes after every node of these clusters was initialised.
+/// Ten minutes after every node of these clusters was initialized.
 pub(crate) const NOW: &str = "2026-03-11T10:10:00Z";
 const INITIALIZED: &str = "2026-03-11T10:00:00Z";
 
@@ -30,7 +32,7 @@ pub(crate) fn merged(mut base: Value, over: &Value) -> Value {
     }
 }
 
-/// A pool with no patience that lets all its nodes go.
+/// A pool that consolidates at once and allows all its nodes to be disrupted.
 pub(crate) fn pool(name: &str, over: &Value) -> NodePool {
     let template = json!({ "spec": {
         "requirements": [],
@@ -51,9 +53,10 @@ pub(crate) struct OwnedNode {
 }
 
 impl OwnedNode {
-    pub(crate) fn facts(&self) -> NodeFacts<'_> {
-        let pods = self.pods.iter().collect();
-        NodeFacts { claim: &self.claim, node: self.node.as_ref(), pods, nominated: self.nominated }
+    fn to_model(&self, now: Timestamp) -> CandidateNode {
+        let (node, pods) = (self.node.as_ref(), self.pods.iter().collect());
+        let objects = CandidateObjects { claim: &self.claim, node, pods, is_nominated: self.nominated };
+        objects.to_model(timestamp(&Time(now)))
     }
 
     pub(crate) fn with_claim(mut self, over: &Value) -> OwnedNode {
@@ -81,8 +84,8 @@ pub(crate) fn condition(type_: &str, status: &str) -> Value {
     json!({ "type": type_, "status": status, "lastTransitionTime": INITIALIZED })
 }
 
-/// A node of pool `default` that is initialised, ready and empty.
-pub(crate) fn quiet(name: &str) -> OwnedNode {
+/// A node of pool `default` that is initialized, ready and empty.
+pub(crate) fn empty_node(name: &str) -> OwnedNode {
     let claim = json!({
         "metadata": {
             "name": name,
@@ -105,18 +108,21 @@ pub(crate) fn quiet(name: &str) -> OwnedNode {
 }
 
 pub(crate) fn verdict(pools: &[NodePool], nodes: &[OwnedNode], now: Timestamp) -> EmptinessVerdict {
-    let nodes = nodes.iter().map(OwnedNode::facts).collect();
-    judge(&EmptinessInput { now, pools: pools.iter().collect(), nodes })
+    judge_emptiness(&EmptinessInput {
+        now: timestamp(&Time(now)),
+        pools: pools.iter().map(disruption_pool).collect(),
+        nodes: nodes.iter().map(|node| node.to_model(now)).collect(),
+    })
 }
 
-/// Why the only node of the default pool stays; nothing if it goes.
-pub(crate) fn kept(node: &OwnedNode) -> Option<Keep> {
-    kept_in(&pool("default", &json!({})), node)
+/// Why the only node of the default pool is not disrupted; nothing if it is.
+pub(crate) fn blocked(node: &OwnedNode) -> Option<DisruptionBlocked> {
+    blocked_in(&pool("default", &json!({})), node)
 }
 
 /// The same, of one pool.
-pub(crate) fn kept_in(pool: &NodePool, node: &OwnedNode) -> Option<Keep> {
+pub(crate) fn blocked_in(pool: &NodePool, node: &OwnedNode) -> Option<DisruptionBlocked> {
     let verdict = verdict(std::slice::from_ref(pool), std::slice::from_ref(node), now());
-    assert_eq!(verdict.remove.len() + verdict.keep.len(), 1, "every node goes or stays");
-    verdict.keep.into_iter().next().map(|(_, keep)| keep)
+    assert_eq!(verdict.delete.len() + verdict.blocked.len(), 1, "every node is deleted or not");
+    verdict.blocked.into_iter().next().map(|(_, blocked)| blocked)
 }
