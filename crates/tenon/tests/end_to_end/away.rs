@@ -111,7 +111,7 @@ async fn whoever_deletes_a_claim_or_its_node_gets_the_whole_machine_removed_and_
     Api::<Node>::all(world.admin.clone()).delete(&second.name, &DeleteParams::default()).await?;
     world.until_fenced(&second.name).await?;
     let third = world.until_moved("web", &second).await?;
-    world.until_told(("NodeClaim", &second.name), "NodeGone", "its vm goes too").await?;
+    world.until_told(("NodeClaim", &second.name), "NodeDeleted", "and its VM: Node").await?;
     assert_ne!(third.name, first.name);
 
     world.scale("web", 0).await?;
@@ -272,7 +272,7 @@ async fn a_namesake_is_reported(world: &World, claim: &str) -> anyhow::Result<()
     let status = json!({ "status": { "nodeInfo": info } });
     nodes.patch_status(claim, &PatchParams::default(), &Patch::Merge(status)).await?;
     let told = world.until_condition::<NodeClaim>((claim, "Registered"), ("Unknown", "NodeMismatch")).await?;
-    let words = "another machine has this name; rename or remove that node, or delete this claim";
+    let words = "another machine joined under this name; rename or remove Node";
     assert!(told.contains("0f0f0f0f-0000-4000-8000-000000000001") && told.contains(words), "{told}");
     world.until_told(("NodeClaim", claim), "NodeMismatch", words).await?;
     world.until_warned(words).await?;

@@ -32,7 +32,9 @@ async fn two(world: &World, times: &[&str]) -> anyhow::Result<(Member, Member)> 
     first.until_said(world, "acquired leadership").await?;
     println!("the first leads after {:?}", begun.elapsed());
     let second = Member::start(world, "second", times).await?;
-    second.until_said(world, &format!("{} leads; waiting", first.identity().unwrap_or_default())).await?;
+    second
+        .until_said(world, &format!("waiting for leadership: {} is the leader", first.identity().unwrap_or_default()))
+        .await?;
     Ok((first, second))
 }
 
@@ -94,7 +96,7 @@ async fn a_leader_that_was_frozen_changes_nothing_when_it_wakes() -> anyhow::Res
     assert_eq!(status.code(), Some(1), "{log}");
     let taken = format!("{} holds the Lease now", second.identity().unwrap_or_default());
     assert!(log.contains(&format!("lost leadership: {taken}")), "{log}");
-    let said = format!("error: the controllers failed: the Lease that says who leads is lost: {taken}");
+    let said = format!("lost leadership: {taken}");
     assert!(log.contains(&said), "{log}");
     world.until_running("more", 1).await?;
     let after = audit.read()?;

@@ -75,9 +75,9 @@ async fn a_copy_whose_worker_died_is_told_of_and_the_vm_is_made_under_another_id
     assert!(world.estate.kill_worker(&begun.upid.context("the copy has no task")?));
     world.estate.release_tasks();
 
-    let note = world.until_event("HalfMadeVm", &format!("qm unlock {husk}")).await?;
+    let note = world.until_event("IncompleteClone", &format!("qm unlock {husk}")).await?;
     assert!(note.contains(&format!("qm destroy {husk}")) && note.contains(begun.place.host.as_str()), "{note}");
-    assert!(warnings(&world, "HalfMadeVm").await?.contains(&note), "{note} is no warning");
+    assert!(warnings(&world, "IncompleteClone").await?.contains(&note), "{note} is no warning");
     world.until_running("web", 1).await?;
     let claims = world.claims().await?;
     assert_eq!(claims.iter().map(ResourceExt::uid).collect::<Vec<_>>(), [claim.uid()], "{}", world.tail());
@@ -96,8 +96,8 @@ async fn a_copy_whose_worker_died_is_told_of_and_the_vm_is_made_under_another_id
     let (foreign, seen) = (world.estate.vm(husk), world.estate.ledger().len());
     world.scale("web", 0).await?;
     world.until("claim and node are gone", async || is_empty(&world).await).await?;
-    let notes = world.events("HalfMadeVm").await?;
-    assert!(!notes.iter().any(|note| note.contains("its claim is gone")), "{notes:#?}\n{}", world.tail());
+    let notes = world.events("IncompleteClone").await?;
+    assert!(!notes.iter().any(|note| note.contains("its NodeClaim was deleted")), "{notes:#?}\n{}", world.tail());
     assert_eq!((world.estate.vm(husk), changes(&world, seen, husk)), (foreign, vec![]), "{}", world.tail());
     world.estate.remove_vm(husk)?;
     world.until_nothing_is_left().await?;
