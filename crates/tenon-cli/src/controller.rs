@@ -184,11 +184,11 @@ pub(crate) fn instance_types(path: Option<&Path>) -> anyhow::Result<Option<Vec<I
 
 pub(crate) fn cloud(path: &Path) -> anyhow::Result<CloudConfig> {
     if path.as_os_str().is_empty() {
-        return Err(anyhow!("no cloud config is given; set --cloud-config or CLOUD_CONFIG to its path"));
+        return Err(anyhow!("no cloud config is given; give its path with --cloud-config"));
     }
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| {
-        anyhow!("cannot read cloud config {shown}: {error}; check the path given with --cloud-config or CLOUD_CONFIG")
+        anyhow!("cannot read cloud config {shown}: {error}; check the path given with --cloud-config")
     })?;
     cloud_config::parse(&text, &|path| fs::read(path)).with_context(|| format!("cannot use cloud config {shown}"))
 }

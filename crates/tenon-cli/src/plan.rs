@@ -135,6 +135,9 @@ pub fn gather(args: &Plan, stdin: &mut dyn io::Read, notes: &mut dyn Write) -> a
     load::load(&sources, stdin, &mut collector)?;
     let Collected { objects, workloads, notes: found } = collector.finish()?;
     print_notes(&found, notes)?;
+    if objects.node_pools.is_empty() {
+        writeln!(notes, "note: the input has no NodePool, so no new nodes can be planned; add a NodePool with -f")?;
+    }
     Ok(Input { objects, workloads, supply, options, loading: begun.elapsed() })
 }
 

@@ -68,7 +68,8 @@ pub fn load(sources: &Sources<'_>, stdin: &mut dyn Read, into: &mut Collector) -
 /// The file itself, or the files of a directory that hold objects by their name.
 fn files(path: &Path, excluded: &[&Path]) -> anyhow::Result<Vec<PathBuf>> {
     let shown = path.display();
-    let kind = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
+    let kind =
+        fs::metadata(path).map_err(|error| anyhow!("cannot read {shown}: {error}; check the path given with -f"))?;
     if !kind.is_dir() {
         return Ok(vec![path.to_owned()]);
     }

@@ -16,12 +16,12 @@ pub const VERSION: u32 = 1;
 /// How a plan is printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Output {
-    /// For people.
+    /// Text for people.
     #[default]
     Table,
-    /// For programs.
+    /// JSON for programs.
     Json,
-    /// For programs, as YAML.
+    /// The same as YAML.
     Yaml,
 }
 

@@ -14,7 +14,7 @@ use tenon_api::{ProxmoxNodeClass, names, planning};
 use tenon_controllers::election::Fence;
 use tenon_controllers::provision::{self, Gathered};
 use tenon_controllers::status::Estate;
-use tenon_model::{InstanceType, Requirement, Seconds, Snapshot};
+use tenon_model::{InstanceType, Operator, Requirement, Requirements, Seconds, Snapshot};
 
 use super::collect::Collector;
 use super::solve::Files;
@@ -102,22 +102,29 @@ impl TypeSource {
     }
 }
 
-/// The controller's built-in instance types. Where no Proxmox is known, each can be had in any zone and region, as those of
-/// a file without offerings.
+/// The controller's built-in instance types. Where no Proxmox is known, each is offered in every zone and region: a node has
+/// both labels, with whichever value its pool or its pods require.
 fn built_in(notes: &mut Collector) -> Supply {
-    notes.note("--instance-types is not given: using the built-in instance types, in any zone, on hosts without limit");
+    notes.note("--instance-types is not given: using the built-in instance types in any zone, without limits of hosts");
     Supply::Catalog(InstanceType::built_in().iter().map(anywhere).collect())
 }
 
 fn anywhere(size: &InstanceType) -> CatalogEntry {
     let capacity_type = (names::LABEL_CAPACITY_TYPE.to_owned(), Requirement::is(size.capacity_type.as_str()));
+    let mut requirements = size.offered_at(&[]).requirements;
+    let mut offered: Requirements = [capacity_type].into_iter().collect();
+    for label in [names::LABEL_ZONE, names::LABEL_REGION] {
+        let Some(any) = Requirement::new(Operator::Exists, []) else { continue };
+        requirements.replace(label.to_owned(), any.clone());
+        offered.replace(label.to_owned(), any);
+    }
     CatalogEntry {
         name: size.name.clone(),
         capacity: size.capacity.clone(),
         overhead: size.overhead.clone(),
-        requirements: size.offered_at(&[]).requirements,
+        requirements,
         offerings: vec![OfferingEntry {
-            requirements: [capacity_type].into_iter().collect(),
+            requirements: offered,
             price: size.price().value(),
             available: true,
             reservation_capacity: None,

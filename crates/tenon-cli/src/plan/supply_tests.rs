@@ -24,7 +24,7 @@ use super::collect::{Collected, Collector};
 use super::live::list_all;
 use super::report::Report;
 use super::solve::solve;
-use super::supply::{Proxmox, Supply};
+use super::supply::{Proxmox, Supply, TypeSource};
 
 const GROUP: &str = "karpenter.proxmox.sinextra.dev";
 
@@ -158,4 +158,41 @@ async fn workloads_of_a_cluster_have_the_pods_that_the_cluster_created() {
     Api::namespaced(site.client.clone(), "default").create(&PostParams::default(), &deployment).await.unwrap();
     let (report, _) = site.plan(&site.regions).await;
     assert_eq!(report.stats.pods, 0);
+}
+
+/// The plan for some objects without a cluster and without a file of instance types.
+fn built_in(objects: &str) -> Report {
+    let mut collector = Collector::default();
+    let supply = TypeSource::BuiltIn.without_cluster(&mut collector).unwrap();
+    super::load::read_text(&"x.yaml".into(), objects, &mut collector).unwrap();
+    let Collected { objects, workloads, notes } = collector.finish().unwrap();
+    assert!(notes[0].starts_with("--instance-types is not given: using the built-in instance types"), "{notes:?}");
+    solve(&Input { objects, workloads, supply, options: PlanOptions::default(), loading: Duration::ZERO })
+}
+
+#[test]
+fn without_a_file_and_without_proxmox_the_built_in_instance_types_are_offered_in_every_zone() {
+    let pool = |requirements: &str| {
+        format!(
+            "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {{name: p}}\nspec: {{template: {{spec: {{requirements: \
+             [{requirements}], nodeClassRef: {{group: g, kind: k, name: n}}}}}}}}\n---\n"
+        )
+    };
+    let pod = |name: &str, zone: &str| {
+        let selector = format!("nodeSelector: {{topology.kubernetes.io/zone: {zone}}}, ");
+        let selector = if zone.is_empty() { "" } else { &selector };
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{{selector}containers: [{{name: c}}]}}\n---\n"
+        )
+    };
+    let pods = pod("a", "pve1") + &pod("b", "pve2") + &pod("c", "");
+    let zones = "{key: topology.kubernetes.io/zone, operator: In, values: [pve1, pve2]}, {key: \
+                 topology.kubernetes.io/region, operator: In, values: [lab]}";
+    for requirements in ["", zones] {
+        let report = built_in(&format!("{}{pods}", pool(requirements)));
+        assert_eq!((report.stats.nodes, report.unschedulable.len()), (2, 0), "{report:?}");
+        assert_eq!(report.new_node_claims[0].offering.instance_type, "c1.1VCPU-2GB");
+    }
+    let elsewhere = built_in(&format!("{}{}", pool(zones), pod("a", "pve3")));
+    assert_eq!((elsewhere.stats.nodes, elsewhere.unschedulable.len()), (0, 1));
 }
