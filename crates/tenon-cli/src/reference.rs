@@ -42,7 +42,7 @@ fn section(page: &mut String, command: &mut Command, parent: &str) {
         page.push_str("\n| Argument | Meaning |\n|---|---|\n");
     }
     for option in options {
-        let _ = writeln!(page, "| `{}` | {} |", spelling(option), meaning(option));
+        let _ = writeln!(page, "| `{}` | {} |", spelling(option).replace('|', "\\|"), meaning(option));
     }
     let verbs = command.get_subcommands_mut().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
     for verb in verbs {

@@ -98,6 +98,8 @@ pub enum Reason {
     },
     /// Too many sizes would do, and those a claim may list have too few values of a label.
     Truncated(TooFewValues),
+    /// What was planned for it broke this rule and was dropped, which is a bug of ours.
+    CheckFailed(String),
 }
 
 /// What is in the way of using capacity that was set aside.

@@ -30,6 +30,9 @@ impl fmt::Display for Reason {
             }
             Reason::Reserved { pool, why } => write!(f, "NodePool {pool}: {why}; it is tried again with the next plan"),
             Reason::Truncated(short) => write!(f, "of the instance types a NodeClaim may list, {short}"),
+            Reason::CheckFailed(rule) => {
+                write!(f, "the plan for this pod failed its check: {rule}; this is a bug in Tenon, please report it")
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use kube::api::{Api, PostParams};
 use kube::runtime::reflector::ObjectRef;
 use tenon_api::planning::is_provisionable;
 use tenon_api::{NodeClaim, NodePool, event_reasons};
-use tenon_engine::Prepared;
+use tenon_engine::{CheckedPlan, Prepared};
 use tenon_model::{NewNode, Plan, Reason, Snapshot, Unplaced};
 
 use super::batcher::{Batcher, PendingUids};
@@ -26,6 +26,9 @@ use crate::stop::Stop;
 
 /// That no instance type meets a pool is repeated after this long.
 const EMPTY_POOL_REPEAT_AFTER: SignedDuration = SignedDuration::from_mins(1);
+
+/// One bug may break a rule for each of many pods; so many are enough to find it.
+const VIOLATIONS_LOGGED: usize = 10;
 
 /// How this loop is called in metrics.
 const LOOP: Loop = Loop { controller: "provisioner" };
@@ -74,18 +77,27 @@ pub(super) async fn pass(context: &Context, lookout: &mut Lookout) {
     let solving = context.metrics.scheduling.begin(&LOOP, snapshot.pods.len());
     let plan = prepared.solve();
     solving.end(unschedulable(&plan));
-    let violations = tenon_engine::check(&snapshot, &plan);
-    if !violations.is_empty() {
-        // A plan that breaks its own rules is a fault of ours; nothing is made from it.
-        context.metrics.errors.get_or_create(&LOOP).inc();
-        tracing::error!(?violations, "the plan does not hold and was thrown away; please report this");
-        return;
-    }
+    let plan = checked(context, &snapshot, plan);
     count(context, &plan, &snapshot);
     let mut report = Report::new(context, &gathered);
     let planned = Planned { plan: &plan, snapshot: &snapshot, gathered: &gathered };
     create(context, &planned, &mut report).await;
     report.of(&plan, &gathered).await;
+}
+
+/// The plan without what breaks its own rules. That is a bug of ours, and must not keep all other pods waiting.
+pub(super) fn checked(context: &Context, snapshot: &Snapshot, plan: Plan) -> Plan {
+    let CheckedPlan { plan, violations } = tenon_engine::sound_part(snapshot, plan);
+    if !violations.is_empty() {
+        context.metrics.errors.get_or_create(&LOOP).inc();
+        let logged: Vec<String> = violations.iter().take(VIOLATIONS_LOGGED).map(ToString::to_string).collect();
+        tracing::error!(
+            count = violations.len(),
+            violations = logged.join("; "),
+            "plan check failed: dropped the affected nodes from the plan; this is a bug in Tenon, please report it"
+        );
+    }
+    plan
 }
 
 /// Claims we made count until the watch shows them. Where it does not for long, it is broken, or they came and went while

@@ -11,6 +11,8 @@ use serde_json::json;
 use tenon_api::{NodeClaim, NodePool, hash_stamp, names};
 
 use super::gather::gather;
+use super::pass::{Planned, checked, create};
+use super::report::Report;
 use super::test_stage::{Stage, add_pod, object};
 use crate::settings::Settings;
 
@@ -125,6 +127,28 @@ async fn a_limit_that_sank_below_what_the_pool_has_while_a_plan_was_made_stops_t
     assert_eq!(stage.claims().await.len(), 1, "what was made stays, and nothing comes to it");
     let told = stage.told("FailedScheduling").await;
     assert_eq!(told, ["NodePool default uses 4 cpu, more than its limit of 1; raise spec.limits or remove nodes"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_breaks_a_rule_is_not_created_and_the_others_are() {
+    let stage = Stage::new().await;
+    let small = json!({ "nodeSelector": { names::LABEL_INSTANCE_TYPE: "c1.1VCPU-2GB" } });
+    add_pod(&stage.client, "other", ("500m", small)).await;
+    stage.until_waiting(2).await;
+    let (gathered, snapshot, mut plan) = stage.plan().await;
+    let wrong = plan.new_nodes.iter_mut().find(|node| node.pods[0].name == "other").unwrap();
+    wrong.chosen.price = tenon_model::Price::FREE;
+    let plan = checked(&stage.context, &snapshot, plan);
+    let mut report = Report::new(&stage.context, &gathered);
+    let planned = Planned { plan: &plan, snapshot: &snapshot, gathered: &gathered };
+    create(&stage.context, &planned, &mut report).await;
+    report.of(&plan, &gathered).await;
+    assert_eq!(stage.claims().await.len(), 1);
+    let told = stage.told("FailedScheduling").await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("an offering that does not exist; this is a bug in Tenon, please report it"), "{told:?}");
+    let text = stage.context.metrics.text();
+    assert!(text.contains("tenon_pass_errors_total{controller=\"provisioner\"} 1\n"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

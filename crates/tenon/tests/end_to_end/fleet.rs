@@ -55,7 +55,7 @@ impl Member {
 
     /// Where it says how it is.
     pub(crate) fn health(&self) -> Option<String> {
-        let address = self.said("health")?["address"].as_str()?.to_owned();
+        let address = self.said("serving health")?["address"].as_str()?.to_owned();
         Some(address.replace("0.0.0.0", "127.0.0.1"))
     }
 
