@@ -57,7 +57,7 @@ pub use error::{Advice, Cause, Doubtful, Error, Result};
 pub use firewall::{FirewallRule, NewRule, SecurityGroup};
 pub use grammar::devices::{AgentOption, BootOrder, PassThrough};
 pub use grammar::drive::{Drive, size_in_bytes};
-pub use grammar::identity::{Meta, Smbios};
+pub use grammar::identity::{Meta, Smbios, SmbiosText};
 pub use grammar::network::{AddressConfig, NetworkCard};
 pub use grammar::notes::{Tags, description_from_file, description_to_file, encoded_ssh_keys, stored_description};
 pub use grammar::processor::{Cpu, CpuSet, NumaNode};

@@ -115,7 +115,7 @@ impl Change<'_> {
         let Some((disk, drive)) = vm.config().boot_disk() else {
             return Err(Trouble::Order(format!("template {} has no disk to boot from", self.record.template)));
         };
-        let present_gib = drive.get("size").and_then(size_bytes).unwrap_or(0) / GIB;
+        let present_gib = drive.size_bytes().unwrap_or(0) / GIB;
         if present_gib >= self.order.disk_gib {
             return Ok(Begun::Done);
         }
@@ -175,34 +175,5 @@ enum Trouble {
 impl From<Error> for Trouble {
     fn from(error: Error) -> Trouble {
         Trouble::Pve(error)
-    }
-}
-
-/// A size as Proxmox writes it in a drive: `512M`, `30G`, or plain bytes.
-fn size_bytes(text: &str) -> Option<u64> {
-    let digits = text.trim_end_matches(['K', 'M', 'G', 'T']);
-    let power = match text.get(digits.len()..)? {
-        "" => 0,
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
-        _ => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(1 << power)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_read_as_proxmox_writes_them() {
-        assert_eq!(size_bytes("512M"), Some(512 << 20));
-        assert_eq!(size_bytes("30G"), Some(30 << 30));
-        assert_eq!(size_bytes("1024"), Some(1024));
-        for bad in ["", "G", "1.5G", "30Gi", "99999999999T"] {
-            assert_eq!(size_bytes(bad), None, "{bad}");
-        }
     }
 }

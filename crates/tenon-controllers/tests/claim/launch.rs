@@ -1,5 +1,7 @@
 //! The launch and release of one VM, with everything as it should be or one thing wrong.
 
+use std::collections::BTreeMap;
+
 use tenon_controllers::claim::{FirstBoot, Order, ReleasePass};
 use tenon_model::LaunchRecord;
 use tenon_sim::{FaultKind, FaultSpec, TemplateSpec, VmSpec};
@@ -28,6 +30,35 @@ async fn an_intent_becomes_a_running_vm_and_goes_away_without_a_trace() {
     assert!(site.vms().is_empty());
     assert_eq!(site.estate.volumes().len(), before);
     println!("{launch_requests} requests to launch, {} in all", site.estate.ledger().len());
+}
+
+/// The configuration of the one VM that is made from a template with these keys.
+async fn made_from(keys: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let site = Site::new();
+    site.estate.remove_vm(9000).unwrap();
+    let config = keys.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    site.estate.add_template(&TemplateSpec { config, ..TemplateSpec::default() }).unwrap();
+    let mut record = intent(FIRST_ID, site.now());
+    assert_eq!(live(&site, &site.client(Death::Never), &mut record).await, End::Launched);
+    site.vms()[0].config.clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn smbios_fields_of_the_template_are_not_encoded_twice() {
+    for flag in ["1", "on", "yes", "true"] {
+        let smbios = format!("base64={flag},family=VGVub24=,uuid=9e01f0b4-0000-4000-8000-000000000001");
+        let config = made_from(&[("smbios1", &smbios)]).await;
+        assert!(config["smbios1"].contains("family=VGVub24="), "base64={flag}: {}", config["smbios1"]);
+        assert!(config["smbios1"].contains("base64=1"), "base64={flag}: {}", config["smbios1"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_disk_that_grows_is_the_one_the_template_boots_from() {
+    let data_disk = ("virtio0", "shared:9000/base-9000-disk-0.qcow2,size=8G");
+    let config = made_from(&[data_disk, ("boot", "order=ide2;scsi0")]).await;
+    assert!(config["scsi0"].contains("size=30G"), "{}", config["scsi0"]);
+    assert!(config["virtio0"].contains("size=8G"), "{}", config["virtio0"]);
 }
 
 /// The storage the disk of the one VM lies on, and whether its copy was linked.

@@ -161,6 +161,12 @@ static WATCHDOG: Shape = Shape::new("model", &[]);
 static RANDOM: Shape = Shape::new("source", &[("max_bytes", Kind::Number), ("period", Kind::Number)]);
 static STARTUP: Shape = Shape::new("order", &[("order", Kind::Number), ("up", Kind::Number), ("down", Kind::Number)]);
 
+/// Whether a drive at this key can be booted from: it is on a bus, not firmware, TPM state or left over.
+pub(crate) fn is_bus(key: &str) -> bool {
+    let stem = key.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    stem.len() < key.len() && matches!(stem, "scsi" | "virtio" | "ide" | "sata")
+}
+
 /// The family an option belongs to, if it is a property string at all.
 pub(crate) fn of(key: &str) -> Option<&'static Shape> {
     let stem = key.trim_end_matches(|letter: char| letter.is_ascii_digit());

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use serde_json::Value;
 use tenon_pve::{
     AgentOption, BootOrder, Client, Cpu, CpuSet, Detail, Drive, NetworkCard, NumaNode, PassThrough, Properties, Smbios,
-    Tags, TaskFilter, Upid, description_from_file, option_holds, read_reply, same_option, size_in_bytes,
+    SmbiosText, Tags, TaskFilter, Upid, description_from_file, option_holds, read_reply, same_option, size_in_bytes,
 };
 
 use crate::recordings::{Canned, exchanges, plain, reply};
@@ -120,7 +120,7 @@ fn broken_options_do_not_panic() {
         drop(
             broken.parse::<Drive>().map(|drive| (drive.size_bytes(), drive.is_cloudinit(), drive.storage().is_some())),
         );
-        drop(broken.parse::<Smbios>().map(|smbios| (smbios.text("sku"), smbios.with_text("sku", "x"))));
+        drop(broken.parse::<Smbios>().map(|smbios| (smbios.text("sku"), smbios.with_text(SmbiosText::Sku, "x"))));
         drop(broken.parse::<NumaNode>().map(|node| (node.cpus(), node.memory_mib())));
         drop(broken.parse::<Cpu>().map(|cpu| cpu.flags().count()));
         drop(broken.parse::<AgentOption>().map(|agent| agent.is_enabled()));
