@@ -7,7 +7,7 @@
 use std::fmt;
 
 use kube::ResourceExt;
-use tenon_model::{Requirement, Requirements};
+use tenon_model::{ProviderId, Requirement, Requirements};
 
 use crate::condition::ConditionStatus;
 use crate::hash_stamp;
@@ -216,11 +216,9 @@ fn image_drift(seen: &DriftSeen<'_>) -> Option<Drift> {
 
 /// The region of a claim's VM: `proxmox://<region>/<vmid>`, or the label where that has none.
 pub fn region_of(claim: &NodeClaim) -> Option<String> {
-    let id = claim.status.as_ref()?.provider_id.as_deref()?;
-    let (region, vmid) = id.strip_prefix("proxmox://")?.split_once('/')?;
-    vmid.parse::<i64>().ok()?;
-    let region = if region.is_empty() { claim.labels().get(names::LABEL_REGION)? } else { region };
-    Some(region.to_owned())
+    let id: ProviderId = claim.status.as_ref()?.provider_id.as_deref()?.parse().ok()?;
+    let label = || claim.labels().get(names::LABEL_REGION).map(String::as_str);
+    id.region().or_else(label).map(str::to_owned)
 }
 
 /// A claim's labels, under the names they have today.

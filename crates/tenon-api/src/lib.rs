@@ -64,7 +64,7 @@ pub use nodepool::{
     ClaimTemplate, ClaimTemplateMetadata, ClaimTemplateSpec, NodeClassRef, NodePool, NodePoolSpec, NodePoolStatus,
 };
 pub use pool_faults::{demand, pool_faults, pool_not_ready};
-pub use quantity::ResourceMap;
+pub use quantity::{ResourceMap, quantity_of, resources_of};
 pub use requirement::{Operator, Requirement, Taint, TaintEffect};
 pub use template::{Bios, ChecksumType, Machine, ProxmoxTemplate, ProxmoxTemplateSpec, SourceImage};
 pub use template_devices::{

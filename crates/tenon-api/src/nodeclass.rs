@@ -9,7 +9,7 @@ use tenon_model::Quantity;
 use crate::absent_spec::may_be_absent;
 use crate::condition::Condition;
 use crate::kubelet::KubeletConfiguration;
-use crate::quantity::{ResourceMap, disk_size, read_amount, read_amounts, resources};
+use crate::quantity::{ResourceMap, disk_size, quantity_of, read_amount, read_amounts, resources};
 
 /// What the VMs of a pool are made of.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, CustomResource, JsonSchema)]
@@ -245,11 +245,7 @@ pub struct ProxmoxNodeClassStatus {
 impl BootDevice {
     /// The disk's size in decimal gigabytes, rounded up; nothing if it does not say.
     pub fn size_gigabytes(&self) -> u64 {
-        let bytes = match &self.size {
-            Some(IntOrString::Int(bytes)) => i64::from(*bytes),
-            Some(IntOrString::String(text)) => text.parse().map_or(0, Quantity::value),
-            None => 0,
-        };
+        let bytes = self.size.as_ref().and_then(quantity_of).map_or(0, Quantity::value);
         u64::try_from(bytes).unwrap_or_default().div_ceil(1_000_000_000)
     }
 }

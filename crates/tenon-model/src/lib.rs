@@ -27,7 +27,6 @@ mod pool;
 mod price;
 mod protection;
 mod provider_id;
-mod pve_name;
 mod pve_size;
 mod quantity;
 #[cfg(test)]
@@ -71,7 +70,6 @@ pub use pool::Pool;
 pub use price::Price;
 pub use protection::{Owner, Protection};
 pub use provider_id::{ProviderId, ProviderIdError};
-pub use pve_name::{PoolId, PveNameError, StorageId, Tag, VmName};
 pub use pve_size::{PveSize, PveSizeError};
 pub use quantity::{Quantity, QuantityFormat};
 pub use quantity_text::QuantityError;

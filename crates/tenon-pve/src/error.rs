@@ -58,21 +58,6 @@ pub enum Doubtful {
     StillRunning(String),
 }
 
-/// What to do after a failed call. `docs/dev/pve-errors.md` has a line for each situation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Advice {
-    /// Nothing happened: the same call may go out again.
-    SendAgain,
-    /// The world is not, or may not be, what the call assumed: read it, then decide.
-    LookFirst,
-    /// Nothing happened, and the same call will work later.
-    Wait,
-    /// Nothing of ours is there: take another id or storage, and leave the one that was refused alone.
-    ChooseAnother,
-    /// No repetition helps: say what must be changed, and by whom.
-    AskPeople,
-}
-
 fn not_sent(why: &TransportError) -> &'static str {
     match why {
         TransportError::Withheld(_) => "nothing was sent",
@@ -122,30 +107,6 @@ impl Error {
     /// Whether the VM the call was for is not on that host: gone, or moved.
     pub fn is_vm_absent(&self) -> bool {
         self.refusal().is_some_and(Refusal::is_vm_absent)
-    }
-
-    /// What a caller that knows no more than this does next.
-    pub fn advice(&self) -> Advice {
-        match &*self.cause {
-            Cause::NotSent(_) => Advice::SendAgain,
-            Cause::MaybeDone(_) => Advice::LookFirst,
-            Cause::Refused(refusal) => match refusal.kind {
-                // A task that lost quorum on its way has done its part outside the cluster: grown an image, deleted disks.
-                RefusalKind::NoQuorum if refusal.status == 200 => Advice::LookFirst,
-                RefusalKind::Locked(_) | RefusalKind::NoQuorum => Advice::Wait,
-                RefusalKind::AlreadyExists | RefusalKind::NoSpace => Advice::ChooseAnother,
-                RefusalKind::NotFound
-                | RefusalKind::Changed
-                | RefusalKind::WrongState
-                | RefusalKind::TaskFailed
-                | RefusalKind::Other => Advice::LookFirst,
-                RefusalKind::Denied { .. }
-                | RefusalKind::Unauthorized
-                | RefusalKind::RootOnly(_)
-                | RefusalKind::BadParameter(_)
-                | RefusalKind::Protected => Advice::AskPeople,
-            },
-        }
     }
 
     /// The same for a call that had to come before another one: whatever is open about it, the other was not sent.

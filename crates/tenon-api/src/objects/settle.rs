@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Container, Pod, PodCondition, PodSpec, PodStatus, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use super::{Object, Scope, amounts, place};
+use super::{Object, Scope, place, quantities};
 
 /// The namespace of whoever names none.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -70,7 +70,7 @@ impl Object {
         // Often half of an object that was read from a server, and about its writers, not about itself.
         meta.managed_fields = None;
         // Before limits become requests: what is wrong is told by the name it was written under.
-        amounts::check(&self)?;
+        quantities::check(&self)?;
         if let Some(spec) = self.pod_spec_mut() {
             fill_requests(spec);
         }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Node;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::api::Api;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
@@ -156,11 +155,8 @@ fn unregistered_resource(claim: &NodeClaim, node: &Node) -> Option<String> {
         let allocatable = node.status.as_ref()?.allocatable.as_ref()?;
         allocatable.get(name).filter(|amount| !is_zero(&amount.0))
     };
-    let amount = |amount: &IntOrString| match amount {
-        IntOrString::Int(number) => number.to_string(),
-        IntOrString::String(text) => text.clone(),
-    };
-    let mut missing = wanted.filter(|(name, wanted)| !is_zero(&amount(wanted)) && offered(name).is_none());
+    let is_nothing = |wanted| tenon_api::quantity_of(wanted).is_some_and(Quantity::is_zero);
+    let mut missing = wanted.filter(|(name, wanted)| !is_nothing(wanted) && offered(name).is_none());
     missing.next().map(|(name, _)| name.clone())
 }
 

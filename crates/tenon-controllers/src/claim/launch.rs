@@ -1,14 +1,11 @@
 //! One pass of a launch: look, decide, make at most one change, hand back what is to be written down.
 
 use tenon_engine::launch::{self, Failure, LaunchAction, TaskSeen, VmSeen, Waiting};
-use tenon_model::{LaunchRecord, LaunchStep, Seconds, VmId};
+use tenon_model::{LaunchRecord, LaunchStep, PveSize, Seconds, VmId};
 use tenon_pve::{Cause, Client, Error, PowerState, ProvenVm, Upid};
 
 use super::observe::{self, Seen};
 use super::order::{FirstBoot, Order, seed_file};
-
-/// Boots with a disk of another unit than GiB are rounded down: growing too much is harmless, too little is not.
-const GIB: u64 = 1 << 30;
 
 /// How often an id that is said to be taken is looked at before it is left to whoever has it.
 const LOOKS: u32 = 3;
@@ -115,12 +112,11 @@ impl Change<'_> {
         let Some((disk, drive)) = vm.config().boot_disk() else {
             return Err(Trouble::Order(format!("template {} has no disk to boot from", self.record.template)));
         };
-        let present_gib = drive.size_bytes().unwrap_or(0) / GIB;
-        if present_gib >= self.order.disk_gib {
+        let wanted = PveSize::from_gib(self.order.disk_gib);
+        if drive.size().unwrap_or_default() >= wanted {
             return Ok(Begun::Done);
         }
-        let size = format!("{}G", self.order.disk_gib);
-        Ok(Begun::Task(self.pve.resize_disk(vm.host(), vm.vmid(), disk, &size).await?))
+        Ok(Begun::Task(self.pve.resize_disk(vm.host(), vm.vmid(), disk, &wanted.to_string()).await?))
     }
 
     async fn upload(&self, vm: &ProvenVm) -> Result<Begun, Trouble> {

@@ -12,7 +12,7 @@ use tenon_model::{InstanceType, LaunchRecord, NewNode, Pod, PodKey, Pool, Reason
 use super::claims::{ClaimError, class_of, decided, record_for};
 use super::gather::{Gathered, gather};
 use super::hosts::{hosts, taken_ids};
-use super::snapshot::{amount_of, catalog, not_ready, requirements};
+use super::snapshot::{catalog, not_ready, requirements};
 use crate::context::{Context, is_ours};
 use crate::events::Saying;
 use crate::status::CLASS_CONDITIONS;
@@ -111,7 +111,7 @@ pub fn decide(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) ->
     let wanted = claim.spec.resources.iter().flat_map(|resources| resources.requests.iter().flatten());
     let pod = Pod {
         key: PodKey { namespace: String::new(), name: claim.name_any(), uid: claim.uid().unwrap_or_default() },
-        requests: wanted.filter_map(|(name, amount)| Some((name.clone(), amount_of(amount)?))).collect(),
+        requests: wanted.filter_map(|(name, amount)| Some((name.clone(), tenon_api::quantity_of(amount)?))).collect(),
         ..Pod::default()
     };
     let alone = Snapshot {

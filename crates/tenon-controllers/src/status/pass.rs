@@ -213,11 +213,7 @@ fn in_use(pool: &str, claims: &[NodeClaim]) -> (ResourceMap, i64) {
     let (mut total, mut nodes) = (Resources::default(), 0);
     for capacity in ours.filter_map(capacity) {
         nodes += 1;
-        let amount = |amount: IntOrString| match amount {
-            IntOrString::Int(number) => Some(Quantity::whole(i64::from(number))),
-            IntOrString::String(text) => text.parse().ok(),
-        };
-        total.add(&capacity.into_iter().filter_map(|(name, value)| Some((name, amount(value)?))).collect());
+        total.add(&tenon_api::resources_of(&capacity));
     }
     total.add(&Resources::default().with("nodes", Quantity::whole(nodes)));
     let known = ["cpu", "memory", "pods", "ephemeral-storage"].map(|name| (name.to_owned(), "0".to_owned()));

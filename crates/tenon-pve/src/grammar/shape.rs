@@ -1,6 +1,7 @@
 //! The tables: which property a bare value is, which names mean the same, and how values are spelt.
 
-use super::drive::size_in_bytes;
+use tenon_model::PveSize;
+
 use super::processor::CpuSet;
 use crate::reply::is_true;
 
@@ -32,7 +33,7 @@ impl Kind {
             Kind::Number => {
                 value.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number.to_string())
             }
-            Kind::Size => size_in_bytes(value).map(|bytes| bytes.to_string()),
+            Kind::Size => value.parse::<PveSize>().ok().map(|size| size.to_string()),
             Kind::AnyCase => Some(value.to_lowercase()),
             Kind::Set => {
                 let mut words: Vec<&str> = value.split(';').collect();
