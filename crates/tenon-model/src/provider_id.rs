@@ -49,7 +49,7 @@ impl fmt::Display for ProviderId {
 
 /// A text that names no VM of Proxmox.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not the provider id of a Proxmox VM: proxmox://<region>/<vmid>")]
+#[error("`{text}` is not the provider ID of a Proxmox VM; the form is proxmox://<region>/<vmid>")]
 pub struct ProviderIdError {
     /// What was given.
     pub text: String,

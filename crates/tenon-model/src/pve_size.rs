@@ -67,7 +67,7 @@ impl fmt::Display for PveSize {
 
 /// A text that is no [`PveSize`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a size of Proxmox: a number, with K, M, G or T for powers of 1,024")]
+#[error("`{text}` is not a Proxmox size; use a number with an optional unit K, M, G or T (powers of 1,024)")]
 pub struct PveSizeError {
     /// What was given.
     pub text: String,

@@ -1,4 +1,4 @@
-//! Whether the amounts in an object are amounts, and none is less than nothing.
+//! Whether the amounts in an object are amounts, and none must not be negative.
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -76,7 +76,7 @@ fn check_wire(amounts: Option<&ResourceMap>, field: &str) -> Result<(), ObjectFa
 
 fn check_one(text: &str, field: &str, resource: &str) -> Result<(), ObjectFault> {
     let why = match text.parse::<Quantity>() {
-        Ok(amount) if amount < Quantity::ZERO => format!("`{text}` is less than nothing"),
+        Ok(amount) if amount < Quantity::ZERO => format!("`{text}` must not be negative"),
         Ok(_) => return Ok(()),
         Err(error) => error.to_string(),
     };

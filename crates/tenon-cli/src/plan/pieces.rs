@@ -250,7 +250,7 @@ pub(super) fn json_words(error: &serde_json::Error) -> String {
     let words = words.split(" at line ").next().unwrap_or_default();
     match words.strip_prefix("duplicate field ") {
         _ if error.is_eof() => format!("the JSON ends too early: {words}"),
-        Some(key) => format!("the key {key} stands there twice: keep one"),
+        Some(key) => format!("duplicate key {key}; keep one"),
         None => words.to_owned(),
     }
 }

@@ -85,7 +85,7 @@ impl<'de> Visitor<'de> for NoneTwice {
         let (mut few, mut many): (Vec<Cow<'de, str>>, BTreeSet<Cow<'de, str>>) = (Vec::new(), BTreeSet::new());
         while let Some(Key(key)) = map.next_key()? {
             if few.contains(&key) || many.contains(&key) {
-                return Err(A::Error::custom(format!("the key `{key}` stands there twice: keep one")));
+                return Err(A::Error::custom(format!("duplicate key `{key}`; keep one")));
             }
             if few.len() < FEW {
                 few.push(key);
@@ -114,7 +114,7 @@ mod tests {
             format!("{{{many}\n\"k0\": 1}}"),
         ] {
             let error = serde_json::from_str::<NoneTwice>(&bad).map(drop).unwrap_err();
-            assert!(error.to_string().contains("stands there twice") && error.line() == 2, "{bad}: {error}");
+            assert!(error.to_string().contains("duplicate key") && error.line() == 2, "{bad}: {error}");
         }
     }
 }

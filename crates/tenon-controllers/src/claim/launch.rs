@@ -153,7 +153,7 @@ impl Change<'_> {
                     why: "the id is taken by something that cannot be seen".to_owned(),
                     husk: None,
                 }),
-                (_, Some(Failure::Hopeless(_) | Failure::IdTaken)) => Ok(LaunchPass::GiveUp(error.told())),
+                (_, Some(Failure::Hopeless(_) | Failure::IdTaken)) => Ok(LaunchPass::GiveUp(error.full_message())),
                 _ => Err(error),
             },
         }

@@ -107,7 +107,7 @@ impl ClaimError {
     pub(crate) fn told(&self) -> String {
         match self {
             ClaimError::Kube { action, source } => format!("cannot {action}: {source}"),
-            ClaimError::Pve(error) => error.told(),
+            ClaimError::Pve(error) => error.full_message(),
         }
     }
 }

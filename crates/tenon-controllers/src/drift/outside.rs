@@ -117,7 +117,7 @@ async fn read(context: &Context, (region, host, vmid): &Template) -> Option<Stri
     match pve.vm_config(host, *vmid).await {
         Ok(config) => Some(image_id(*vmid, &config)),
         Err(error) => {
-            tracing::debug!(region, %host, %vmid, "the image of a template cannot be read: {}", error.told());
+            tracing::debug!(region, %host, %vmid, "the image of a template cannot be read: {}", error.full_message());
             None
         }
     }

@@ -222,8 +222,12 @@ mod tests {
         let (host, image) = ("pve1".parse().unwrap(), Bytes::from_static(&[0; 2048]));
         let upload = async || client.upload_iso(&host, "local", "a.iso", &image).await;
         let error = upload().await.unwrap_err();
-        assert!(error.is_not_sent(), "{}", error.told());
-        assert!(error.told().contains("was kept back") && error.told().contains("does not lead"), "{}", error.told());
+        assert!(error.is_not_sent(), "{}", error.full_message());
+        assert!(
+            error.full_message().contains("request not sent") && error.full_message().contains("does not lead"),
+            "{}",
+            error.full_message()
+        );
         assert!(estate.ledger().iter().all(|entry| entry.method == "GET"));
         fence.allow(now(clock), Duration::from_secs(10));
         upload().await.unwrap();

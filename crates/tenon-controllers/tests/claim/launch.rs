@@ -119,7 +119,7 @@ async fn a_foreign_vm_put_on_our_id_survives_and_the_reason_is_told() {
         TemplateSpec { host: "pve2".to_owned(), vmid: FIRST_ID, name: "mail".to_owned(), ..TemplateSpec::default() };
     site.estate.add_vm(&VmSpec { base, running: true }).unwrap();
     let Some(ReleasePass::Refuse(why)) = let_go(&client, &record).await else { panic!("it should be refused") };
-    assert!(why.contains("vm 20000 stays") && why.contains("another vm has this id now"), "{why}");
+    assert!(why.contains("vm 20000 stays") && why.contains("another VM has this ID now"), "{why}");
     assert_eq!(site.vms()[0].name, "mail");
     assert_eq!(site.vms()[0].status, "running");
 }
@@ -196,6 +196,6 @@ async fn what_cannot_work_goes_back_to_planning_with_proxmoxs_words() {
     let End::GaveUp(why) = live(&site, &site.client(Death::Never), &mut record).await else {
         panic!("it should give up")
     };
-    assert!(why.contains("cannot clone template 9000 on host pve1 to vm 20000") && why.contains("VM.Clone"), "{why}");
+    assert!(why.contains("cannot clone template 9000 on host pve1 to VM 20000") && why.contains("VM.Clone"), "{why}");
     assert!(site.vms().is_empty());
 }

@@ -69,7 +69,12 @@ async fn read_as_everything(client: &Client) {
     drop(client.pool("p").await);
     drop(client.interfaces(&host, None).await);
     drop(client.next_id().await);
-    drop(client.start_vm(&host, vmid).await.map_err(|error| (error.told(), error.advice(), format!("{error:?}"))));
+    drop(
+        client
+            .start_vm(&host, vmid)
+            .await
+            .map_err(|error| (error.full_message(), error.advice(), format!("{error:?}"))),
+    );
     if let Ok(config) = client.vm_config(&host, vmid).await {
         drop((config.differences(&config), config.drives(), config.network_cards(), config.uuid(), config.tags()));
     }
