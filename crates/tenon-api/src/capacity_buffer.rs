@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::condition::Condition;
 use crate::quantity::{ResourceMap, read_amounts, resources};
 
-/// Which pods room is kept for, and for how many.
+/// Spare capacity that is kept for pods.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
 #[kube(
     group = "autoscaling.x-k8s.io",
@@ -28,36 +28,37 @@ use crate::quantity::{ResourceMap, read_amounts, resources};
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[x_kube(
-    validation = Rule::new("!has(self.podTemplateRef) || has(self.replicas) || has(self.limits)").message("with podTemplateRef, say how much: replicas, limits, or both"),
-    validation = Rule::new("!(has(self.podTemplateRef) && has(self.scalableRef))").message("give podTemplateRef or scalableRef, not both"),
+    validation = Rule::new("!has(self.podTemplateRef) || has(self.replicas) || has(self.limits)").message("with podTemplateRef, set replicas, limits, or both"),
+    validation = Rule::new("!(has(self.podTemplateRef) && has(self.scalableRef))").message("set podTemplateRef or scalableRef, not both"),
 )]
 #[serde(rename_all = "camelCase")]
 pub struct CapacityBufferSpec {
-    /// How the room is kept. `buffer.x-k8s.io/active-capacity`, the default, keeps nodes for it running.
+    /// How the capacity is provided. `buffer.x-k8s.io/active-capacity`, the default, keeps running nodes.
     #[serde(default = "default_strategy")]
     pub provisioning_strategy: String,
-    /// The PodTemplate of the same namespace that says what one pod needs. Needs `replicas` or `limits`; not together with
-    /// `scalableRef`.
+    /// The PodTemplate in the same namespace with the requests of one pod. Requires `replicas` or `limits`; cannot be
+    /// used together with `scalableRef`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_template_ref: Option<PodTemplateRef>,
-    /// The workload of the same namespace whose pods room is kept for. Not together with `podTemplateRef`.
+    /// The workload in the same namespace whose pods need the capacity. Cannot be used together with `podTemplateRef`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scalable_ref: Option<ScalableRef>,
-    /// For how many pods room is kept. With `percentage` the larger number counts.
+    /// The number of pods for which capacity is kept. With `percentage`, the larger number applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub replicas: Option<i32>,
-    /// For how many pods room is kept, in percent of the replicas of `scalableRef`.
+    /// The number of pods for which capacity is kept, in percent of the replicas of `scalableRef`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub percentage: Option<i32>,
-    /// The most room that is kept, by resource, such as `cpu: 10`. Alone, room is kept for as many pods as fit in it.
+    /// The maximum capacity, by resource, such as `cpu: 10`. Without other fields, capacity is kept for as many pods as
+    /// fit.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "read_amounts")]
     #[schemars(schema_with = "resources")]
     pub limits: Option<ResourceMap>,
 }
 
-/// A PodTemplate of the same namespace.
+/// A PodTemplate in the same namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PodTemplateRef {
     /// The name of the PodTemplate.
@@ -65,11 +66,11 @@ pub struct PodTemplateRef {
     pub name: String,
 }
 
-/// A workload of the same namespace that has a scale.
+/// A scalable workload in the same namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScalableRef {
-    /// The API group of the workload, such as `apps`. Unset is the core group.
+    /// The API group of the workload, such as `apps`. Unset: the core group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_group: Option<String>,
     /// The kind of the workload, such as `Deployment`.
@@ -80,23 +81,23 @@ pub struct ScalableRef {
     pub name: String,
 }
 
-/// What the buffer came to. Written by the autoscaler.
+/// The state of the buffer. Written by the autoscaler.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CapacityBufferStatus {
-    /// The PodTemplate that says what one pod needs.
+    /// The PodTemplate with the requests of one pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_template_ref: Option<PodTemplateRef>,
-    /// For how many pods room is kept.
+    /// The number of pods for which capacity is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// The generation of the PodTemplate that was looked at last.
+    /// The generation of the PodTemplate that was observed last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_template_generation: Option<i64>,
-    /// How the room is kept.
+    /// How the capacity is provided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provisioning_strategy: Option<String>,
-    /// What is true of the buffer now: ReadyForProvisioning and Provisioning.
+    /// The conditions of the buffer: ReadyForProvisioning and Provisioning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".to_owned()]))]
     pub conditions: Option<Vec<Condition>>,

@@ -5,23 +5,23 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Whether a condition holds.
+/// The status of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ConditionStatus {
-    /// It holds.
+    /// The condition is true.
     True,
-    /// It does not hold.
+    /// The condition is false.
     False,
-    /// Nobody knows yet.
+    /// The condition is not known yet.
     Unknown,
 }
 
-/// One aspect of an object's state. Written by controllers, for people and programs to read.
+/// One aspect of the state of an object. Written by the autoscaler.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["lastTransitionTime", "message", "reason", "status", "type"]))]
 pub struct Condition {
-    /// Which aspect, in CamelCase. `Ready` sums up those the object depends on.
+    /// The type of the condition, in CamelCase. `Ready` summarizes the conditions that the object depends on.
     #[serde(rename = "type")]
     #[schemars(
         length(max = 316),
@@ -30,21 +30,22 @@ pub struct Condition {
         )
     )]
     pub type_: String,
-    /// Whether it holds: True, False, or Unknown while nobody can tell.
+    /// The status: True, False, or Unknown.
     pub status: ConditionStatus,
-    /// When the status changed last. A new reason or message alone does not move it.
+    /// When the status changed last. A new reason or message alone does not change the time.
     pub last_transition_time: Time,
-    /// Why, as one CamelCase word for programs.
+    /// The reason, as one CamelCase word for programs.
     // Read leniently: claims that another controller made may have none.
     #[serde(default)]
     #[schemars(length(min = 1, max = 1024), regex(pattern = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"))]
     #[schemars(transform = without_default)]
     pub reason: String,
-    /// Why, as a sentence for people, with the next move. Empty where there is nothing to add.
+    /// The reason, as a sentence for people, with the next step. May be empty.
     #[serde(default)]
     #[schemars(length(max = 32768), transform = without_default)]
     pub message: String,
-    /// The generation of the object this was said of. If metadata.generation is higher, it was not looked at since.
+    /// The generation of the object that the condition describes. If metadata.generation is higher, the condition is
+    /// outdated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,

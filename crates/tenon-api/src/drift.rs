@@ -7,7 +7,7 @@
 use std::fmt;
 
 use kube::ResourceExt;
-use tenon_model::{Requirement, Requirements};
+use tenon_model::{ProviderId, Requirement, Requirements};
 
 use crate::condition::ConditionStatus;
 use crate::condition_reasons::{self, ConditionReason};
@@ -162,14 +162,14 @@ fn is_launched(claim: &NodeClaim) -> bool {
 fn pool_drift(seen: &DriftInput<'_>) -> Option<Drift> {
     let differs = hash_stamp::POOL.differs(seen.pool.annotations(), seen.claim.annotations());
     let pool = seen.pool.name_any();
-    let message = format!("the template of NodePool {pool} was changed after this node was made");
+    let message = format!("spec.template of NodePool {pool} changed after this NodeClaim was created");
     differs.then_some(Drift { reason: DriftReason::NodePoolDrifted, message })
 }
 
 /// Labels are facts: what is asked for and not there is not met.
 fn requirements_drift(seen: &DriftInput<'_>) -> Option<Drift> {
     let why = facts(seen.claim).meet(seen.wanted, |_| false).err()?;
-    let message = format!("the demands of NodePool {} are not met: {why}", seen.pool.name_any());
+    let message = format!("the node does not meet the requirements of NodePool {}: {why}", seen.pool.name_any());
     Some(Drift { reason: DriftReason::RequirementsDrifted, message })
 }
 
@@ -179,10 +179,10 @@ fn size_drift(seen: &DriftInput<'_>) -> Option<Drift> {
     let size = sizes.iter().find(|size| size.name == name);
     let labels = facts(seen.claim);
     let message = match size {
-        None => format!("there is no instance type {name:?} any more"),
+        None => format!("instance type {name:?} no longer exists"),
         Some(size) if !size.offerings.iter().any(|offering| is_offered(&labels, offering)) => {
             let zone = seen.claim.labels().get(names::LABEL_ZONE).map_or("", String::as_str);
-            format!("instance type {name} is not offered any more where this node is (zone {zone:?})")
+            format!("instance type {name} is no longer offered in zone {zone:?}")
         }
         Some(_) => return None,
     };
@@ -205,7 +205,7 @@ fn is_offered(labels: &Requirements, offering: &Requirements) -> bool {
 fn class_drift(seen: &DriftInput<'_>) -> Option<Drift> {
     let class = seen.class?;
     let differs = hash_stamp::CLASS.differs(class.annotations(), seen.claim.annotations());
-    let message = format!("ProxmoxNodeClass {} was changed after this node was made", class.name_any());
+    let message = format!("ProxmoxNodeClass {} changed after this NodeClaim was created", class.name_any());
     differs.then_some(Drift { reason: DriftReason::NodeClassDrift, message })
 }
 
@@ -216,17 +216,15 @@ fn image_drift(seen: &DriftInput<'_>) -> Option<Drift> {
         return None;
     }
     let held = images.first()?;
-    let message = format!("the node was made from image {image}; the template on its host now holds {held}");
+    let message = format!("the VM was created from image {image}, but the template on its host now has image {held}");
     Some(Drift { reason: DriftReason::ImageDrift, message })
 }
 
 /// The region of a claim's VM: `proxmox://<region>/<vmid>`, or the label where that has none.
 pub fn region_of(claim: &NodeClaim) -> Option<String> {
-    let id = claim.status.as_ref()?.provider_id.as_deref()?;
-    let (region, vmid) = id.strip_prefix("proxmox://")?.split_once('/')?;
-    vmid.parse::<i64>().ok()?;
-    let region = if region.is_empty() { claim.labels().get(names::LABEL_REGION)? } else { region };
-    Some(region.to_owned())
+    let id: ProviderId = claim.status.as_ref()?.provider_id.as_deref()?.parse().ok()?;
+    let label = || claim.labels().get(names::LABEL_REGION).map(String::as_str);
+    id.region().or_else(label).map(str::to_owned)
 }
 
 /// A claim's labels, under the names they have today.

@@ -23,7 +23,7 @@ pub fn read(text: &str) -> Result<Vec<InstanceType>, InstanceTypesError> {
         let mut capacity = fields.resources("capacity")?;
         for needed in [CPU, MEMORY] {
             if capacity.get(needed) <= Quantity::ZERO {
-                return Err(Fault::new("capacity", format!("it has no {needed}")));
+                return Err(Fault::new("capacity", format!("{needed} is required")));
             }
         }
         if capacity.get(PODS).is_zero() {
@@ -50,7 +50,7 @@ fn entries<T>(text: &str, each: impl Fn(&Fields) -> Result<T, Fault>) -> Result<
         let fail = |fault: Fault| InstanceTypesError::Entry { size: size.clone(), line, fault: fault.to_string() };
         let entry = fields.and_then(|fields| each(&fields)).map_err(fail)?;
         if let Some(first) = names.insert(name, line) {
-            return Err(fail(Fault::new("name", format!("it stands there twice, first in line {first}"))));
+            return Err(fail(Fault::new("name", format!("duplicate name, first used in line {first}"))));
         }
         read.push(entry);
     }
@@ -111,14 +111,17 @@ mod tests {
         for (text, words) in [
             ("{}", "not a JSON list"),
             ("[{\n", "line 2: the file is not"),
-            ("[{}, 7]", "entry 1: name: it is missing"),
-            ("[7]", "entry 1: it is not an object"),
-            (r#"[{"capacity":{"cpu":1,"memory":1}}]"#, "entry 1: name: it is missing"),
-            ("[\n{\"name\":\"a\",\"capacity\":{\"cpu\":1}}]", "line 2: instance type a: capacity: it has no memory"),
+            ("[{}, 7]", "entry 1: name: this field is required"),
+            ("[7]", "entry 1: must be an object"),
+            (r#"[{"capacity":{"cpu":1,"memory":1}}]"#, "entry 1: name: this field is required"),
+            ("[\n{\"name\":\"a\",\"capacity\":{\"cpu\":1}}]", "line 2: instance type a: capacity: memory is required"),
             (r#"[{"name":"a","capacity":{"cpu":"lots","memory":1}}]"#, "a: capacity.cpu: `lots`"),
-            (r#"[{"name":"a","capacity":{"cpu":"-1","memory":1}}]"#, "a: capacity.cpu: `-1` is less than nothing"),
-            (r#"[{"name":"a","capacity":{"cpu":1,"memory":1},"capacitytype":"free"}]"#, "`free` is none of"),
-            (r#"[{"name":"a","capacity":{"cpu":1,"memory":1}},{"name":"a","capacity":{"cpu":1,"memory":1}}]"#, "twice"),
+            (r#"[{"name":"a","capacity":{"cpu":"-1","memory":1}}]"#, "a: capacity.cpu: `-1` must not be negative"),
+            (r#"[{"name":"a","capacity":{"cpu":1,"memory":1},"capacitytype":"free"}]"#, "`free` is not one of"),
+            (
+                r#"[{"name":"a","capacity":{"cpu":1,"memory":1}},{"name":"a","capacity":{"cpu":1,"memory":1}}]"#,
+                "duplicate name",
+            ),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(words), "{text}: {error}");

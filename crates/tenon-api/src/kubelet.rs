@@ -3,29 +3,31 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// Settings for the kubelet of the nodes, handed to them with their first-boot data. Unset ones keep the kubelet's own default.
+/// Kubelet settings of the nodes, part of their first-boot data. Unset fields keep the kubelet's default.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct KubeletConfiguration {
-    /// `static` gives whole cores to pods that ask for whole cores; `none` shares all.
+    /// `static` reserves whole cores for Guaranteed pods with integer CPU requests; `none` shares all cores.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "cpu_manager_policy")]
     pub cpu_manager_policy: Option<String>,
     /// Whether CPU limits of containers are enforced.
     #[serde(rename = "cpuCFSQuota", skip_serializing_if = "Option::is_none")]
     pub cpu_cfs_quota: Option<bool>,
-    /// Over which time CPU limits are counted, as a duration such as `100ms`.
+    /// The period of CPU limits (CFS quota), as a duration such as `100ms`.
     #[serde(rename = "cpuCFSQuotaPeriod", skip_serializing_if = "Option::is_none")]
     pub cpu_cfs_quota_period: Option<String>,
-    /// How strictly CPUs, memory and devices must lie on one NUMA node: none, best-effort, restricted or single-numa-node.
+    /// How strictly CPUs, memory and devices are aligned on one NUMA node: none, best-effort, restricted or
+    /// single-numa-node.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "topology_manager_policy")]
     pub topology_manager_policy: Option<String>,
-    /// Whether that is meant for each `container` or for the whole `pod`.
+    /// Whether the topology manager policy applies to each `container` or to the whole `pod`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "topology_manager_scope")]
     pub topology_manager_scope: Option<String>,
-    /// The disk usage in percent above which unused images are always removed. It should be above the low threshold.
+    /// The disk usage in percent above which unused images are always removed. It must be greater than the low
+    /// threshold.
     #[serde(rename = "imageGCHighThresholdPercent", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub image_gc_high_threshold_percent: Option<i32>,
@@ -33,17 +35,17 @@ pub struct KubeletConfiguration {
     #[serde(rename = "imageGCLowThresholdPercent", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub image_gc_low_threshold_percent: Option<i32>,
-    /// How long a shutdown of the node waits for its pods, as a duration such as `30s`.
+    /// How long the shutdown of the node waits for its pods, as a duration such as `30s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shutdown_grace_period: Option<String>,
-    /// Sysctls pods may set although they can harm others, such as `net.core.somaxconn` or `kernel.msg*`.
+    /// Unsafe sysctls that pods may set, such as `net.core.somaxconn` or `kernel.msg*`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_unsafe_sysctls: Option<Vec<String>>,
     /// Addresses of the name servers for pods, at most three.
     #[serde(rename = "clusterDNS", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 3))]
     pub cluster_dns: Option<Vec<String>>,
-    /// How many pods a node takes, from 10 to 250.
+    /// The maximum number of pods on a node, from 10 to 250.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 10, max = 250))]
     pub max_pods: Option<i32>,

@@ -79,7 +79,7 @@ pub fn read(text: &str) -> Result<LaunchRecord, LaunchRecordError> {
 
 /// Why a text is no launch record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the annotation tenon.dev/launch cannot be read: {why}")]
+#[error("cannot read annotation tenon.dev/launch: {why}")]
 pub struct LaunchRecordError {
     why: String,
 }

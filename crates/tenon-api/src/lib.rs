@@ -45,6 +45,7 @@ mod pod_requests;
 mod pool_faults;
 mod quantity;
 mod requirement;
+mod status_message;
 mod template;
 mod template_devices;
 mod template_status;
@@ -70,8 +71,9 @@ pub use nodepool::{
     ClaimTemplate, ClaimTemplateMetadata, ClaimTemplateSpec, NodeClassRef, NodePool, NodePoolSpec, NodePoolStatus,
 };
 pub use pool_faults::{demand, pool_faults, pool_not_ready};
-pub use quantity::ResourceMap;
+pub use quantity::{ResourceMap, quantity_of, resources_of};
 pub use requirement::{Operator, Requirement, Taint, TaintEffect};
+pub use status_message::status_message;
 pub use template::{Bios, ChecksumType, Machine, ProxmoxTemplate, ProxmoxTemplateSpec, SourceImage};
 pub use template_devices::{
     Agent, AgentType, CardModel, Cpu, CpuType, NetworkCard, PciDevice, Tpm, TpmVersion, Vga, VgaType,

@@ -9,7 +9,7 @@ use crate::nodepool::{DURATION, DURATION_OR_NEVER, NodeClassRef, default_expire_
 use crate::quantity::{ResourceMap, read_amounts, resources};
 use crate::requirement::{Requirement, Taint};
 
-/// What node is wanted. It never changes: a different wish is a different NodeClaim.
+/// The node to create. The spec of a NodeClaim never changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
 #[kube(
     group = "karpenter.sh",
@@ -41,77 +41,79 @@ use crate::requirement::{Requirement, Taint};
         priority = 1
     )
 )]
-#[x_kube(validation = Rule::new("self == oldSelf").message("the spec of a NodeClaim never changes: delete it and let another be made"))]
+#[x_kube(validation = Rule::new("self == oldSelf").message("the spec of a NodeClaim cannot be changed; delete the NodeClaim and create another one"))]
 #[serde(rename_all = "camelCase")]
 pub struct NodeClaimSpec {
-    /// Taints the node has for good: only pods that tolerate them run on it.
+    /// Taints of the node. Only pods that tolerate them are scheduled on the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub taints: Option<Vec<Taint>>,
-    /// Taints the node starts with and somebody else takes away. It takes no pods until they are gone.
+    /// Taints that the node has at start and that another component removes. No pod is scheduled until they are
+    /// removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub startup_taints: Option<Vec<Taint>>,
-    /// What the node's labels must be. All must hold; what they leave open is chosen when the VM is made.
+    /// Requirements on the labels of the node. All of them must be met; what they leave open is chosen at launch.
     #[schemars(length(max = 100))]
     #[x_kube(
         merge_strategy = ListMerge::Atomic,
         validation = Rule::new("self.all(x, x.operator == 'In' ? x.values.size() != 0 : true)").message("operator In needs at least one value"),
-        validation = Rule::new("self.all(x, (x.operator == 'Gt' || x.operator == 'Lt' || x.operator == 'Gte' || x.operator == 'Lte') ? (x.values.size() == 1 && int(x.values[0]) >= 0) : true)").message("operators Gt, Lt, Gte and Lte need exactly one value, a whole number that is not negative"),
-        validation = Rule::new("self.all(x, (x.operator == 'In' && has(x.minValues)) ? x.values.size() >= x.minValues : true)").message("minValues asks for more values than operator In lists"),
+        validation = Rule::new("self.all(x, (x.operator == 'Gt' || x.operator == 'Lt' || x.operator == 'Gte' || x.operator == 'Lte') ? (x.values.size() == 1 && int(x.values[0]) >= 0) : true)").message("operators Gt, Lt, Gte and Lte need exactly one value, a non-negative integer"),
+        validation = Rule::new("self.all(x, (x.operator == 'In' && has(x.minValues)) ? x.values.size() >= x.minValues : true)").message("minValues is greater than the number of values that operator In lists"),
     )]
     pub requirements: Vec<Requirement>,
-    /// What the pods that asked for the node need together.
+    /// The resources that the pods of the node need.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourceRequests>,
-    /// The ProxmoxNodeClass that says what the VM is made of.
+    /// The ProxmoxNodeClass of the VM.
     pub node_class_ref: NodeClassRef,
-    /// How long pods may take to leave the node before it goes with them, such as `30m`. Unset waits for as long as it takes.
+    /// How long the node may drain before it is removed together with its remaining pods, such as `30m`. Unset: no
+    /// limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = DURATION))]
     pub termination_grace_period: Option<String>,
-    /// How old the node may become before it is replaced, such as `720h`; `Never` for no limit. Default `720h`.
+    /// The age at which the node is replaced, such as `720h`; `Never` disables this. Default `720h`.
     #[serde(default = "default_expire_after")]
     #[schemars(regex(pattern = DURATION_OR_NEVER))]
     pub expire_after: String,
 }
 
-/// What a node must at least offer.
+/// The resources that the node must have at least.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceRequests {
-    /// Resource names with their amounts, such as `cpu: 1500m`. Pods and the daemons that run beside them are counted.
+    /// Amounts by resource name, such as `cpu: 1500m`, for the pods of the node including those of DaemonSets.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "read_amounts")]
     #[schemars(schema_with = "resources")]
     pub requests: Option<ResourceMap>,
 }
 
-/// How far the node is. Written by the autoscaler.
+/// The state of the node. Written by the autoscaler.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeClaimStatus {
-    /// The name of the Node, once it registered.
+    /// The name of the Node, after it has registered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_name: Option<String>,
     /// The VM, as `proxmox://region/vmid`.
     #[serde(default, rename = "providerID", skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<String>,
-    /// The image the VM was made from.
+    /// The image from which the VM was created.
     #[serde(default, rename = "imageID", skip_serializing_if = "Option::is_none")]
     pub image_id: Option<String>,
-    /// What the VM has, by resource.
+    /// The resources of the VM.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "read_amounts")]
     #[schemars(schema_with = "resources")]
     pub capacity: Option<ResourceMap>,
-    /// What of it pods can have, by resource.
+    /// The resources that are available to pods.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "read_amounts")]
     #[schemars(schema_with = "resources")]
     pub allocatable: Option<ResourceMap>,
-    /// What is true of the node now. `Ready` needs Launched, Registered and Initialized.
+    /// The conditions of the node. `Ready` requires Launched, Registered and Initialized.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "relaxed")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".to_owned()]))]
     pub conditions: Option<Vec<Condition>>,
-    /// When a pod came to or left the node last. It must be quiet for the pool's consolidateAfter before it can go.
+    /// When a pod was last added to or removed from the node. Consolidation waits for consolidateAfter from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_pod_event_time: Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>,
 }

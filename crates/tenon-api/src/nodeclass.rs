@@ -9,9 +9,9 @@ use tenon_model::Quantity;
 use crate::absent_spec::may_be_absent;
 use crate::condition::Condition;
 use crate::kubelet::KubeletConfiguration;
-use crate::quantity::{ResourceMap, disk_size, read_amount, read_amounts, resources};
+use crate::quantity::{ResourceMap, disk_size, quantity_of, read_amount, read_amounts, resources};
 
-/// What the VMs of a pool are made of.
+/// How the VMs of a NodePool are created.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, CustomResource, JsonSchema)]
 #[kube(
     group = "karpenter.proxmox.sinextra.dev",
@@ -31,23 +31,23 @@ use crate::quantity::{ResourceMap, disk_size, read_amount, read_amounts, resourc
 )]
 #[serde(rename_all = "camelCase", remote = "Self")]
 pub struct ProxmoxNodeClassSpec {
-    /// The Proxmox cluster to make VMs in, by its region in the cloud config. Unset allows all.
+    /// The Proxmox cluster in which VMs are created: a region of the cloud config. Unset allows all regions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub region: Option<String>,
-    /// How VMs are spread over zones and hosts.
+    /// How VMs are distributed over zones and hosts.
     #[serde(default)]
     #[schemars(extend("default" = { "zoneBalance": "Balanced" }))]
     pub placement_strategy: PlacementStrategy,
-    /// The template object that says what VMs are copied from.
+    /// The template object from which VMs are cloned.
     pub instance_template_ref: InstanceTemplateRef,
-    /// Settings for the kubelet of the nodes. Unset ones keep the kubelet's own default.
+    /// Kubelet settings of the nodes. Unset fields keep the kubelet's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kubelet_configuration: Option<KubeletConfiguration>,
-    /// The disk a VM boots from. Default 30G on the template's own storage.
+    /// The boot disk of the VMs. Default 30G on the storage of the template.
     #[serde(default)]
     pub boot_device: BootDevice,
-    /// Tags the VMs get in Proxmox, at most ten.
+    /// Tags that the VMs get in Proxmox, at most ten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 10))]
     pub tags: Option<Vec<String>>,
@@ -55,16 +55,18 @@ pub struct ProxmoxNodeClassSpec {
     #[serde(default)]
     #[schemars(extend("default" = { "type": "none" }))]
     pub metadata_options: MetadataOptions,
-    /// Proxmox firewall groups for the VMs' network cards, at most ten.
+    /// Proxmox firewall security groups for the network devices of the VMs, at most ten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 10))]
     pub security_groups: Option<Vec<SecurityGroup>>,
-    /// The Proxmox resource pool the VMs join, with at most three levels such as `team/prod/k8s`. Unset for none.
+    /// The Proxmox resource pool of the VMs, with at most three levels, such as `team/prod/k8s`. Unset: no resource
+    /// pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64), regex(pattern = r"^[a-zA-Z0-9][a-zA-Z0-9._-]*(/[a-zA-Z0-9][a-zA-Z0-9._-]*){0,2}$"))]
     pub resource_pool: Option<String>,
-    /// Tenon's own: how a VM's disk comes about. Linked shares the template's blocks, Full copies them, Auto links where
-    /// Proxmox can and `bootDevice.storage` is the template's own. Unset is Auto.
+    /// Tenon extension: how the disk of a VM is cloned. Linked shares the blocks of the template, Full copies them,
+    /// Auto makes a linked clone if Proxmox supports it and `bootDevice.storage` is the storage of the template. Unset
+    /// means Auto.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "CloneMode")]
     pub clone_mode: Option<CloneMode>,
@@ -79,45 +81,45 @@ impl ProxmoxNodeClassSpec {
     }
 }
 
-/// How a VM's disk comes about.
+/// How the disk of a VM is cloned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum CloneMode {
-    /// Linked where that is possible, else full.
+    /// A linked clone if possible, otherwise a full clone.
     #[default]
     Auto,
-    /// It shares the template's blocks.
+    /// A linked clone, which shares the blocks of the template.
     Linked,
-    /// It is a copy of its own.
+    /// A full clone.
     Full,
 }
 
-/// How VMs are spread over zones and hosts.
+/// How VMs are distributed over zones and hosts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlacementStrategy {
-    /// How zones are chosen. Balanced: evenly. AvailabilityFirst: wherever there is room. Default Balanced.
+    /// How zones are chosen. Balanced: evenly. AvailabilityFirst: any zone with free capacity. Default Balanced.
     #[serde(default)]
     pub zone_balance: ZoneBalance,
-    /// Tenon's own: how a host is chosen among those with room. Spread: the one with the fewest VMs of the pool. MaxMemory:
-    /// the one with the most free memory. MaxCPU: the one with the most free CPU. BalancedLoad: the one that is least busy.
-    /// RoundRobin: one after the other. Unset leaves it to the planner.
+    /// Tenon extension: which host is chosen among those with enough free capacity. Spread: the host with the fewest
+    /// VMs of the NodePool. MaxMemory: the most free memory. MaxCPU: the most free CPU. BalancedLoad: the lowest load.
+    /// RoundRobin: each host in turn. Unset: the planner chooses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "HostChoice")]
     pub hosts: Option<HostChoice>,
 }
 
-/// How a host is chosen among those with room.
+/// Which host is chosen among those with enough free capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum HostChoice {
-    /// The one with the fewest VMs of the pool.
+    /// The host with the fewest VMs of the NodePool.
     Spread,
-    /// The one with the most free memory.
+    /// The host with the most free memory.
     MaxMemory,
-    /// The one with the most free CPU.
+    /// The host with the most free CPU.
     MaxCPU,
-    /// The one that is least busy.
+    /// The host with the lowest load.
     BalancedLoad,
-    /// One after the other.
+    /// Each host in turn.
     RoundRobin,
 }
 
@@ -127,39 +129,41 @@ pub enum ZoneBalance {
     /// Evenly.
     #[default]
     Balanced,
-    /// Wherever there is room.
+    /// Any zone with free capacity.
     AvailabilityFirst,
 }
 
-/// The template object that says what VMs are copied from.
+/// The template object from which VMs are cloned.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstanceTemplateRef {
-    /// ProxmoxUnmanagedTemplate for a template that is already in Proxmox, ProxmoxTemplate for one that is made and kept from
-    /// an image.
+    /// ProxmoxUnmanagedTemplate for a template that exists in Proxmox, ProxmoxTemplate for a template that is created
+    /// from an image.
     pub kind: InstanceTemplateKind,
     /// The name of the template object.
     #[schemars(length(min = 1))]
     pub name: String,
 }
 
-/// Who keeps a template.
+/// Who manages a template.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum InstanceTemplateKind {
-    /// We do.
+    /// The autoscaler.
     ProxmoxTemplate,
-    /// Somebody else does.
+    /// The operator of Proxmox.
     #[default]
     ProxmoxUnmanagedTemplate,
 }
 
-/// The disk a VM boots from.
+/// The boot disk of the VMs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BootDevice {
-    /// Its size in whole `G`, `T`, `Gi` or `Ti`, or in bytes as a number. If the template's disk is larger, that is kept.
+    /// The size of the disk in whole `G`, `T`, `Gi` or `Ti`, or in bytes as a number. A larger disk of the template
+    /// keeps its size.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "read_amount")]
     #[schemars(schema_with = "disk_size")]
     pub size: Option<IntOrString>,
-    /// The Proxmox storage it lies on. Unset keeps the template's own; VMs are only made on hosts that have it.
+    /// The Proxmox storage of the disk. VMs are created only on hosts that have this storage. Unset: the storage of the
+    /// template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 30))]
     pub storage: Option<String>,
@@ -175,23 +179,24 @@ impl Default for BootDevice {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MetadataOptions {
-    /// `cdrom` attaches cloud-init files as a CD-ROM; `none` leaves it to the template. Default `none`.
+    /// `cdrom`: Tenon attaches a CD-ROM with cloud-init files. `none`: the template brings its own first-boot data.
+    /// Default `none`.
     #[serde(default, rename = "type")]
     pub type_: MetadataType,
-    /// The Secret with templates for the CD-ROM's files: keys user-data, meta-data, vendor-data and network-config. Unset
-    /// uses the built-in ones.
+    /// The Secret with templates of the CD-ROM files: keys user-data, meta-data, vendor-data and network-config. Unset:
+    /// the built-in templates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub templates_ref: Option<SecretReference>,
-    /// The Secret whose values those templates can use.
+    /// The Secret with values for these templates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values_ref: Option<SecretReference>,
 }
 
-/// Where a VM's data comes from.
+/// How a VM gets its first-boot data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MetadataType {
-    /// Nothing is handed over but Proxmox's own cloud-init settings.
+    /// Only the cloud-init settings of Proxmox.
     #[default]
     None,
     /// A CD-ROM with cloud-init files.
@@ -210,10 +215,10 @@ pub struct SecretReference {
     pub namespace: Option<String>,
 }
 
-/// A firewall group for one network card.
+/// A firewall security group for one network device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SecurityGroup {
-    /// The network card, such as `net0`. Default `net0`.
+    /// The network device, such as `net0`. Default `net0`.
     #[serde(default = "first_card")]
     #[schemars(regex(pattern = r"net[0-9]+"))]
     pub interface: String,
@@ -226,18 +231,18 @@ fn first_card() -> String {
     "net0".to_owned()
 }
 
-/// Where VMs can be made. Written by the autoscaler.
+/// Where VMs can be created. Written by the autoscaler.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProxmoxNodeClassStatus {
-    /// What is true of the class now. `Ready` needs InstanceTemplateReady and InstanceMetadataOptionsReady.
+    /// The conditions of the class. `Ready` requires InstanceTemplateReady and InstanceMetadataOptionsReady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conditions: Option<Vec<Condition>>,
-    /// `zones`: on how many hosts VMs can be made.
+    /// `zones`: the number of hosts on which VMs can be created.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "read_amounts")]
     #[schemars(schema_with = "resources")]
     pub resources: Option<ResourceMap>,
-    /// Where VMs can be made, each as `region/host/template vmid`.
+    /// Where VMs can be created, each as `region/host/template VM ID`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected_zones: Option<Vec<String>>,
 }
@@ -245,11 +250,7 @@ pub struct ProxmoxNodeClassStatus {
 impl BootDevice {
     /// The disk's size in decimal gigabytes, rounded up; nothing if it does not say.
     pub fn size_gigabytes(&self) -> u64 {
-        let bytes = match &self.size {
-            Some(IntOrString::Int(bytes)) => i64::from(*bytes),
-            Some(IntOrString::String(text)) => text.parse().map_or(0, Quantity::value),
-            None => 0,
-        };
+        let bytes = self.size.as_ref().and_then(quantity_of).map_or(0, Quantity::value);
         u64::try_from(bytes).unwrap_or_default().div_ceil(1_000_000_000)
     }
 }

@@ -94,7 +94,7 @@ pub fn read(text: &str) -> Result<PlanOptions, PlanOptionsError> {
         let setting = SETTINGS.iter().find(|setting| setting.names.contains(&key.as_str()));
         let setting = setting.ok_or_else(|| fail(unknown(key)))?;
         if let Some(other) = seen.insert(setting.names[0], key.clone()) {
-            return Err(fail(format!("it is the same setting as {other}: keep one")));
+            return Err(fail(format!("this is the same setting as {other}; keep one of them")));
         }
         // A setting without a value decides nothing.
         if !value.is_null() {
@@ -150,7 +150,7 @@ fn unknown(key: &str) -> String {
     let near = names.clone().map(|name| (distance(&plain(name), &plain(key)), name)).min();
     match near {
         Some((errors, name)) if errors <= 3 => format!("no such setting; did you mean {name}?"),
-        _ => format!("no such setting; a plan knows {}", names.collect::<Vec<_>>().join(", ")),
+        _ => format!("no such setting; use one of {}", names.collect::<Vec<_>>().join(", ")),
     }
 }
 
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn what_cannot_be_meant_is_refused_with_its_line_and_a_hint() {
         for (text, words) in [
-            ("a: 1", "line 1: a: no such setting; a plan knows preferencePolicy, minValuesPolicy"),
+            ("a: 1", "line 1: a: no such setting; use one of preferencePolicy, minValuesPolicy"),
             (
                 "\npreferencesPolicy: Ignore",
                 "line 2: preferencesPolicy: no such setting; did you mean preferencePolicy?",

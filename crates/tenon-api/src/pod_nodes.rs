@@ -63,10 +63,11 @@ pub(crate) fn faults(spec: &PodSpec) -> Vec<String> {
         .collect();
     match asked_of_pool(spec) {
         Some(asked) if asked.is_impossible() => faults.push(format!(
-            "what the pod needs of label {NODEPOOL} and what else it needs or would rather have exclude each other: remove one"
+            "the pod has requirements or preferences on label {NODEPOOL} that exclude each other; remove one of them"
         )),
-        Some(asked) if is_absent(&asked) => faults
-            .push(format!("label {NODEPOOL} must be absent, which no node of a pool can be: the pod is not for us")),
+        Some(asked) if is_absent(&asked) => faults.push(format!(
+            "the pod requires a node without label {NODEPOOL}, and every node that Tenon creates has it"
+        )),
         _ => {}
     }
     faults

@@ -2,14 +2,11 @@
 //!
 //! The rules are the scheduler's: what a pod is counted with here is what it is counted with there.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodSpec, PodStatus, ResourceRequirements};
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 use tenon_model::resources::{CPU, HUGE_PAGES, MEMORY, PODS};
 use tenon_model::{Quantity, Resources};
 
-type Amounts = BTreeMap<String, KubeQuantity>;
+use crate::quantity::kube_resources;
 
 /// What a node must have free for the pod.
 ///
@@ -22,7 +19,7 @@ pub(crate) fn effective_requests(pod: &Pod) -> Resources {
     for (resource, amount) in of_the_pod(pod, spec, &needed).iter() {
         needed = needed.with(resource, amount);
     }
-    needed.add(&amounts(spec.overhead.as_ref()));
+    needed.add(&kube_resources(spec.overhead.as_ref()));
     let rounded = needed.iter().map(|(resource, amount)| (resource, counted(resource, amount)));
     rounded.collect::<Resources>().with(PODS, Quantity::whole(1))
 }
@@ -59,16 +56,16 @@ fn of_containers(pod: &Pod, spec: &PodSpec) -> Resources {
 /// request if the containers do not name the resource; for huge pages it always does.
 fn of_the_pod(pod: &Pod, spec: &PodSpec, of_containers: &Resources) -> Resources {
     let Some(level) = &spec.resources else { return Resources::default() };
-    let asked = amounts(level.requests.as_ref());
-    let allowed = amounts(level.limits.as_ref());
+    let asked = kube_resources(level.requests.as_ref());
+    let allowed = kube_resources(level.limits.as_ref());
     let defaulted = allowed
         .iter()
         .filter(|(resource, _)| !asked.names(resource) && (is_huge_pages(resource) || !of_containers.names(resource)));
     let mut requests: Resources = asked.iter().chain(defaulted).filter(|(resource, _)| is_for_pods(resource)).collect();
     // While the pod as a whole is resized, it counts as the larger of what it has and what it wants.
     if let Some(status) = status_on_node(pod).filter(|status| status.resources.is_some()) {
-        let actual = amounts(status.resources.as_ref().and_then(|resources| resources.requests.as_ref()));
-        let counts = largest(pod, &requests, &actual, &amounts(status.allocated_resources.as_ref()));
+        let actual = kube_resources(status.resources.as_ref().and_then(|resources| resources.requests.as_ref()));
+        let counts = largest(pod, &requests, &actual, &kube_resources(status.allocated_resources.as_ref()));
         requests = requests.iter().map(|(resource, _)| (resource, counts.get(resource))).collect();
     }
     requests
@@ -79,8 +76,8 @@ fn resized(pod: &Pod, container: &Container) -> Resources {
     let wanted = written(container.resources.as_ref());
     let Some(status) = status_of(pod, container) else { return wanted };
     let Some(resources) = &status.resources else { return wanted };
-    let granted = amounts(status.allocated_resources.as_ref());
-    largest(pod, &wanted, &amounts(resources.requests.as_ref()), &granted)
+    let granted = kube_resources(status.allocated_resources.as_ref());
+    largest(pod, &wanted, &kube_resources(resources.requests.as_ref()), &granted)
 }
 
 /// A wish that can never be granted does not count.
@@ -110,8 +107,8 @@ fn status_of<'a>(pod: &'a Pod, container: &Container) -> Option<&'a ContainerSta
 /// pods, but not for the template a pod will be made from.
 fn written(resources: Option<&ResourceRequirements>) -> Resources {
     let Some(resources) = resources else { return Resources::default() };
-    let limits = amounts(resources.limits.as_ref());
-    let requests = amounts(resources.requests.as_ref());
+    let limits = kube_resources(resources.limits.as_ref());
+    let requests = kube_resources(resources.requests.as_ref());
     let missing = limits.iter().filter(|(resource, _)| !requests.names(resource));
     requests.iter().chain(missing).collect()
 }
@@ -122,11 +119,4 @@ fn is_for_pods(resource: &str) -> bool {
 
 fn is_huge_pages(resource: &str) -> bool {
     resource.starts_with(HUGE_PAGES)
-}
-
-/// An amount the API server took is always readable; one that is not counts as nothing.
-fn amounts(amounts: Option<&Amounts>) -> Resources {
-    let readable =
-        |(resource, amount): (&String, &KubeQuantity)| Some((resource.clone(), amount.0.parse::<Quantity>().ok()?));
-    amounts.into_iter().flatten().filter_map(readable).collect()
 }

@@ -28,7 +28,7 @@ pub fn pool_not_ready(pool: &NodePool) -> Option<String> {
     if let Some(said) = said.filter(|said| said.status != ConditionStatus::True) {
         let why = [said.reason.as_str(), said.message.as_str()];
         let why: Vec<&str> = why.into_iter().filter(|text| !text.is_empty()).collect();
-        return Some(format!("its condition Ready is {:?}: {}", said.status, why.join(", ")));
+        return Some(format!("condition Ready is {:?}: {}", said.status, why.join(", ")));
     }
     let faults = pool_faults(&pool.spec);
     (!faults.is_empty()).then(|| faults.join("; "))

@@ -3,15 +3,39 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use tenon_model::{Quantity, Resources};
 
 /// The pattern of a quantity in every Kubernetes schema.
 const PATTERN: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
 /// Resource names with their amounts, as people wrote them.
 pub type ResourceMap = BTreeMap<String, IntOrString>;
+
+/// Resource names with their amounts in pods, nodes and other objects of Kubernetes.
+pub(crate) type KubeResources = BTreeMap<String, KubeQuantity>;
+
+/// An amount as it is written in one of our objects: a number, or a quantity. `None` if it is neither.
+pub fn quantity_of(amount: &IntOrString) -> Option<Quantity> {
+    match amount {
+        IntOrString::Int(number) => Some(Quantity::whole(i64::from(*number))),
+        IntOrString::String(text) => text.parse().ok(),
+    }
+}
+
+/// The resources of one of our objects. What is no amount counts as nothing: the API server would not have taken it.
+pub fn resources_of(map: &ResourceMap) -> Resources {
+    map.iter().filter_map(|(name, amount)| Some((name.clone(), quantity_of(amount)?))).collect()
+}
+
+/// The resources of an object of Kubernetes, read as [`resources_of`] does.
+pub(crate) fn kube_resources(map: Option<&KubeResources>) -> Resources {
+    let read = |(name, amount): (&String, &KubeQuantity)| Some((name.clone(), amount.0.parse::<Quantity>().ok()?));
+    map.into_iter().flatten().filter_map(read).collect()
+}
 
 /// The schema of one amount.
 pub(crate) fn quantity(_: &mut SchemaGenerator) -> Schema {

@@ -9,49 +9,49 @@ use serde_json::{Value, json};
 pub(crate) const QUALIFIED_NAME: &str =
     r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$";
 
-/// How a label's value is compared.
+/// How the value of a label is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Operator {
     /// The value is one of these.
     In,
     /// The value is none of these, or the label is absent.
     NotIn,
-    /// The label is there.
+    /// The label exists.
     Exists,
     /// The label is absent.
     DoesNotExist,
-    /// The value is a number above this one.
+    /// The value is greater than this number.
     Gt,
-    /// The value is a number below this one.
+    /// The value is less than this number.
     Lt,
-    /// The value is this number or above.
+    /// The value is greater than or equal to this number.
     Gte,
-    /// The value is this number or below.
+    /// The value is less than or equal to this number.
     Lte,
 }
 
-/// A demand on one label of a node.
+/// A requirement on one label of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Requirement {
     /// The label, for example `kubernetes.io/arch` or `node.kubernetes.io/instance-type`. Labels of the domain
-    /// karpenter.sh are the autoscaler's own, except `karpenter.sh/capacity-type`.
+    /// karpenter.sh are restricted, except `karpenter.sh/capacity-type`.
     #[schemars(length(max = 316), regex(pattern = QUALIFIED_NAME))]
     #[x_kube(
-        validation = Rule::new("self in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool'] || !self.find('^([^/]+)').endsWith('karpenter.sh')").message("labels of the domain karpenter.sh are set by the autoscaler, not by hand"),
-        validation = Rule::new("self != 'kubernetes.io/hostname'").message("kubernetes.io/hostname differs for every node, so it cannot be asked for here"),
+        validation = Rule::new("self in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool'] || !self.find('^([^/]+)').endsWith('karpenter.sh')").message("labels of the domain karpenter.sh are set by the autoscaler and cannot be used here"),
+        validation = Rule::new("self != 'kubernetes.io/hostname'").message("kubernetes.io/hostname differs for every node and cannot be used here"),
     )]
     pub key: String,
-    /// How the label's value is compared with `values`. In and NotIn look for the value in the list; Exists and
-    /// DoesNotExist only ask whether the label is there; Gt, Lt, Gte and Lte compare numbers.
+    /// How the value of the label is compared with `values`. In and NotIn: whether the list contains the value. Exists
+    /// and DoesNotExist: whether the label exists. Gt, Lt, Gte and Lte compare integers.
     pub operator: Operator,
-    /// What the label's value is compared with: at least one for In, exactly one whole number for Gt, Lt, Gte and Lte,
-    /// none for Exists and DoesNotExist.
+    /// The values for the comparison: at least one for In, exactly one integer for Gt, Lt, Gte and Lte, none for Exists
+    /// and DoesNotExist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub values: Option<Vec<String>>,
-    /// How many different values of the label must remain possible when a node is chosen, from 1 to 50. Unset asks for
-    /// none in particular. Alpha.
+    /// How many different values of the label must remain possible when an instance type is chosen, from 1 to 50.
+    /// Unset: no minimum. Alpha.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 50), transform = without_format)]
     pub min_values: Option<i64>,
@@ -69,7 +69,7 @@ pub(crate) fn of_pool(generator: &mut SchemaGenerator) -> Schema {
     if let Some(Value::Array(rules)) = rules {
         rules.push(json!({
             "rule": "self != 'karpenter.sh/nodepool'",
-            "message": "karpenter.sh/nodepool is set by the autoscaler, not by hand",
+            "message": "karpenter.sh/nodepool is set by the autoscaler and cannot be used here",
         }));
     }
     list
@@ -78,29 +78,29 @@ pub(crate) fn of_pool(generator: &mut SchemaGenerator) -> Schema {
 /// What a taint does to pods that do not tolerate it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum TaintEffect {
-    /// They are not scheduled here.
+    /// They are not scheduled on the node.
     NoSchedule,
-    /// They are scheduled here only if nothing else fits.
+    /// They are scheduled on the node only if no other node fits.
     PreferNoSchedule,
-    /// They are not scheduled here and are evicted.
+    /// They are not scheduled on the node, and running pods are evicted.
     NoExecute,
 }
 
-/// A mark on a node that keeps pods off, unless they tolerate it.
+/// A taint of a node. Only pods that tolerate the taint are scheduled on the node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Taint {
-    /// The taint's name, for example `example.com/gpu`.
+    /// The key of the taint, for example `example.com/gpu`.
     #[schemars(length(min = 1), regex(pattern = QUALIFIED_NAME))]
     pub key: String,
-    /// The taint's value, which tolerations may ask for. Leave it out for none; an empty text is refused.
+    /// The value of the taint. Unset: no value. An empty string is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = QUALIFIED_NAME))]
     pub value: Option<String>,
-    /// What happens to pods that do not tolerate it: NoSchedule keeps new ones off, PreferNoSchedule tries to, NoExecute
-    /// also evicts those that run.
+    /// What happens to pods that do not tolerate the taint. NoSchedule: they are not scheduled. PreferNoSchedule: they
+    /// are scheduled only if no other node fits. NoExecute: they are not scheduled, and running pods are evicted.
     pub effect: TaintEffect,
-    /// When the taint was added. Kept as written and not acted on.
+    /// When the taint was added. Kept as written; it has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_added: Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>,
 }

@@ -8,7 +8,7 @@ use crate::absent_spec::may_be_absent;
 use crate::template_devices::{Agent, Cpu, NetworkCard, PciDevice, Tpm, Vga};
 use crate::template_status::ProxmoxTemplateStatus;
 
-/// What template is wanted in Proxmox.
+/// The template to create in Proxmox.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, CustomResource, JsonSchema)]
 #[kube(
     group = "karpenter.proxmox.sinextra.dev",
@@ -27,75 +27,77 @@ use crate::template_status::ProxmoxTemplateStatus;
 )]
 #[serde(rename_all = "camelCase", remote = "Self")]
 pub struct ProxmoxTemplateSpec {
-    /// The Proxmox cluster to make the template in, by its region in the cloud config. Unset makes it in all.
+    /// The Proxmox cluster of the template: a region of the cloud config. Unset: all regions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub region: Option<String>,
-    /// What Proxmox shows as the template's notes.
+    /// The notes of the template in Proxmox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub description: Option<String>,
-    /// The disk image the template is made from. A change makes a new template.
+    /// The disk image of the template. A change creates a new template.
     pub source_image: SourceImage,
-    /// The Proxmox storages the template's disk may lie on, at least one. The first that a host has is taken there. A change
-    /// makes a new template.
+    /// The Proxmox storages for the disk of the template, at least one. Each host uses the first storage that it has. A
+    /// change creates a new template.
     #[serde(rename = "storageIDs")]
     #[schemars(length(min = 1))]
     pub storage_ids: Vec<String>,
-    /// The machine type QEMU presents: `q35` or the older `pc`. Default `q35`.
+    /// The QEMU machine type: `q35` or the older `pc`. Default `q35`.
     #[serde(default)]
     pub machine: Machine,
-    /// The firmware: `seabios`, or `ovmf` for UEFI. Default `seabios`. A change makes a new template.
+    /// The firmware: `seabios`, or `ovmf` for UEFI. Default `seabios`. A change creates a new template.
     #[serde(default)]
     pub bios: Bios,
-    /// A TPM for the VMs. Unset for none. A change makes a new template.
+    /// A TPM for the VMs. Unset: no TPM. A change creates a new template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpm: Option<Tpm>,
-    /// The QEMU guest agent. Unset leaves it as Proxmox has it.
+    /// The QEMU guest agent. Unset: the Proxmox default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Agent>,
-    /// The processor VMs see.
+    /// The virtual CPU of the VMs.
     #[serde(default)]
     #[schemars(extend("default" = { "type": "x86-64-v2-AES" }))]
     pub cpu: Cpu,
-    /// The display of the VMs. Unset leaves it as Proxmox has it.
+    /// The display of the VMs. Unset: the Proxmox default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vga: Option<Vga>,
-    /// The network cards of the VMs, from one to six.
+    /// The network devices of the VMs, from one to six.
     #[schemars(length(min = 1, max = 6))]
     pub network: Vec<NetworkCard>,
-    /// Devices of the host that VMs get, at most six.
+    /// PCI devices of the host that are passed through to the VMs, at most six.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 6))]
     pub pci_devices: Option<Vec<PciDevice>>,
-    /// Tags the template gets in Proxmox, at most ten.
+    /// Tags of the template in Proxmox, at most ten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 10))]
     pub tags: Option<Vec<String>>,
-    /// The Proxmox resource pool the template joins, with at most three levels such as `team/prod/k8s`. Unset for none.
+    /// The Proxmox resource pool of the template, with at most three levels, such as `team/prod/k8s`. Unset: no
+    /// resource pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64), regex(pattern = r"^[a-zA-Z0-9][a-zA-Z0-9._-]*(/[a-zA-Z0-9][a-zA-Z0-9._-]*){0,2}$"))]
     pub resource_pool: Option<String>,
-    /// Whether VMs start when their host does. Unset leaves it as Proxmox has it.
+    /// Whether the VMs start together with their host. Unset: the Proxmox default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_boot: Option<bool>,
 }
 
 may_be_absent!(ProxmoxTemplateSpec);
 
-/// The disk image the template is made from.
+/// The disk image of the template.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceImage {
-    /// Where Proxmox downloads the image from: http or https, a host name without a port, and a path.
+    /// The URL from which Proxmox downloads the image: http or https, a host name without a port, and a path.
     #[schemars(regex(pattern = r"^https?://[a-zA-Z0-9.-]+\.[a-zA-Z]{2,}(/\S*)?$"))]
     pub url: String,
-    /// The file name of the image on the storage, with an ending such as `.qcow2`, up to 64 characters. Unset is taken from
-    /// the URL.
+    /// The file name of the image on the storage, with an extension such as `.qcow2`, up to 64 characters. Unset: the
+    /// name in the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64))]
     pub image_name: Option<String>,
-    /// The checksum of the image in hexadecimal digits. Proxmox refuses an image with another one. Needs `checksumType`.
+    /// The checksum of the image in hexadecimal digits. Proxmox refuses an image with another checksum. Requires
+    /// `checksumType`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 32, max = 128))]
     pub checksum: Option<String>,
@@ -123,13 +125,13 @@ pub enum ChecksumType {
     Sha512,
 }
 
-/// The machine type QEMU presents.
+/// The QEMU machine type.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Machine {
     /// The older chipset.
     Pc,
-    /// The one with PCI Express.
+    /// The chipset with PCI Express.
     #[default]
     Q35,
 }
@@ -138,7 +140,7 @@ pub enum Machine {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Bios {
-    /// The classic one.
+    /// The classic BIOS.
     #[default]
     Seabios,
     /// UEFI.

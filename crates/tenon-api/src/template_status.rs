@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 use crate::condition::Condition;
 use crate::quantity::{ResourceMap, read_amounts, resources};
 
-/// Where VMs can be copied from. Written by the autoscaler.
+/// Where the template exists. Written by the autoscaler.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProxmoxTemplateStatus {
-    /// What is true of the template now. `Ready` needs ProxmoxVirtualMachineTemplateReady.
+    /// The conditions of the template. `Ready` requires ProxmoxVirtualMachineTemplateReady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conditions: Option<Vec<Condition>>,
-    /// `zones`: on how many hosts the template is.
+    /// `zones`: the number of hosts that have the template.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "read_amounts")]
     #[schemars(schema_with = "resources")]
     pub resources: Option<ResourceMap>,
-    /// Where the template is, each as `region/host/vmid`.
+    /// Where the template exists, each as `region/host/vmid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zones: Option<Vec<String>>,
-    /// What tells this image from a later one.
+    /// The ID of the image of the template.
     #[serde(default, rename = "imageID", skip_serializing_if = "Option::is_none")]
     pub image_id: Option<String>,
 }

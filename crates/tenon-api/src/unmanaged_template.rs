@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::absent_spec::may_be_absent;
 use crate::template_status::ProxmoxTemplateStatus;
 
-/// Which templates in Proxmox are meant.
+/// Selects existing templates in Proxmox.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, CustomResource, JsonSchema)]
 #[kube(
     group = "karpenter.proxmox.sinextra.dev",
@@ -24,19 +24,19 @@ use crate::template_status::ProxmoxTemplateStatus;
 )]
 #[schemars(extend("x-kubernetes-validations" = [{
     "rule": "has(self.templateName) || has(self.tags)",
-    "message": "give templateName, tags, or both",
+    "message": "set templateName, tags, or both",
 }]))]
 #[serde(rename_all = "camelCase", remote = "Self")]
 pub struct ProxmoxUnmanagedTemplateSpec {
-    /// The Proxmox cluster to look in, by its region in the cloud config. Unset looks in all.
+    /// The Proxmox cluster of the templates: a region of the cloud config. Unset: all regions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub region: Option<String>,
-    /// The name the template has in Proxmox. At least one of templateName and tags is needed.
+    /// The name of the template in Proxmox. At least one of templateName and tags is required.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub template_name: Option<String>,
-    /// Tags the template must have, all of them, from one to ten.
+    /// Tags that the template must have, from one to ten. The template must have all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 10))]
     pub tags: Option<Vec<String>>,

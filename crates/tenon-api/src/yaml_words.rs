@@ -12,30 +12,30 @@ pub fn words(error: &Error) -> String {
     match error.without_snippet() {
         Error::AliasError { error, .. } => words(error),
         Error::Eof { .. } => "the YAML ends too early".to_owned(),
-        Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key `{key}` stands there twice: keep one"),
-        Error::DuplicateMappingKey { key: None, .. } => "a key stands there twice: keep one".to_owned(),
+        Error::DuplicateMappingKey { key: Some(key), .. } => format!("duplicate key `{key}`; keep one"),
+        Error::DuplicateMappingKey { key: None, .. } => "duplicate key; keep one".to_owned(),
         Error::QuotingRequired { value, .. } => {
-            format!("`{value}` is read as a number or a truth value and a text is wanted: put it in quotes")
+            format!("`{value}` is a number or a boolean, but a string is expected; put the value in quotes")
         }
-        Error::InvalidBooleanStrict { .. } => "only true and false are truth values".to_owned(),
-        Error::InvalidScalar { ty, .. } => format!("this is not {}", of_type(ty)),
+        Error::InvalidBooleanStrict { .. } => "a boolean must be true or false".to_owned(),
+        Error::InvalidScalar { ty, .. } => format!("the value is not {}", of_type(ty)),
         Error::SerdeInvalidType { unexpected, expected, .. } if unexpected == "unit value" => {
-            format!("there is nothing here, expected {expected}")
+            format!("the value is empty, expected {expected}")
         }
-        Error::NullIntoString { .. } => "there is nothing here, and a text is wanted".to_owned(),
-        Error::NonFiniteFloat { value, .. } => format!("`{value}` is too large a number, or none"),
-        Error::Unexpected { expected, .. } => format!("{} is wanted here", wanted(expected)),
-        Error::UnknownAnchor { .. } => "this refers to an anchor that is not there".to_owned(),
+        Error::NullIntoString { .. } => "the value is empty, but a string is expected".to_owned(),
+        Error::NonFiniteFloat { value, .. } => format!("`{value}` is not a number, or is too large"),
+        Error::Unexpected { expected, .. } => format!("expected {}", wanted(expected)),
+        Error::UnknownAnchor { .. } => "unknown anchor".to_owned(),
         Error::Budget { breach, .. } => {
             let breach = format!("{breach:?}");
             let what = breach.split([' ', '{']).next().unwrap_or_default().to_lowercase();
-            format!("this is nested too deeply or refers to itself too often ({what}): it is no list of objects")
+            format!("the YAML is nested too deeply or has too many references ({what})")
         }
         Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
         | Error::AliasReplayStackDepthExceeded { .. }
         | Error::AliasReplayCounterOverflow { .. } => {
-            "its references make it many times larger than it is written: write it out".to_owned()
+            "the references expand the YAML to many times its size; write the objects out".to_owned()
         }
         other => one_line(&DefaultMessageFormatter.format_message(other)),
     }
@@ -52,9 +52,7 @@ fn wanted(expected: &str) -> &str {
 
 fn of_type(name: &str) -> &str {
     match name {
-        "i8" | "i16" | "i32" | "i64" | "u8" | "u16" | "u32" | "u64" | "usize" => {
-            "a whole number, or it is too large or too small"
-        }
+        "i8" | "i16" | "i32" | "i64" | "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, or is out of range",
         "f32" | "f64" => "a number",
         other => other,
     }
@@ -80,17 +78,17 @@ mod tests {
             (line(&error), words(&error))
         };
         for (text, at, said) in [
-            ("a: b\na: c", 2, "the key `a` stands there twice: keep one"),
-            ("a: 5", 1, "`5` is read as a number or a truth value and a text is wanted: put it in quotes"),
-            ("a:", 1, "there is nothing here, and a text is wanted"),
-            ("- a", 1, "a map of keys and values is wanted here"),
-            ("a: *b", 1, "this refers to an anchor that is not there"),
+            ("a: b\na: c", 2, "duplicate key `a`; keep one"),
+            ("a: 5", 1, "`5` is a number or a boolean, but a string is expected; put the value in quotes"),
+            ("a:", 1, "the value is empty, but a string is expected"),
+            ("- a", 1, "expected a map of keys and values"),
+            ("a: *b", 1, "unknown anchor"),
             ("a: b\n c: d", 2, "mapping values are not allowed in this context"),
         ] {
             assert_eq!(fault(text), (Some(at), said.to_owned()), "{text}");
         }
         let deep: Result<serde_json::Value, _> = serde_saphyr::from_str(&format!("{}x", "- ".repeat(100)));
         let said = words(&deep.unwrap_err());
-        assert!(said.starts_with("this is nested too deeply") && !said.contains('{'), "{said}");
+        assert!(said.starts_with("the YAML is nested too deeply") && !said.contains('{'), "{said}");
     }
 }

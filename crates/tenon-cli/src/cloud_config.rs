@@ -248,8 +248,11 @@ mod tests {
             (cluster(token), "cluster lab: `url` is missing"),
             (cluster(&format!("url: pve1\n{token}")), "invalid url `pve1`"),
             (cluster(at), "`token_id` and `token_secret` are missing"),
-            (cluster(&format!("{at}\nusername: root\npassword: s3cret")), "not of the form name@realm"),
-            (cluster(&format!("{at}\nusername: root@pam")), "`username` and `password`: the secret is empty"),
+            (cluster(&format!("{at}\nusername: root\npassword: s3cret")), "must have the form name@realm"),
+            (
+                cluster(&format!("{at}\nusername: root@pam")),
+                "`username` and `password`: the token secret or password is empty",
+            ),
             (cluster(&format!("{at}\n{token}\nusername: root@pam")), "cannot be combined"),
             (cluster(&format!("{at}\n{token}\nfingerprint: AB")), "not a SHA-256 fingerprint"),
             (cluster(&format!("{at}\n{token}\nca_file: /nowhere")), "cannot read file /nowhere"),

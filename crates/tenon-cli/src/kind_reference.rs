@@ -200,7 +200,7 @@ mod tests {
             "| `spec.weight` | integer (int32) |  | at least 1; at most 100 |",
             "| `spec.template.spec.expireAfter` | string | `\"720h\"` |",
             "| `spec.template.spec.requirements` | list of object |  | required; items at most 100 |",
-            "| `spec` | `!has(self.replicas) \\|\\| !has(self.weight)` | with replicas, there is no weight |",
+            "| `spec` | `!has(self.replicas) \\|\\| !has(self.weight)` | weight cannot be used together with replicas |",
             "| Weight | `.spec.weight` | yes |",
         ] {
             assert!(page.contains(part), "{part} is not in\n{page}");

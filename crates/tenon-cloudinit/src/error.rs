@@ -11,25 +11,25 @@ pub enum Error {
         name: String,
     },
     /// A kubelet sends its token only where the certificate can be checked.
-    #[error("API server URL {url:?} does not start with https:// or holds white space")]
+    #[error("API server URL {url:?} does not start with https:// or contains white space")]
     ApiServer {
         /// What was given.
         url: String,
     },
     /// Without it the guest could not tell the API server from another.
-    #[error("the cluster's CA is not a PEM certificate")]
+    #[error("the cluster CA is not a PEM certificate")]
     ClusterCa,
     /// The text is not repeated here, because it may be a secret.
-    #[error("the bootstrap token is not of the form of six, a dot and sixteen lower-case letters or digits")]
+    #[error("the bootstrap token does not have the form of 6 lower-case letters or digits, a dot, and 16 more")]
     Token,
     /// Two interfaces of one name would be one key of a map.
-    #[error("two network interfaces are called {name:?}")]
+    #[error("two network interfaces have the name {name:?}")]
     DuplicateInterface {
         /// The name they share.
         name: String,
     },
     /// A kubelet with these thresholds does not start.
-    #[error("image garbage collection would start at {high} % and stop at {low} %, which is not lower")]
+    #[error("imageGCHighThresholdPercent ({high}) must be greater than imageGCLowThresholdPercent ({low})")]
     ImageGcThresholds {
         /// Where collection starts, given or the kubelet's default.
         high: u32,
@@ -48,7 +48,7 @@ pub enum Error {
         source: serde_saphyr::SerializeError,
     },
     /// The image writer refused a file.
-    #[error("cannot lay out the seed image")]
+    #[error("cannot build the seed ISO image")]
     Iso {
         /// What the writer said.
         source: Box<dyn std::error::Error + Send + Sync>,

@@ -1,17 +1,16 @@
 //! What Kubernetes answered, in words: the API server's own message, without the debug output of the client library.
 
-use std::error::Error;
-
 use kube::core::Status;
 use kube::runtime::watcher;
+use tenon_model::full_message;
 
 /// An error of a request.
 pub(crate) fn message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => of_status(status),
-        kube::Error::Service(cause) => with_causes(cause.as_ref()),
-        kube::Error::HyperError(cause) => with_causes(cause),
-        other => with_causes(other),
+        kube::Error::Service(cause) => full_message(cause.as_ref()),
+        kube::Error::HyperError(cause) => full_message(cause),
+        other => full_message(other),
     }
 }
 
@@ -28,20 +27,6 @@ pub(crate) fn of_watch(error: &watcher::Error) -> String {
 fn of_status(status: &Status) -> String {
     let text = if status.message.is_empty() { &status.reason } else { &status.message };
     format!("{text} (HTTP {})", status.code)
-}
-
-/// An error with its causes, each once: many libraries repeat the cause in their own text.
-fn with_causes(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let part = cause.to_string();
-        if !text.contains(&part) {
-            text = format!("{text}: {part}");
-        }
-        next = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]

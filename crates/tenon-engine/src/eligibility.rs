@@ -11,7 +11,7 @@ pub(crate) fn refused(snapshot: &Snapshot, pod: &Pod) -> Option<Reason> {
     let first = pod.alternatives.first().and_then(|first| first.get(NODEPOOL).map(Requirement::operator));
     if first == Some(Operator::DoesNotExist) {
         return Some(Reason::Invalid(format!(
-            "it asks for a node without label {NODEPOOL}, which is not ours to make"
+            "the pod requires a node without label {NODEPOOL}, and every node that Tenon creates has it"
         )));
     }
     let demands = pod.alternatives.iter().flat_map(Requirements::iter);
@@ -25,11 +25,13 @@ pub(crate) fn refused(snapshot: &Snapshot, pod: &Pod) -> Option<Reason> {
 fn fault(snapshot: &Snapshot, label: &str, demand: &Requirement) -> Option<String> {
     let is_offered = || snapshot.pools.iter().any(|pool| pool.catalog.is_well_known(label));
     if labels::is_restricted(label) && !is_offered() {
-        return Some(format!("label {label} is restricted: it cannot be asked for; take it out of the pod"));
+        return Some(format!("label {label} is restricted and cannot be required; remove it from the pod"));
     }
     let known = labels::known_values(label).filter(|_| demand.operator() == Operator::In)?;
     let has_known = known.iter().any(|value| demand.has(value));
-    (!has_known).then(|| format!("label {label} wants {demand}, and only {} mean something", known.join(", ")))
+    (!has_known).then(|| {
+        format!("label {label}: the pod requires {demand}, but the only known values are {}", known.join(", "))
+    })
 }
 
 /// The first demand that is not known yet. A pod is never placed as if it had not asked.

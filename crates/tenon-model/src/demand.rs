@@ -20,7 +20,7 @@ pub struct Demand {
 
 /// A demand that says nothing: a bound without exactly one number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("label {label} with operator {operator} needs exactly one value, a whole number that is not negative")]
+#[error("requirement on label {label}: operator {operator} needs exactly one value, a non-negative integer")]
 pub struct DemandError {
     /// The label.
     pub label: String,

@@ -46,7 +46,7 @@ pub enum TimespanOrNever {
 
 /// A text that is no duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a duration of hours, minutes and seconds such as 1h30m")]
+#[error("{text:?} is not a duration; use hours, minutes and seconds, such as 1h30m")]
 pub struct DurationError {
     /// What was given.
     pub text: String,

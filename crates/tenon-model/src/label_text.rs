@@ -11,7 +11,7 @@ pub fn key_faults(key: &str) -> Vec<String> {
     let name = match key.split_once('/') {
         None => key,
         Some((_, name)) if name.contains('/') => {
-            return vec!["it has more than one slash; write [prefix/]name".to_owned()];
+            return vec!["the key has more than one slash; use [prefix/]name".to_owned()];
         }
         Some((prefix, name)) => {
             prefix_faults(prefix, &mut faults);
@@ -25,8 +25,8 @@ pub fn key_faults(key: &str) -> Vec<String> {
     }
     if !name.is_empty() && !is_word(name) {
         faults.push(
-            "the name part must begin and end with a letter or digit and have only letters, digits, `-`, `_` and `.` \
-             between"
+            "the name part must begin and end with a letter or digit and contain only letters, digits, `-`, `_` \
+             and `.`"
                 .to_owned(),
         );
     }
@@ -46,7 +46,7 @@ fn prefix_faults(prefix: &str, faults: &mut Vec<String>) {
         edge(bytes.first()) && edge(bytes.last()) && bytes.iter().all(inside)
     };
     if !prefix.is_empty() && !prefix.split('.').all(is_label) {
-        faults.push("the prefix is no DNS name of lower-case letters, digits, `-` and `.`".to_owned());
+        faults.push("the prefix is not a DNS name of lower-case letters, digits, `-` and `.`".to_owned());
     }
 }
 
@@ -54,11 +54,11 @@ fn prefix_faults(prefix: &str, faults: &mut Vec<String>) {
 pub fn value_faults(value: &str) -> Vec<String> {
     let mut faults = Vec::new();
     if value.len() > NAME_LENGTH {
-        faults.push(format!("it has more than {NAME_LENGTH} characters"));
+        faults.push(format!("a value has at most {NAME_LENGTH} characters"));
     }
     if !value.is_empty() && !is_word(value) {
         let what =
-            "it must begin and end with a letter or digit and have only letters, digits, `-`, `_` and `.` between";
+            "a value must begin and end with a letter or digit and contain only letters, digits, `-`, `_` and `.`";
         faults.push(what.to_owned());
     }
     faults

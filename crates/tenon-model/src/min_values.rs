@@ -7,15 +7,18 @@ use crate::requirements::Requirements;
 
 /// What too few values were found for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("too few values stay possible: {}", shown(.reached))]
+#[error("{}", shown(.reached))]
 pub struct TooFewValues {
     /// Each label that wants more, and how many values there were.
     pub reached: BTreeMap<String, u32>,
 }
 
 fn shown(reached: &BTreeMap<String, u32>) -> String {
-    let labels: Vec<String> = reached.iter().map(|(label, count)| format!("{count} of {label}")).collect();
-    labels.join(", ")
+    let possible = |(label, count): (&String, &u32)| match count {
+        1 => format!("label {label} has only 1 possible value"),
+        _ => format!("label {label} has only {count} possible values"),
+    };
+    reached.iter().map(possible).collect::<Vec<_>>().join(", ")
 }
 
 impl Requirements {

@@ -57,7 +57,7 @@ impl fmt::Display for NodeShare {
 
 /// A text that is no [`NodeShare`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no number of nodes: write a number such as 5 or a share such as 10%")]
+#[error("{text:?} is not a number of nodes; use a number such as 5 or a percentage such as 10%")]
 pub struct NodeShareError {
     /// What was given.
     pub text: String,

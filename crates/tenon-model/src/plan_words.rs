@@ -6,20 +6,20 @@ use crate::plan::{Met, NoType, PoolRefusal, Reason, ReservedTrouble};
 use crate::quantity::Quantity;
 use crate::resources::{CPU, Resources};
 
-/// As many cores no machine has; whoever asks for them meant thousandths.
+/// As many cores no host has; whoever asks for them meant thousandths.
 const CORES_BY_MISTAKE: i64 = 1_000_000;
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::Unsupported(what) => write!(f, "it uses {what}, which is not supported yet"),
+            Reason::Unsupported(what) => write!(f, "the pod uses {what}, which Tenon does not support yet"),
             Reason::Invalid(why) => f.write_str(why),
             Reason::ResourceClaims => {
-                f.write_str("it has resource claims, which are ignored; start with --ignore-dra-requests=false")
+                f.write_str("the pod has resource claims (DRA), and such pods are ignored; to plan them, set --ignore-dra-requests=false")
             }
-            Reason::NoPools => f.write_str("no dynamic nodepools found; there is no NodePool to use, create one"),
+            Reason::NoPools => f.write_str("no dynamic nodepools found; create a NodePool without spec.replicas"),
             Reason::NothingOffered => f.write_str(
-                "nodepool requirements filtered out all available instance types; widen those of a NodePool",
+                "nodepool requirements filtered out all available instance types; relax the requirements of a NodePool",
             ),
             Reason::Refused(refusals) => {
                 for (index, (pool, refusal)) in refusals.iter().enumerate() {
@@ -28,8 +28,10 @@ impl fmt::Display for Reason {
                 }
                 Ok(())
             }
-            Reason::Reserved { pool, why } => write!(f, "NodePool {pool}: {why}; it is tried again with the next plan"),
-            Reason::Truncated(short) => write!(f, "of the instance types a NodeClaim may list, {short}"),
+            Reason::Reserved { pool, why } => write!(f, "NodePool {pool}: {why}; Tenon retries with the next plan"),
+            Reason::Truncated(short) => {
+                write!(f, "minValues requirement is not met by the instance types that one NodeClaim can list: {short}")
+            }
             Reason::CheckFailed(rule) => {
                 write!(f, "the plan for this pod failed its check: {rule}; this is a bug in Tenon, please report it")
             }
@@ -40,9 +42,11 @@ impl fmt::Display for Reason {
 impl fmt::Display for ReservedTrouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            ReservedTrouble::Taken => "reserved capacity would do, but nodes of the same plan take all of it",
-            ReservedTrouble::Full => "only reserved capacity would do, and it is used up",
-            ReservedTrouble::WouldLose => "the node would lose the reserved capacity it has",
+            ReservedTrouble::Taken => {
+                "other nodes of the same plan take all of the reserved capacity that fits the pod"
+            }
+            ReservedTrouble::Full => "only reserved capacity fits the pod, and all of it is in use",
+            ReservedTrouble::WouldLose => "with the pod, the node would lose its reserved capacity",
         })
     }
 }
@@ -51,20 +55,21 @@ impl fmt::Display for PoolRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PoolRefusal::NotReady(why) => write!(f, "not ready ({why})"),
-            PoolRefusal::Static => f.write_str("it has a fixed number of nodes"),
+            PoolRefusal::Static => f.write_str("static NodePool (spec.replicas is set), which adds no nodes for pods"),
             PoolRefusal::NothingOffered => {
                 f.write_str("nodepool requirements filtered out all available instance types")
             }
-            PoolRefusal::Taint(taint) => write!(f, "did not tolerate {taint}"),
+            PoolRefusal::Taint(taint) => write!(f, "did not tolerate taint {taint}"),
             PoolRefusal::Labels(why) => write!(f, "incompatible requirements, {why}"),
             PoolRefusal::NoType(why) => why.fmt(f),
             PoolRefusal::MinValues(short) => write!(f, "minValues requirement is not met: {short}"),
             PoolRefusal::Limit { resource, .. } if resource == "nodes" => {
-                f.write_str("node limits have been exhausted for nodepool")
+                f.write_str("node limits have been exhausted for nodepool; raise spec.limits.nodes")
             }
             PoolRefusal::Limit { resource, limit } => write!(
                 f,
-                "all available instance types exceed limits for nodepool: its limit of {} {resource} is reached",
+                "all available instance types exceed limits for nodepool: the limit of {} {resource} is reached; raise \
+                 spec.limits.{resource}",
                 shown(resource, *limit)
             ),
             PoolRefusal::Reserved(why) => why.fmt(f),
@@ -72,14 +77,18 @@ impl fmt::Display for PoolRefusal {
                 match largest_on {
                     Some(place) => {
                         let resource = &shortage.resource;
-                        let (wanted, gap) = (shown(resource, shortage.wanted), shown(resource, shortage.available));
-                        write!(f, "no host has {wanted} of {resource} free for a {instance_type}; ")?;
-                        write!(f, "the largest gap is {gap} on {}", place.host)?;
+                        let (wanted, most) = (named(resource, shortage.wanted), shown(resource, shortage.available));
+                        write!(f, "no host has {wanted} free for instance type {instance_type}; ")?;
+                        write!(f, "the most is {most} on host {}", place.host)?;
                     }
                     // How much is free does not matter where nothing can be made.
-                    None => write!(f, "no host can be used for a {instance_type}")?,
+                    None => write!(f, "no host can be used for instance type {instance_type}")?,
                 }
-                closed.iter().try_for_each(|(place, why)| write!(f, "; {} is left out: {why}", place.host))
+                closed.iter().try_for_each(|(place, why)| write!(f, "; host {} was skipped: {why}", place.host))?;
+                match largest_on {
+                    Some(_) => write!(f, "; free up {} on a host or add a host", shortage.resource),
+                    None => Ok(()),
+                }
             }
         }
     }
@@ -95,7 +104,8 @@ impl fmt::Display for NoType {
             }
             if let Some(short) = &self.shortage {
                 let (wanted, left) = (shown(&short.resource, short.wanted), shown(&short.resource, short.available));
-                write!(f, ", {}: {wanted} wanted, at most {left} left for pods", short.resource)?;
+                write!(f, ", {}: {wanted} requested, at most {left} available on one node", short.resource)?;
+                f.write_str(" (lower the request or add a larger instance type)")?;
             }
         }
         write!(f, ", requirements={}, resources=", self.requirements)?;
@@ -136,6 +146,15 @@ fn listed(amounts: &Resources) -> String {
     format!("{{{}}}", entries.join(", "))
 }
 
+/// An amount with its resource: `64 GiB of memory`, `16 CPU`, `110 pods`.
+fn named(resource: &str, amount: Quantity) -> String {
+    match shown(resource, amount) {
+        cores if resource == CPU => format!("{cores} CPU"),
+        bytes if bytes.ends_with('B') => format!("{bytes} of {resource}"),
+        count => format!("{count} {resource}"),
+    }
+}
+
 /// An amount as people say it: bytes in GiB or MiB, cores in cores.
 fn shown(resource: &str, amount: Quantity) -> String {
     let bytes = amount.value();
@@ -170,8 +189,8 @@ mod tests {
         let reason = Reason::Refused(vec![("default".to_owned(), refusal)]);
         assert_eq!(
             reason.to_string(),
-            "NodePool default: no host has 64 GiB of memory free for a m1.8VCPU-64GB; the largest gap is 48 GiB on pve3; \
-             pve1 is left out: it is offline"
+            "NodePool default: no host has 64 GiB of memory free for instance type m1.8VCPU-64GB; the most is 48 GiB on \
+             host pve3; host pve1 was skipped: it is offline; free up memory on a host or add a host"
         );
     }
 
@@ -183,7 +202,10 @@ mod tests {
         let closed = Some((place, "it is offline".to_owned()));
         let size = "m1.8VCPU-64GB".to_owned();
         let refusal = PoolRefusal::NoHost { instance_type: size, shortage, largest_on: None, closed };
-        assert_eq!(refusal.to_string(), "no host can be used for a m1.8VCPU-64GB; pve1 is left out: it is offline");
+        assert_eq!(
+            refusal.to_string(),
+            "no host can be used for instance type m1.8VCPU-64GB; host pve1 was skipped: it is offline"
+        );
     }
 
     #[test]
@@ -192,5 +214,8 @@ mod tests {
         assert_eq!(shown(MEMORY, Quantity::whole(500 << 20)), "500 MiB");
         assert_eq!(shown(CPU, Quantity::milli(1500)), "1500m");
         assert_eq!(shown("pods", Quantity::whole(110)), "110");
+        assert_eq!(named(MEMORY, Quantity::whole(64 << 30)), "64 GiB of memory");
+        assert_eq!(named(CPU, Quantity::milli(1500)), "1500m CPU");
+        assert_eq!(named("pods", Quantity::whole(110)), "110 pods");
     }
 }

@@ -15,9 +15,9 @@ pub struct ProviderId {
 }
 
 impl ProviderId {
-    /// The id of a VM. `None` for a region with a slash, which could not be read again.
-    pub fn new(region: &str, vmid: VmId) -> Option<ProviderId> {
-        (!region.contains('/')).then(|| ProviderId { region: region.to_owned(), vmid })
+    /// The id of a VM. The name of a region has no slash; an id with one could not be read again.
+    pub fn new(region: &str, vmid: VmId) -> ProviderId {
+        ProviderId { region: region.to_owned(), vmid }
     }
 
     /// The Proxmox cluster, if it is said.
@@ -36,7 +36,7 @@ impl FromStr for ProviderId {
 
     fn from_str(text: &str) -> Result<ProviderId, ProviderIdError> {
         let parts = text.strip_prefix(SCHEME).and_then(|rest| rest.split_once('/'));
-        let read = parts.and_then(|(region, vmid)| ProviderId::new(region, vmid.parse().ok()?));
+        let read = parts.and_then(|(region, vmid)| Some(ProviderId::new(region, vmid.parse().ok()?)));
         read.ok_or_else(|| ProviderIdError { text: text.to_owned() })
     }
 }
@@ -49,7 +49,7 @@ impl fmt::Display for ProviderId {
 
 /// A text that names no VM of Proxmox.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not the provider id of a Proxmox VM: proxmox://<region>/<vmid>")]
+#[error("`{text}` is not the provider ID of a Proxmox VM; the form is proxmox://<region>/<vmid>")]
 pub struct ProviderIdError {
     /// What was given.
     pub text: String,
@@ -88,13 +88,12 @@ mod tests {
         ] {
             assert!(text.parse::<ProviderId>().is_err(), "{text}");
         }
-        assert_eq!(ProviderId::new("a/b", VmId::MIN), None);
     }
 
     proptest! {
         #[test]
         fn printing_and_reading_agree(region in "[^/]{0,12}", vmid in 100_u32..=999_999_999) {
-            let id = ProviderId::new(&region, VmId::try_from(vmid).unwrap()).unwrap();
+            let id = ProviderId::new(&region, VmId::try_from(vmid).unwrap());
             prop_assert_eq!(id.to_string().parse(), Ok(id));
         }
     }

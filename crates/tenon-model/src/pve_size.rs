@@ -18,14 +18,14 @@ impl PveSize {
         PveSize { bytes }
     }
 
+    /// So many GiB; more than can be counted in bytes is the most that can.
+    pub fn from_gib(gib: u64) -> PveSize {
+        PveSize { bytes: gib.saturating_mul(1 << 30) }
+    }
+
     /// How many bytes.
     pub fn bytes(self) -> u64 {
         self.bytes
-    }
-
-    /// How many whole GiB it takes to hold it.
-    pub fn gib_rounded_up(self) -> u64 {
-        self.bytes.div_ceil(1 << 30)
     }
 }
 
@@ -67,7 +67,7 @@ impl fmt::Display for PveSize {
 
 /// A text that is no [`PveSize`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a size of Proxmox: a number, with K, M, G or T for powers of 1,024")]
+#[error("`{text}` is not a Proxmox size; use a number with an optional unit K, M, G or T (powers of 1,024)")]
 pub struct PveSizeError {
     /// What was given.
     pub text: String,
@@ -97,7 +97,8 @@ mod tests {
             let size: PveSize = text.parse().unwrap();
             assert_eq!((size.bytes(), size.to_string().as_str()), (bytes, printed), "{text}");
         }
-        assert_eq!("1.5G".parse::<PveSize>().unwrap().gib_rounded_up(), 2);
+        assert_eq!(PveSize::from_gib(30).to_string(), "30G");
+        assert_eq!(PveSize::from_gib(u64::MAX), PveSize::from_bytes(u64::MAX));
     }
 
     #[test]

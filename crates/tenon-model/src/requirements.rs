@@ -24,7 +24,7 @@ pub enum Incompatible {
         hint: Option<String>,
     },
     /// The label has other values.
-    #[error("label {label} wants {wanted}, but there is {offered}")]
+    #[error("label {label}: required {wanted}, available {offered}")]
     Excluded {
         /// Which label.
         label: String,

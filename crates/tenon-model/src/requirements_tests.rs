@@ -88,7 +88,7 @@ fn demands_on_one_label_are_joined_under_its_new_name() {
     assert_eq!(both.get(ZONE), Some(&Requirement::is("b")));
     assert_eq!(both.get(old), None);
     let error = both.meet(&set(&[(old, Operator::In, &["a"])]), nothing_is_open).unwrap_err();
-    assert_eq!(error.to_string(), format!("label {ZONE} wants In [a], but there is In [b]"));
+    assert_eq!(error.to_string(), format!("label {ZONE}: required In [a], available In [b]"));
     let labels = [(old.to_owned(), "c".to_owned())];
     let facts = Requirements::from_labels(labels.iter().map(|(label, value)| (label, value)));
     assert_eq!(facts.get(ZONE), Some(&Requirement::is("c")));

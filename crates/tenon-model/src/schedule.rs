@@ -46,13 +46,15 @@ const FIELDS: [Field; 5] = [
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
     /// A macro nobody knows.
-    #[error("{0} is not one of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly")]
+    #[error(
+        "`{0}` is not a known schedule; use one of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly"
+    )]
     Macro(String),
     /// Too few or too many fields.
-    #[error("a cron line has 5 fields, not {0}; time zones and seconds cannot be given")]
+    #[error("a cron schedule has 5 fields, not {0}; time zones and seconds are not supported")]
     Fields(usize),
     /// One field that says nothing.
-    #[error("{text:?} is no {what} of a cron line")]
+    #[error("{text:?} is not a valid {what} in a cron schedule")]
     Field {
         /// Which field.
         what: &'static str,
@@ -60,7 +62,7 @@ pub enum ScheduleError {
         text: String,
     },
     /// 30 February.
-    #[error("it names a time that never comes")]
+    #[error("the cron schedule never matches a date")]
     Never,
 }
 

@@ -13,11 +13,11 @@ pub fn label_faults<'a>(labels: impl IntoIterator<Item = (&'a String, &'a String
     let mut faults = Vec::new();
     for (key, value) in labels {
         if key == NODEPOOL {
-            faults.push(format!("label {key} is set by the autoscaler, not by hand"));
+            faults.push(format!("label {key} is set by Tenon; remove it from the NodePool template"));
         }
-        faults.extend(key_faults(key).into_iter().map(|fault| format!("label {key:?} is no label: {fault}")));
+        faults.extend(key_faults(key).into_iter().map(|fault| format!("{key:?} is not a valid label key: {fault}")));
         let of_value = value_faults(value).into_iter();
-        faults.extend(of_value.map(|fault| format!("label {key} cannot have the value {value:?}: {fault}")));
+        faults.extend(of_value.map(|fault| format!("label {key} has the invalid value {value:?}: {fault}")));
         faults.extend(restricted_fault(key));
     }
     faults
@@ -29,14 +29,14 @@ pub fn taint_faults<'a>(taints: impl IntoIterator<Item = &'a Taint>) -> Vec<Stri
     let mut seen = BTreeSet::new();
     for taint in taints {
         let (key, value) = (&taint.key, &taint.value);
-        faults.extend(key_faults(key).into_iter().map(|fault| format!("taint {key:?} has no valid key: {fault}")));
+        faults.extend(key_faults(key).into_iter().map(|fault| format!("{key:?} is not a valid taint key: {fault}")));
         if !value.is_empty() {
             // Kubernetes holds values of taints to the rule for keys.
             let of_value = key_faults(value).into_iter();
-            faults.extend(of_value.map(|fault| format!("taint {key} cannot have the value {value:?}: {fault}")));
+            faults.extend(of_value.map(|fault| format!("taint {key} has the invalid value {value:?}: {fault}")));
         }
         if !seen.insert((key, taint.effect)) {
-            faults.push(format!("taint {key} with effect {:?} is there twice", taint.effect));
+            faults.push(format!("taint {key} with effect {:?} is listed twice", taint.effect));
         }
     }
     faults
@@ -48,7 +48,7 @@ pub fn pool_requirement_faults<'a>(demands: impl IntoIterator<Item = &'a Demand>
     for demand in demands {
         faults.extend(requirement_faults(demand));
         if demand.label == NODEPOOL {
-            faults.push(format!("requirement on {NODEPOOL}: the autoscaler sets this label, not a pool"));
+            faults.push(format!("requirement on {NODEPOOL}: Tenon sets this label; a NodePool cannot require it"));
         }
     }
     faults
@@ -60,19 +60,21 @@ pub fn requirement_faults(demand: &Demand) -> Vec<String> {
     let Demand { operator, values, min_values, .. } = demand;
     let count = u32::try_from(values.len()).unwrap_or(u32::MAX);
     let mut faults: Vec<String> = restricted_fault(label).into_iter().chain(known_value_fault(label, demand)).collect();
-    faults.extend(key_faults(label).into_iter().map(|fault| format!("label {label:?} is no label: {fault}")));
+    faults.extend(key_faults(label).into_iter().map(|fault| format!("{label:?} is not a valid label key: {fault}")));
     for value in values {
         let of_value = value_faults(value).into_iter();
-        faults.extend(of_value.map(|fault| format!("label {label} cannot have the value {value:?}: {fault}")));
+        faults.extend(of_value.map(|fault| format!("label {label} has the invalid value {value:?}: {fault}")));
     }
     if *operator == Operator::In && values.is_empty() {
         faults.push(format!("requirement on {label}: operator In needs at least one value"));
     }
     if *operator == Operator::In && min_values.is_some_and(|least| count < least) {
-        faults.push(format!("requirement on {label}: minValues asks for more values than operator In lists"));
+        faults.push(format!(
+            "requirement on {label}: minValues is greater than the number of values that operator In lists"
+        ));
     }
     if operator.is_bound() && (values.len() != 1 || Requirement::new(*operator, values.iter().cloned()).is_none()) {
-        let wanted = "needs exactly one value, a whole number that is not negative";
+        let wanted = "needs exactly one value, a non-negative integer";
         faults.push(format!("requirement on {label}: operator {operator} {wanted}"));
     }
     faults
@@ -81,7 +83,9 @@ pub fn requirement_faults(demand: &Demand) -> Vec<String> {
 fn restricted_fault(label: &str) -> Option<String> {
     let domains = RESTRICTED_DOMAINS.join(" and ");
     is_restricted(label).then(|| {
-        format!("label {label} belongs to the autoscaler; use one outside the domains {domains}, and not kubernetes.io/hostname")
+        format!(
+            "label {label} is restricted; use a label outside the domains {domains}, and not kubernetes.io/hostname"
+        )
     })
 }
 
@@ -93,9 +97,9 @@ fn known_value_fault(label: &str, demand: &Demand) -> Option<String> {
     let (values, known) = (demand.values.join(", "), known.join(", "));
     let wanted = usize::try_from(demand.min_values.unwrap_or(1)).unwrap_or(usize::MAX).max(1);
     match found {
-        0 => Some(format!("requirement on {label}: none of [{values}] is one of {known}")),
+        0 => Some(format!("requirement on {label}: none of [{values}] is a known value; use {known}")),
         _ if found < wanted => Some(format!(
-            "requirement on {label}: only {found} of [{values}] are one of {known}, minValues asks for {wanted}"
+            "requirement on {label}: known values are {known}; [{values}] has {found} of them, fewer than minValues {wanted}"
         )),
         _ => None,
     }

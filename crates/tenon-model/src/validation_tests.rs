@@ -30,14 +30,14 @@ fn labels_of_a_pool_are_labels_and_nobody_elses() {
     assert_eq!(labels("team", "red"), Vec::<String>::new());
     assert_eq!(labels(CAPACITY_TYPE, "spot"), Vec::<String>::new());
     assert_eq!(labels("kubernetes.io/role", ""), Vec::<String>::new());
-    assert_fault(&labels(NODEPOOL, "x"), 1, "set by the autoscaler");
-    assert_fault(&labels(HOSTNAME, "x"), 1, "belongs to the autoscaler");
-    assert_fault(&labels("karpenter.sh/registered", "x"), 1, "belongs to the autoscaler");
-    assert_fault(&labels("a.karpenter.proxmox.sinextra.dev/x", "x"), 1, "belongs to the autoscaler");
+    assert_fault(&labels(NODEPOOL, "x"), 1, "set by Tenon");
+    assert_fault(&labels(HOSTNAME, "x"), 1, "is restricted");
+    assert_fault(&labels("karpenter.sh/registered", "x"), 1, "is restricted");
+    assert_fault(&labels("a.karpenter.proxmox.sinextra.dev/x", "x"), 1, "is restricted");
     assert_fault(&labels("", "x"), 1, "is empty");
     assert_fault(&labels(&"a".repeat(64), "x"), 1, "more than 63");
-    assert_fault(&labels("team", "red team"), 1, "cannot have the value");
-    assert_fault(&labels("-", "-"), 2, "is no label");
+    assert_fault(&labels("team", "red team"), 1, "has the invalid value");
+    assert_fault(&labels("-", "-"), 2, "is not a valid label key");
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn taints_of_a_pool_are_there_once() {
     let twice = [taint("a", "x", Effect::NoSchedule), taint("a", "y", Effect::NoSchedule)];
     assert_fault(&taint_faults(&twice), 1, "twice");
     assert_fault(&taint_faults(&[taint("", "", Effect::NoSchedule)]), 1, "is empty");
-    assert_fault(&taint_faults(&[taint("a", "-", Effect::NoSchedule)]), 1, "cannot have the value");
+    assert_fault(&taint_faults(&[taint("a", "-", Effect::NoSchedule)]), 1, "has the invalid value");
 }
 
 #[test]
@@ -68,15 +68,15 @@ fn requirements_of_a_pool_say_something() {
     }
     for (bad, count, words) in [
         (demand("team", Operator::In, &[]), 1, "at least one value"),
-        (demand("a b", Operator::Exists, &[]), 1, "is no label"),
-        (demand("team", Operator::In, &["a b", "-"]), 2, "cannot have the value"),
+        (demand("a b", Operator::Exists, &[]), 1, "is not a valid label key"),
+        (demand("team", Operator::In, &["a b", "-"]), 2, "has the invalid value"),
         (demand("cpu", Operator::Gt, &[]), 1, "exactly one value"),
         (demand("cpu", Operator::Gte, &["1", "1"]), 1, "exactly one value"),
         (demand("cpu", Operator::Lt, &["x"]), 1, "exactly one value"),
         (demand("cpu", Operator::Lt, &["-1"]), 2, "exactly one value"),
-        (demand(HOSTNAME, Operator::Exists, &[]), 1, "belongs to the autoscaler"),
-        (demand("karpenter.sh/initialized", Operator::Exists, &[]), 1, "belongs to the autoscaler"),
-        (demand(NODEPOOL, Operator::In, &["x"]), 1, "not a pool"),
+        (demand(HOSTNAME, Operator::Exists, &[]), 1, "is restricted"),
+        (demand("karpenter.sh/initialized", Operator::Exists, &[]), 1, "is restricted"),
+        (demand(NODEPOOL, Operator::In, &["x"]), 1, "cannot require it"),
         (demand(CAPACITY_TYPE, Operator::In, &["typo"]), 1, "none of [typo]"),
     ] {
         assert_fault(&pool_requirement_faults([&bad]), count, words);
@@ -89,8 +89,8 @@ fn enough_known_values_are_there_for_min_values() {
     let counted =
         |values: &[&str], least| Demand { min_values: Some(least), ..demand(CAPACITY_TYPE, Operator::In, values) };
     assert_eq!(requirement_faults(&counted(&["spot", "on-demand"], 2)), Vec::<String>::new());
-    assert_fault(&requirement_faults(&counted(&["spot", "typo"], 2)), 1, "only 1 of");
-    assert_fault(&requirement_faults(&counted(&["spot"], 2)), 2, "more values than");
+    assert_fault(&requirement_faults(&counted(&["spot", "typo"], 2)), 1, "has 1 of them");
+    assert_fault(&requirement_faults(&counted(&["spot"], 2)), 2, "is greater than");
     assert_eq!(unknown_values(&counted(&["spot", "typo"], 1)), ["typo"]);
     assert_eq!(unknown_values(&demand("team", Operator::In, &["red"])), Vec::<&str>::new());
 }

@@ -96,19 +96,19 @@ impl Default for VmIdRange {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VmIdError {
     /// Not made of digits.
-    #[error("`{text}` is not a VM id: a VM id is a whole number without sign or leading zeros")]
+    #[error("`{text}` is not a VM ID; use a whole number without sign or leading zeros")]
     NotANumber {
         /// What was given.
         text: String,
     },
     /// A number Proxmox does not take.
-    #[error("`{text}` is not a VM id: VM ids go from {} to {}", VmId::MIN, VmId::MAX)]
+    #[error("`{text}` is not a VM ID; VM IDs range from {} to {}", VmId::MIN, VmId::MAX)]
     OutOfBounds {
         /// What was given.
         text: String,
     },
     /// A range that ends before it starts.
-    #[error("the VM id range {first} to {last} is empty: the first id must not be above the last")]
+    #[error("the VM ID range {first} to {last} is empty: the first ID must not be greater than the last")]
     EmptyRange {
         /// The id it starts with.
         first: VmId,

@@ -37,7 +37,7 @@ impl Client {
     /// Our own rights, on all paths or on one. Any token may ask this.
     pub async fn permissions(&self, path: Option<&str>) -> Result<Permissions> {
         let form = Form::default().with_some("path", path);
-        let action = "read the rights of the token".to_owned();
+        let action = "read the permissions of the API token".to_owned();
         let call = Call { action, method: Method::GET, path: "/access/permissions".to_owned(), params: form.params() };
         let wire: BTreeMap<String, BTreeMap<String, Value>> = self.read(call).await?;
         let reaches = |value: &Value| is_true(&plain(value)).unwrap_or_default();

@@ -118,7 +118,7 @@ impl Client {
         if words.is_empty() {
             return Err(Error::new(
                 call.action,
-                Cause::NotSent(TransportError::Withheld("there is no command".into())),
+                Cause::NotSent(TransportError::Withheld("the command is empty".into())),
             ));
         }
         Ok(self.read::<Started>(Call { params: &words, ..call }).await?.pid)
@@ -136,7 +136,7 @@ impl Client {
 }
 
 fn agent_call((host, vmid): (&HostName, VmId), method: Method, what: &str) -> Call<'static> {
-    let action = format!("ask the agent of vm {vmid} on host {host} for {what}");
+    let action = format!("run guest agent command {what} in VM {vmid} on host {host}");
     Call { action, method, path: format!("{}/agent/{what}", vm_path(host, vmid)), params: &[] }
 }
 

@@ -24,14 +24,14 @@ pub enum CloudInitDocument {
 impl Client {
     /// Writes the drive anew. A start does so as well.
     pub async fn regenerate_cloudinit(&self, host: &HostName, vmid: VmId) -> Result<()> {
-        let action = format!("write the cloud-init drive of vm {vmid} on host {host}");
+        let action = format!("write the cloud-init drive of VM {vmid} on host {host}");
         let path = format!("{}/cloudinit", vm_path(host, vmid));
         self.call(&Call { action, method: Method::PUT, path, params: &[] }).await.map(drop)
     }
 
     /// Keys the drive is written from, with what is not on it yet.
     pub async fn cloudinit_pending(&self, host: &HostName, vmid: VmId) -> Result<Vec<PendingRow>> {
-        let action = format!("read the cloud-init keys of vm {vmid} on host {host}");
+        let action = format!("read the cloud-init keys of VM {vmid} on host {host}");
         let path = format!("{}/cloudinit", vm_path(host, vmid));
         let mut rows: Vec<PendingRow> = self.read(Call { action, method: Method::GET, path, params: &[] }).await?;
         rows.sort_by(|a, b| a.key.cmp(&b.key));
@@ -46,7 +46,7 @@ impl Client {
             CloudInitDocument::Meta => "meta",
         };
         let form = Form::default().with("type", word);
-        let action = format!("read the cloud-init {word} data of vm {vmid} on host {host}");
+        let action = format!("read the cloud-init {word} data of VM {vmid} on host {host}");
         let path = format!("{}/cloudinit/dump", vm_path(host, vmid));
         match self.call(&Call { action: action.clone(), method: Method::GET, path, params: form.params() }).await? {
             Value::String(text) => Ok(text),

@@ -158,7 +158,7 @@ impl Client {
     }
 
     async fn listing(&self, kind: Option<ResourceKind>) -> Result<Resources> {
-        let action = "list the cluster's resources";
+        let action = "list the resources of the cluster";
         let form = Form::default().with_some("type", kind.map(ResourceKind::word));
         let path = "/cluster/resources".to_owned();
         let call = Call { action: action.to_owned(), method: Method::GET, path, params: form.params() };

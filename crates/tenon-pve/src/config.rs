@@ -5,13 +5,15 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
+use crate::grammar::devices::BootOrder;
 use crate::grammar::drive::Drive;
+use crate::grammar::identity::Smbios;
 use crate::grammar::notes::Tags;
 use crate::grammar::{option_holds, same_option, shape};
 use crate::properties::Properties;
 use crate::reply::plain;
 
-/// Keys that may hold the disk a VM boots from, in the order they are looked at.
+/// The boot disk of a VM whose configuration does not name one, in the order in which the keys are tried.
 const BOOT_DISKS: [&str; 4] = ["virtio0", "scsi0", "sata0", "ide0"];
 
 /// A VM's configuration. Keys this client does not know are kept as they came.
@@ -65,13 +67,23 @@ impl VmConfig {
 
     /// The SMBIOS uuid: new for each clone, kept over migration, and what the guest reports as its system uuid.
     pub fn uuid(&self) -> Option<String> {
-        self.properties("smbios1")?.get("uuid").map(str::to_lowercase)
+        self.option::<Smbios>("smbios1")?.uuid()
     }
 
-    /// The disk it boots from: its key and its property string.
-    pub fn boot_disk(&self) -> Option<(&'static str, Properties)> {
-        let is_disk = |drive: &Properties| drive.get("media") != Some("cdrom");
-        BOOT_DISKS.iter().find_map(|key| Some((*key, self.properties(key).filter(is_disk)?)))
+    /// The disk the VM boots from, with its key: the first disk of `boot: order=…`, or `bootdisk` where the boot order
+    /// is written the old way. Where neither names a disk of this VM, the usual keys are tried.
+    pub fn boot_disk(&self) -> Option<(&str, Drive)> {
+        let order: BootOrder = self.option("boot").unwrap_or_default();
+        // As in Proxmox, `bootdisk` only counts where there is no order.
+        let legacy = self.get("bootdisk").filter(|_| !order.lists_devices());
+        order.devices().chain(legacy).chain(BOOT_DISKS).find_map(|key| self.disk(key))
+    }
+
+    /// The disk at a key. A CD-ROM drive, Proxmox' own cloud-init drive, firmware and TPM state are no disks.
+    fn disk(&self, key: &str) -> Option<(&str, Drive)> {
+        let (key, text) = self.values.get_key_value(key).filter(|(key, _)| shape::is_bus(key))?;
+        let drive: Drive = text.parse().ok()?;
+        (!drive.is_cdrom() && !drive.is_cloudinit()).then_some((key.as_str(), drive))
     }
 
     /// Every network card, `net0` first.
@@ -159,6 +171,40 @@ mod tests {
         assert_eq!(config.boot_disk().map(|(key, _)| key), Some("scsi0"));
         let keys: Vec<String> = config.network_cards().into_iter().map(|(key, _)| key).collect();
         assert_eq!(keys, ["net2", "net10"]);
+    }
+
+    #[test]
+    fn the_boot_disk_is_the_one_the_boot_order_names() {
+        let disks = json!({
+            "scsi0": "local:2/vm-2-disk-0.qcow2,size=8G", "virtio0": "local:2/vm-2-disk-1.qcow2,size=30G",
+            "sata3": "local:2/vm-2-disk-2.qcow2,size=1G", "ide2": "local:iso/seed.iso,media=cdrom",
+            "ide3": "local:2/vm-2-cloudinit.qcow2", "efidisk0": "local:2/vm-2-disk-3.qcow2,size=528K",
+        });
+        let booted = |keys: &[(&str, &str)]| {
+            let mut data = disks.clone();
+            keys.iter().for_each(|(key, text)| data[*key] = json!(text));
+            VmConfig::from_data(&data).unwrap().boot_disk().map(|(key, _)| key.to_owned())
+        };
+        for (keys, expected) in [
+            // As Proxmox VE writes it today.
+            (&[("boot", "order=scsi0;ide2;net0")][..], "scsi0"),
+            (&[("boot", "order=ide2;net0;sata3;scsi0")], "sata3"),
+            (&[("boot", "order=efidisk0;ide3;scsi7;scsi0")], "scsi0"),
+            // An order takes precedence over `bootdisk`, even if it names no disk.
+            (&[("boot", "order=scsi0"), ("bootdisk", "sata3")], "scsi0"),
+            (&[("boot", "order=net0"), ("bootdisk", "sata3")], "virtio0"),
+            // As Proxmox VE wrote it before 6.3.
+            (&[("boot", "cdn"), ("bootdisk", "scsi0")], "scsi0"),
+            (&[("boot", "legacy=c"), ("bootdisk", "sata3")], "sata3"),
+            (&[("bootdisk", "scsi0")], "scsi0"),
+            (&[("bootdisk", "ide2")], "virtio0"),
+            // Nothing names a disk.
+            (&[("boot", " ")], "virtio0"),
+            (&[("boot", "order=")], "virtio0"),
+            (&[], "virtio0"),
+        ] {
+            assert_eq!(booted(keys).as_deref(), Some(expected), "{keys:?}");
+        }
     }
 
     #[test]

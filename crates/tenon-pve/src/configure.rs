@@ -37,7 +37,7 @@ impl Client {
     /// Writes configuration keys. Done when it returns; refused if the configuration is not the one with this digest.
     pub async fn configure_vm(&self, host: &HostName, vmid: VmId, params: &[(&str, String)]) -> Result<()> {
         let call = Call {
-            action: format!("configure vm {vmid} on host {host}"),
+            action: format!("configure VM {vmid} on host {host}"),
             method: Method::PUT,
             path: format!("{}/config", vm_path(host, vmid)),
             params,
@@ -48,7 +48,7 @@ impl Client {
     /// Begins to write configuration keys in a task, for what takes long: a disk to be made or imported.
     pub async fn configure_vm_in_task(&self, host: &HostName, vmid: VmId, params: &[(&str, String)]) -> Result<Upid> {
         self.task_call(Call {
-            action: format!("configure vm {vmid} on host {host}"),
+            action: format!("configure VM {vmid} on host {host}"),
             method: Method::POST,
             path: format!("{}/config", vm_path(host, vmid)),
             params,
@@ -58,7 +58,7 @@ impl Client {
 
     /// Every key of a VM with what waits for the next start, sorted.
     pub async fn pending(&self, host: &HostName, vmid: VmId) -> Result<Vec<PendingRow>> {
-        let action = format!("read the pending changes of vm {vmid} on host {host}");
+        let action = format!("read the pending changes of VM {vmid} on host {host}");
         let path = format!("{}/pending", vm_path(host, vmid));
         let mut rows: Vec<PendingRow> = self.read(Call { action, method: Method::GET, path, params: &[] }).await?;
         rows.sort_by(|a, b| a.key.cmp(&b.key));
@@ -80,7 +80,7 @@ impl Client {
     pub async fn resize_disk(&self, host: &HostName, vmid: VmId, disk: &str, size: &str) -> Result<Upid> {
         let form = Form::default().with("disk", disk).with("size", size);
         self.task_call(Call {
-            action: format!("resize disk {disk} of vm {vmid} on host {host} to {size}"),
+            action: format!("resize disk {disk} of VM {vmid} on host {host} to {size}"),
             method: Method::PUT,
             path: format!("{}/resize", vm_path(host, vmid)),
             params: form.params(),

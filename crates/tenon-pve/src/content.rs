@@ -85,7 +85,7 @@ impl Client {
     /// Some files on a storage, by name.
     pub async fn volumes_where(&self, host: &HostName, storage: &str, filter: &VolumeFilter) -> Result<Vec<Volume>> {
         let what = filter.content.as_deref().unwrap_or("everything");
-        let action = format!("list {what} on storage {storage} of host {host}");
+        let action = format!("list {what} on storage {storage} on host {host}");
         let path = format!("/nodes/{}/storage/{}/content", segment(host), segment(storage));
         let form = Form::default().with_some("content", filter.content.as_ref()).with_some("vmid", filter.vmid);
         let call = Call { action, method: Method::GET, path, params: form.params() };
@@ -96,20 +96,20 @@ impl Client {
 
     /// One file or image.
     pub async fn volume(&self, host: &HostName, volume: &str) -> Result<VolumeDetail> {
-        let action = format!("look at {volume} on host {host}");
+        let action = format!("read volume {volume} on host {host}");
         self.read(Call { action, method: Method::GET, path: volume_path(host, volume), params: &[] }).await
     }
 
     /// Begins to delete a file. Deleting what is not there succeeds.
     pub async fn delete_volume(&self, host: &HostName, volume: &str) -> Result<Upid> {
-        let action = format!("delete {volume} on host {host}");
+        let action = format!("delete volume {volume} on host {host}");
         let path = volume_path(host, volume);
         self.task_call(Call { action, method: Method::DELETE, path, params: &[] }).await
     }
 
     /// The same, waiting up to this many seconds; `None` if it was done by then.
     pub async fn delete_volume_within(&self, host: &HostName, volume: &str, delay_s: u32) -> Result<Option<Upid>> {
-        let action = format!("delete {volume} on host {host}");
+        let action = format!("delete volume {volume} on host {host}");
         let form = Form::default().with("delay", delay_s);
         let call = Call { action, method: Method::DELETE, path: volume_path(host, volume), params: form.params() };
         match self.call(&call).await? {
@@ -129,7 +129,7 @@ impl Client {
             .with_some("checksum-algorithm", algorithm)
             .with_some("checksum", sum)
             .with_flag("verify-certificates", *verify_certificates);
-        let action = format!("download {url} to storage {storage} of host {host}");
+        let action = format!("download {url} to storage {storage} on host {host}");
         let path = format!("/nodes/{}/storage/{}/download-url", segment(host), segment(storage));
         self.task_call(Call { action, method: Method::POST, path, params: form.params() }).await
     }

@@ -94,7 +94,7 @@ impl Client {
             .with_some("format", options.format.as_ref())
             .with_some("target", options.target.as_ref())
             .with_some("bwlimit", options.limit_kib_s);
-        let action = format!("clone template {source} on host {host} to vm {vmid}");
+        let action = format!("clone template {source} on host {host} to VM {vmid}");
         let path = format!("{}/clone", vm_path(host, source));
         self.task_call(Call { action, method: Method::POST, path, params: form.params() }).await
     }
@@ -106,7 +106,7 @@ impl Client {
     pub async fn create_vm(&self, host: &HostName, vmid: VmId, params: &[(&str, String)]) -> Result<Upid> {
         let mut all = vec![("vmid", vmid.to_string())];
         all.extend(params.iter().cloned());
-        let action = format!("create vm {vmid} on host {host}");
+        let action = format!("create VM {vmid} on host {host}");
         let path = format!("/nodes/{}/qemu", segment(host));
         self.task_call(Call { action, method: Method::POST, path, params: &all }).await
     }
@@ -114,7 +114,7 @@ impl Client {
     /// Begins to make a template of a VM of ours. There is no way back.
     pub async fn make_template(&self, vm: &ProvenVm) -> Result<Upid> {
         let (host, vmid) = (vm.host(), vm.vmid());
-        let action = format!("make a template of vm {vmid} on host {host}");
+        let action = format!("convert VM {vmid} on host {host} to a template");
         let path = format!("{}/template", vm_path(host, vmid));
         self.task_call(Call { action, method: Method::POST, path, params: &[] }).await
     }
@@ -132,7 +132,7 @@ impl Client {
             Feature::Copy => "copy",
         };
         let form = Form::default().with("feature", word);
-        let action = format!("ask for feature {word} of vm {vmid} on host {host}");
+        let action = format!("read whether VM {vmid} on host {host} supports {word}");
         let path = format!("{}/feature", vm_path(host, vmid));
         let wire: Wire = self.read(Call { action, method: Method::GET, path, params: form.params() }).await?;
         Ok(wire.has)

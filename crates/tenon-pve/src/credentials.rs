@@ -118,16 +118,16 @@ impl From<Password> for Credentials {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// The id has another form.
-    #[error("the token id is not of the form user@realm!name")]
+    #[error("the API token ID must have the form user@realm!name")]
     NotATokenId,
     /// The user has another form.
-    #[error("the user is not of the form name@realm")]
+    #[error("the user name must have the form name@realm")]
     NotAUser,
     /// The secret is empty.
-    #[error("the secret is empty")]
+    #[error("the token secret or password is empty")]
     NoSecret,
     /// The id or secret has characters that no header can carry.
-    #[error("the token has characters that cannot be sent")]
+    #[error("the API token contains characters that cannot be sent in an HTTP header")]
     Unprintable,
 }
 

@@ -26,7 +26,7 @@ pub enum Cause {
     #[error("{}", not_sent(.0))]
     NotSent(#[source] TransportError),
     /// The request was sent, and nothing certain came back. Look before sending it again.
-    #[error("the outcome is unknown")]
+    #[error("outcome unknown")]
     MaybeDone(#[source] Doubtful),
     /// Proxmox answered no.
     #[error(transparent)]
@@ -37,10 +37,10 @@ pub enum Cause {
 #[derive(Debug, thiserror::Error)]
 pub enum Doubtful {
     /// The connection broke, or no answer came in time.
-    #[error("the answer was lost")]
+    #[error("no reply received")]
     Lost(#[source] TransportError),
     /// Proxmox could not reach the host the call was for.
-    #[error("host is unreachable from the Proxmox endpoint ({status} {words})")]
+    #[error("the Proxmox endpoint cannot reach the host ({status} {words})")]
     HostDown {
         /// 595 or 596.
         status: u16,
@@ -48,35 +48,20 @@ pub enum Doubtful {
         words: String,
     },
     /// Success, but in a shape this client does not know.
-    #[error("the answer was not understood: {0}")]
+    #[error("cannot read the reply: {0}")]
     Unreadable(String),
     /// The worker of a task died without saying how it ended.
-    #[error("the task {0} ended without a result")]
+    #[error("task {0} ended without a result")]
     WorkerDied(String),
     /// A task did not end in the time it was given; it still runs.
-    #[error("the task {0} still runs")]
+    #[error("task {0} is still running")]
     StillRunning(String),
-}
-
-/// What to do after a failed call. `docs/dev/pve-errors.md` has a line for each situation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Advice {
-    /// Nothing happened: the same call may go out again.
-    SendAgain,
-    /// The world is not, or may not be, what the call assumed: read it, then decide.
-    LookFirst,
-    /// Nothing happened, and the same call will work later.
-    Wait,
-    /// Nothing of ours is there: take another id or storage, and leave the one that was refused alone.
-    ChooseAnother,
-    /// No repetition helps: say what must be changed, and by whom.
-    AskPeople,
 }
 
 fn not_sent(why: &TransportError) -> &'static str {
     match why {
-        TransportError::Withheld(_) => "nothing was sent",
-        _ => "no Proxmox endpoint could be reached",
+        TransportError::Withheld(_) => "request not sent",
+        _ => "cannot reach any Proxmox endpoint",
     }
 }
 
@@ -86,14 +71,8 @@ impl Error {
     }
 
     /// What was tried and everything that is known of its failure, on one line.
-    pub fn told(&self) -> String {
-        let mut words = self.to_string();
-        let mut source = std::error::Error::source(self);
-        while let Some(cause) = source {
-            words = format!("{words}: {cause}");
-            source = cause.source();
-        }
-        words
+    pub fn full_message(&self) -> String {
+        tenon_model::full_message(self)
     }
 
     /// What is known about the call.
@@ -122,30 +101,6 @@ impl Error {
     /// Whether the VM the call was for is not on that host: gone, or moved.
     pub fn is_vm_absent(&self) -> bool {
         self.refusal().is_some_and(Refusal::is_vm_absent)
-    }
-
-    /// What a caller that knows no more than this does next.
-    pub fn advice(&self) -> Advice {
-        match &*self.cause {
-            Cause::NotSent(_) => Advice::SendAgain,
-            Cause::MaybeDone(_) => Advice::LookFirst,
-            Cause::Refused(refusal) => match refusal.kind {
-                // A task that lost quorum on its way has done its part outside the cluster: grown an image, deleted disks.
-                RefusalKind::NoQuorum if refusal.status == 200 => Advice::LookFirst,
-                RefusalKind::Locked(_) | RefusalKind::NoQuorum => Advice::Wait,
-                RefusalKind::AlreadyExists | RefusalKind::NoSpace => Advice::ChooseAnother,
-                RefusalKind::NotFound
-                | RefusalKind::Changed
-                | RefusalKind::WrongState
-                | RefusalKind::TaskFailed
-                | RefusalKind::Other => Advice::LookFirst,
-                RefusalKind::Denied { .. }
-                | RefusalKind::Unauthorized
-                | RefusalKind::RootOnly(_)
-                | RefusalKind::BadParameter(_)
-                | RefusalKind::Protected => Advice::AskPeople,
-            },
-        }
     }
 
     /// The same for a call that had to come before another one: whatever is open about it, the other was not sent.

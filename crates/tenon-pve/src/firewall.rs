@@ -154,6 +154,6 @@ impl Client {
 
 fn firewall_call<'a>((host, vmid): (&HostName, VmId), method: Method, what: &str, params: Params<'a>) -> Call<'a> {
     let verb = if method == Method::GET { "read" } else { "change" };
-    let action = format!("{verb} the firewall {what} of vm {vmid} on host {host}");
+    let action = format!("{verb} the firewall {what} of VM {vmid} on host {host}");
     Call { action, method, path: format!("{}/firewall/{what}", vm_path(host, vmid)), params }
 }

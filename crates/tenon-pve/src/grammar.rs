@@ -84,7 +84,7 @@ pub(crate) fn canonical(shape: &Shape, properties: &Properties) -> Canonical {
 macro_rules! option_type {
     ($(#[$doc:meta])* $name:ident, $shape:expr) => {
         $(#[$doc])*
-        #[derive(Debug, Clone)]
+        #[derive(Debug, Clone, Default)]
         pub struct $name($crate::properties::Properties);
 
         impl $name {

@@ -109,7 +109,7 @@ impl Client {
     /// VMs of a host the token may see, by id.
     pub async fn vms(&self, host: &HostName, detail: Detail) -> Result<Vec<VmRow>> {
         let form = Form::default().with_flag("full", (detail == Detail::Full).then_some(true));
-        let (action, path) = (format!("list the vms of host {host}"), format!("/nodes/{}/qemu", segment(host)));
+        let (action, path) = (format!("list the VMs of host {host}"), format!("/nodes/{}/qemu", segment(host)));
         let call = Call { action, method: Method::GET, path, params: form.params() };
         let mut rows: Vec<VmRow> = self.read(call).await?;
         rows.sort_by_key(|row| row.id);
@@ -128,7 +128,7 @@ impl Client {
             ConfigView::Running => Form::default().with("current", 1),
             ConfigView::Snapshot(name) => Form::default().with("snapshot", name),
         };
-        let action = format!("read the configuration of vm {vmid} on host {host}");
+        let action = format!("read the configuration of VM {vmid} on host {host}");
         let path = format!("{}/config", vm_path(host, vmid));
         let call = Call { action, method: Method::GET, path, params: form.params() };
         let data: Value = self.call(&call).await?;
@@ -137,7 +137,7 @@ impl Client {
 
     /// The state of a VM.
     pub async fn vm_status(&self, host: &HostName, vmid: VmId) -> Result<VmStatus> {
-        let action = format!("read the state of vm {vmid} on host {host}");
+        let action = format!("read the state of VM {vmid} on host {host}");
         let path = format!("{}/status/current", vm_path(host, vmid));
         let call = Call { action: action.clone(), method: Method::GET, path, params: &[] };
         let wire: Wire = self.read(call).await?;

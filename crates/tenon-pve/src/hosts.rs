@@ -147,7 +147,7 @@ impl Client {
     /// Networks of a host the token may see, by name; of one kind (`bridge`, `any_bridge`, …) if it is given.
     pub async fn interfaces(&self, host: &HostName, kind: Option<&str>) -> Result<Vec<Interface>> {
         let form = Form::default().with_some("type", kind);
-        let call = host_call(host, format!("list the networks of host {host}"), "network");
+        let call = host_call(host, format!("list the network interfaces of host {host}"), "network");
         let mut interfaces: Vec<Interface> = self.read(Call { params: form.params(), ..call }).await?;
         interfaces.sort_by(|a, b| a.iface.cmp(&b.iface));
         Ok(interfaces)
@@ -155,7 +155,7 @@ impl Client {
 
     /// One network of a host. Needs `Sys.Audit` on it.
     pub async fn interface(&self, host: &HostName, name: &str) -> Result<Interface> {
-        let action = format!("read network {name} of host {host}");
+        let action = format!("read network interface {name} of host {host}");
         let found: Interface = self.read(host_call(host, action, &format!("network/{}", segment(name)))).await?;
         Ok(Interface { iface: name.to_owned(), ..found })
     }

@@ -14,7 +14,7 @@ impl Client {
     /// reserves nothing.
     pub async fn is_id_free(&self, vmid: VmId) -> Result<bool> {
         let form = Form::default().with("vmid", vmid);
-        match self.next_id_call(format!("ask whether id {vmid} is free"), &form).await {
+        match self.next_id_call(format!("check whether VM ID {vmid} is free"), &form).await {
             Ok(_) => Ok(true),
             Err(error) if error.refusal().is_some_and(|refusal| refusal.kind == RefusalKind::AlreadyExists) => {
                 Ok(false)
@@ -25,7 +25,7 @@ impl Client {
 
     /// The lowest free id. Everybody who asks at the same time is told the same one.
     pub async fn next_id(&self) -> Result<VmId> {
-        let action = "ask for a free id";
+        let action = "find a free VM ID";
         let data = self.next_id_call(action.to_owned(), &Form::default()).await?;
         let told = plain(&data);
         told.parse().map_err(|_| Error::new(action, unreadable(&format!("`{told}` is no id"))))

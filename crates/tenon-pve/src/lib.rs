@@ -8,6 +8,7 @@
 
 mod access;
 mod address;
+mod advice;
 mod agent;
 mod client;
 mod cloudinit;
@@ -44,6 +45,7 @@ mod upload;
 
 pub use access::Permissions;
 pub use address::Endpoint;
+pub use advice::Advice;
 pub use agent::{GuestAddress, GuestExec, GuestInterface, GuestOs};
 pub use client::{Client, Tuning};
 pub use cloudinit::CloudInitDocument;
@@ -53,11 +55,11 @@ pub use configure::PendingRow;
 pub use content::{Download, Volume, VolumeDetail, VolumeFilter};
 pub use creation::{CloneOptions, CloneRequest, Feature};
 pub use credentials::{Credentials, Password, Token, TokenError};
-pub use error::{Advice, Cause, Doubtful, Error, Result};
+pub use error::{Cause, Doubtful, Error, Result};
 pub use firewall::{FirewallRule, NewRule, SecurityGroup};
 pub use grammar::devices::{AgentOption, BootOrder, PassThrough};
-pub use grammar::drive::{Drive, size_in_bytes};
-pub use grammar::identity::{Meta, Smbios};
+pub use grammar::drive::Drive;
+pub use grammar::identity::{Meta, Smbios, SmbiosText};
 pub use grammar::network::{AddressConfig, NetworkCard};
 pub use grammar::notes::{Tags, description_from_file, description_to_file, encoded_ssh_keys, stored_description};
 pub use grammar::processor::{Cpu, CpuSet, NumaNode};

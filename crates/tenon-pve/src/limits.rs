@@ -69,7 +69,7 @@ pub(crate) struct Admission {
 
 /// Too many requests were under way for too long.
 #[derive(Debug, thiserror::Error)]
-#[error("too many requests were under way for {waited_s} s")]
+#[error("waited {waited_s} s because too many requests to Proxmox are in flight")]
 pub(crate) struct Crowded {
     waited_s: u64,
 }
@@ -143,7 +143,7 @@ mod tests {
         let gates = Gates::new(Limits { region: 1, host: 1, storage: 1, wait: Duration::from_secs(5) });
         let _held = gates.enter(&Place::default()).await.unwrap();
         let error = gates.enter(&Place::default()).await.unwrap_err();
-        assert_eq!(error.to_string(), "too many requests were under way for 5 s");
+        assert_eq!(error.to_string(), "waited 5 s because too many requests to Proxmox are in flight");
     }
 
     #[tokio::test]

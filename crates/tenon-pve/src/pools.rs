@@ -50,7 +50,7 @@ pub enum PoolChange {
 impl Client {
     /// Pools the token may see, by name, without their members.
     pub async fn pools(&self) -> Result<Vec<Pool>> {
-        let call = pool_call("list the pools".to_owned(), Method::GET, &[]);
+        let call = pool_call("list the resource pools".to_owned(), Method::GET, &[]);
         let mut pools: Vec<Pool> = self.read(call).await?;
         pools.sort_by(|a, b| a.poolid.cmp(&b.poolid));
         Ok(pools)
@@ -69,7 +69,7 @@ impl Client {
     /// Makes a pool. The parent of one inside another has to be there.
     pub async fn create_pool(&self, pool: &str, comment: Option<&str>) -> Result<()> {
         let form = Form::default().with("poolid", pool).with_some("comment", comment);
-        self.call(&pool_call(format!("create pool {pool}"), Method::POST, form.params())).await.map(drop)
+        self.call(&pool_call(format!("create resource pool {pool}"), Method::POST, form.params())).await.map(drop)
     }
 
     /// Puts VMs into a pool or takes them out, all or none of them. A VM that does not exist joins all the same, and is
@@ -81,7 +81,7 @@ impl Client {
             .with("vms", ids.join(","))
             .with_flag("allow-move", (change == PoolChange::Move).then_some(true))
             .with_flag("delete", (change == PoolChange::Remove).then_some(true));
-        self.call(&pool_call(format!("change pool {pool}"), Method::PUT, form.params())).await.map(drop)
+        self.call(&pool_call(format!("change resource pool {pool}"), Method::PUT, form.params())).await.map(drop)
     }
 
     /// Puts a storage into a pool or takes it out.
@@ -90,13 +90,13 @@ impl Client {
             .with("poolid", pool)
             .with("storage", storage)
             .with_flag("delete", (change == PoolChange::Remove).then_some(true));
-        self.call(&pool_call(format!("change pool {pool}"), Method::PUT, form.params())).await.map(drop)
+        self.call(&pool_call(format!("change resource pool {pool}"), Method::PUT, form.params())).await.map(drop)
     }
 
     /// Deletes an empty pool.
     pub async fn delete_pool(&self, pool: &str) -> Result<()> {
         let form = Form::default().with("poolid", pool);
-        self.call(&pool_call(format!("delete pool {pool}"), Method::DELETE, form.params())).await.map(drop)
+        self.call(&pool_call(format!("delete resource pool {pool}"), Method::DELETE, form.params())).await.map(drop)
     }
 }
 

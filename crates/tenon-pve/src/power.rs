@@ -89,7 +89,7 @@ impl Client {
 
     async fn power_call(&self, verb: &str, (host, vmid): (&HostName, VmId), form: &Form) -> Result<Upid> {
         self.task_call(Call {
-            action: format!("{verb} vm {vmid} on host {host}"),
+            action: format!("{verb} VM {vmid} on host {host}"),
             method: Method::POST,
             path: format!("{}/status/{verb}", vm_path(host, vmid)),
             params: form.params(),

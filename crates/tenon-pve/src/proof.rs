@@ -69,10 +69,10 @@ pub struct Proof {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Doubt {
     /// Its configuration carries a lock, so it is still being made, or was left half-made.
-    #[error("it is locked ({0})")]
+    #[error("the VM is locked ({0})")]
     Locked(String),
     /// Its uuid is not the recorded one: another VM has the id now.
-    #[error("its uuid is {found}, not the recorded {recorded}: another vm has this id now")]
+    #[error("its SMBIOS UUID is {found}, not the recorded {recorded}: another VM has this ID now")]
     OtherUuid {
         /// What it has.
         found: String,
@@ -80,7 +80,7 @@ pub enum Doubt {
         recorded: String,
     },
     /// It does not carry our line, or another one's.
-    #[error("its description does not say that it belongs to this claim")]
+    #[error("its description does not name this NodeClaim as its owner")]
     NoMark,
 }
 
@@ -145,9 +145,9 @@ impl Client {
     /// the configuration, so it must not be sent, and it is not.
     pub async fn destroy_proven(&self, vm: ProvenVm) -> Result<Upid> {
         let ProvenVm { host, vmid, config } = vm;
-        let action = format!("destroy vm {vmid} on host {host}");
+        let action = format!("destroy VM {vmid} on host {host}");
         let Some(digest) = config.digest() else {
-            return Err(Error::new(action, crate::reply::unreadable("its configuration has no digest")));
+            return Err(Error::new(action, crate::reply::unreadable("the VM configuration has no digest")));
         };
         let kept: Vec<&str> = config.description().lines().filter(|line| !line.starts_with(TOMBSTONE)).collect();
         let description = format!("{}\n{TOMBSTONE} vmid={vmid}", kept.join("\n"));

@@ -37,11 +37,17 @@ impl Properties {
         if value.contains(',') || key.contains([',', '=']) || key.is_empty() {
             return Err(PropertiesError { text: format!("{key}={value}") });
         }
-        match self.parts.iter_mut().find(|part| part.key.as_deref() == Some(key)) {
-            Some(part) => value.clone_into(&mut part.value),
-            None => self.parts.push(Property { key: Some(key.to_owned()), value: value.to_owned() }),
-        }
+        self.put(key, value.to_owned());
         Ok(())
+    }
+
+    /// The same for a key and a value that are known to fit: they come out of a property string, or are encoded.
+    pub(crate) fn put(&mut self, key: &str, value: String) {
+        debug_assert!(!value.contains(',') && !key.contains([',', '=']) && !key.is_empty(), "{key}={value}");
+        match self.parts.iter_mut().find(|part| part.key.as_deref() == Some(key)) {
+            Some(part) => part.value = value,
+            None => self.parts.push(Property { key: Some(key.to_owned()), value }),
+        }
     }
 
     /// All keys in their order, the bare value as `None`.

@@ -57,7 +57,7 @@ pub struct HaRow {
 impl Client {
     /// The release of Proxmox, such as `9.2.11`.
     pub async fn version(&self) -> Result<String> {
-        let action = "read the version of Proxmox";
+        let action = "read the Proxmox version";
         let data = self.get(action.to_owned(), "/version".to_owned()).await?;
         let version = data.get("version").and_then(Value::as_str);
         version.map(str::to_owned).ok_or_else(|| Error::new(action, unreadable("no version in it")))
@@ -97,7 +97,7 @@ impl Client {
 
     /// What the high-availability manager says, by id. Needs `Sys.Audit` on `/`.
     pub async fn ha_status(&self) -> Result<Vec<HaRow>> {
-        let action = "read the state of high availability".to_owned();
+        let action = "read the HA state of the cluster".to_owned();
         let path = "/cluster/ha/status/current".to_owned();
         let mut rows: Vec<HaRow> = self.read(Call { action, method: Method::GET, path, params: &[] }).await?;
         rows.sort_by(|a, b| a.id.cmp(&b.id));

@@ -113,11 +113,15 @@ impl Client {
         let session = self.session();
         let password = match &session.credentials {
             Credentials::Token(token) => {
-                let unsendable = |_| Cause::NotSent(crate::TransportError::Withheld("the token cannot be sent".into()));
+                let unsendable = |_| {
+                    Cause::NotSent(crate::TransportError::Withheld(
+                        "the API token contains characters that cannot be sent in an HTTP header".into(),
+                    ))
+                };
                 return token
                     .header()
                     .map(Authority::Token)
-                    .map_err(|error| Error::new("use the token", unsendable(error)));
+                    .map_err(|error| Error::new("use the API token", unsendable(error)));
             }
             Credentials::Password(password) => password,
         };
@@ -159,12 +163,12 @@ impl Client {
         let call = Call { action: log_in(password), method: Method::POST, path, params: &params };
         let data = self.call_as(&call, &Authority::Nobody).await?;
         let unusable = |what: &str| Error::new(log_in(password), unreadable(what));
-        let wire: Wire = parse(data).map_err(|_| unusable("the ticket has another shape"))?;
+        let wire: Wire = parse(data).map_err(|_| unusable("the login reply has an unknown format"))?;
         if wire.second_factor.is_some_and(|needed| needed != 0 && needed != false) {
-            return Err(unusable("the user needs a second factor: use an API token"));
+            return Err(unusable("the user needs a second factor; use an API token instead"));
         }
         let (Some(ticket), Some(csrf)) = (wire.ticket, wire.csrf) else {
-            return Err(unusable("there is no ticket in it"));
+            return Err(unusable("the login reply contains no ticket"));
         };
         let secret = |text: String| {
             self.redactor().learn(&text);
@@ -175,7 +179,9 @@ impl Client {
         self.redactor().learn(&ticket);
         let cookie = format!("PVEAuthCookie={}", crate::client::segment(&ticket));
         let (cookie, csrf) = (secret(cookie), secret(csrf));
-        let (Some(cookie), Some(csrf)) = (cookie, csrf) else { return Err(unusable("the ticket cannot be sent")) };
+        let (Some(cookie), Some(csrf)) = (cookie, csrf) else {
+            return Err(unusable("the ticket contains characters that cannot be sent in an HTTP header"));
+        };
         Ok(Ticket { cookie, csrf, since })
     }
 }

@@ -89,7 +89,7 @@ impl Client {
             .with_some("content", filter.content.as_ref())
             .with_flag("enabled", filter.enabled)
             .with_some("target", filter.target.as_ref());
-        let (action, path) = (format!("list the storages of host {host}"), format!("/nodes/{}/storage", segment(host)));
+        let (action, path) = (format!("list the storages on host {host}"), format!("/nodes/{}/storage", segment(host)));
         let call = Call { action, method: Method::GET, path, params: form.params() };
         let mut storages: Vec<HostStorage> = self.read(call).await?;
         storages.sort_by(|a, b| a.storage.cmp(&b.storage));
@@ -98,7 +98,7 @@ impl Client {
 
     /// One storage of a host.
     pub async fn storage_status(&self, host: &HostName, storage: &str) -> Result<HostStorage> {
-        let action = format!("read the state of storage {storage} of host {host}");
+        let action = format!("read the state of storage {storage} on host {host}");
         let path = format!("/nodes/{}/storage/{}/status", segment(host), segment(storage));
         let found: HostStorage = self.read(Call { action, method: Method::GET, path, params: &[] }).await?;
         Ok(HostStorage { storage: storage.to_owned(), ..found })

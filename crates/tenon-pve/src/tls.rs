@@ -78,7 +78,7 @@ pub struct FingerprintError {
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// The authority's file has no certificate in it.
-    #[error("the CA file holds no certificate in PEM")]
+    #[error("the CA file contains no PEM certificate")]
     NoCertificate,
     /// A certificate or setting was refused by the TLS library.
     #[error("cannot set up TLS")]
@@ -134,7 +134,7 @@ impl ServerCertVerifier for Verifier {
         let shown = Fingerprint::of(certificate);
         match self.pinned {
             Some(pinned) if pinned != shown => Err(rustls::Error::General(format!(
-                "the certificate's fingerprint is {shown}, not the pinned one; if Proxmox got a new certificate, pin that"
+                "the server certificate has fingerprint {shown}, not the pinned one; if Proxmox has a new certificate, pin this fingerprint"
             ))),
             _ => Ok(ServerCertVerified::assertion()),
         }

@@ -30,13 +30,13 @@ pub enum TransportError {
     #[error("cannot connect")]
     Connect(#[source] BoxError),
     /// Something of our own kept the request back, so nothing was sent.
-    #[error("the request was kept back")]
-    Withheld(#[source] BoxError),
+    #[error(transparent)]
+    Withheld(BoxError),
     /// The connection broke while something was under way.
-    #[error("the connection broke")]
+    #[error("lost the connection")]
     Broken(#[source] BoxError),
     /// No reply in the time the call was given.
-    #[error("no answer within {0} s")]
+    #[error("no reply within {0} s")]
     TimedOut(u64),
 }
 

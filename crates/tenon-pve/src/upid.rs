@@ -60,7 +60,7 @@ impl fmt::Display for Upid {
 
 /// Why a text is no [`Upid`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not the name of a Proxmox task")]
+#[error("`{text}` is not a Proxmox task ID (UPID)")]
 pub struct UpidError {
     text: String,
 }

@@ -31,10 +31,10 @@ impl Client {
     /// Begins to put a file on a storage.
     pub async fn upload(&self, host: &HostName, storage: &str, upload: &Upload, image: &Bytes) -> Result<Upid> {
         let name = &upload.name;
-        let action = format!("upload {name} to storage {storage} of host {host}");
+        let action = format!("upload {name} to storage {storage} on host {host}");
         // Some refused uploads leave their bytes behind on the host, so what would be refused or renamed is not sent.
         if !is_plain(name) {
-            let why = "the file name may only have letters, digits, `.`, `_` and `-`";
+            let why = "the file name may contain only letters, digits, `.`, `_` and `-`";
             return Err(Error::new(action, Cause::NotSent(TransportError::Withheld(why.into()))));
         }
         let path = format!("/nodes/{}/storage/{}/upload", segment(host), segment(storage));

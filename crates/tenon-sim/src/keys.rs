@@ -77,7 +77,8 @@ pub(crate) fn memory_mib(text: &str) -> Option<u64> {
     text.strip_prefix("current=").unwrap_or(text).parse().ok()
 }
 
-/// Bytes of a size such as `1.5G`; units are upper case only.
+/// Bytes of a size such as `1.5G`; units are upper case only. On purpose not the parser of the model: the client uses that
+/// one, and a mistake in it must not agree with itself here.
 pub(crate) fn parse_size(text: &str) -> Option<u64> {
     let (digits, shift) = match text.char_indices().last()? {
         (at, 'K') => (&text[..at], 10),

@@ -110,11 +110,11 @@ impl Vm {
 
     pub(crate) fn boot_disk_bytes(&self) -> u64 {
         let disks: Vec<(String, Drive)> = self.drives().into_iter().filter(|(_, d)| !d.is_cdrom()).collect();
-        let order = self.get("boot").and_then(|b| b.strip_prefix("order=")).unwrap_or("");
-        let booted = order.split(';').find_map(|dev| disks.iter().find(|(key, _)| key == dev));
-        // Without an order only a boot disk that is named counts.
-        let named = || disks.iter().find(|(key, _)| Some(key.as_str()) == self.get("bootdisk"));
-        booted.or_else(named).map_or(0, |(_, d)| d.bytes())
+        let order = self.get("boot").and_then(|b| b.strip_prefix("order="));
+        // Without an order only a boot disk that is named counts, and with one it does not.
+        let tried = order.or_else(|| self.get("bootdisk")).unwrap_or("");
+        let booted = tried.split(';').find_map(|dev| disks.iter().find(|(key, _)| key == dev));
+        booted.map_or(0, |(_, d)| d.bytes())
     }
 
     /// The config as `GET config` shows it: what is pending looks as if it were so already.

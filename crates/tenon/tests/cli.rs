@@ -227,7 +227,7 @@ fn a_controller_that_was_told_wrong_says_what_is_wrong() -> io::Result<()> {
         ),
         (&[at[0], at[1], "--log-level", "loud"], 2, "[possible values: error, warn, info, debug, trace]"),
         (&[at[0], at[1], "--metrics-port", "65536"], 2, "--metrics-port <PORT>"),
-        (&[at[0], at[1], "--proxmox-vmid", "30000"], 1, "the VM id range 30000 to 29999 is empty"),
+        (&[at[0], at[1], "--proxmox-vmid", "30000"], 1, "the VM ID range 30000 to 29999 is empty"),
         (&[at[0], at[1], "--cluster-endpoint", "https://a:s3cret@b"], 2, "give https://host or https://host:port"),
         (&[at[0], at[1], "-disable-leader-election=1"], 2, "[possible values: true, false]"),
         (&[at[0], at[1], "-renew-deadline", "15s"], 1, "error: cannot use --lease-duration, --renew-deadline and"),

@@ -57,7 +57,7 @@ impl CatalogEntry {
     pub(super) fn read(fields: &Fields) -> Result<CatalogEntry, Fault> {
         let name = fields.name()?;
         if fields.get("capacity").is_none() {
-            return Err(fields.fault("capacity", "it is missing"));
+            return Err(fields.fault("capacity", "this field is required"));
         }
         let capacity = fields.resources("capacity")?;
         let offerings = match fields.list("offerings")? {
@@ -94,11 +94,11 @@ fn with_name(mut requirements: Requirements, name: &str) -> Requirements {
 
 fn offering(fields: &Fields) -> Result<OfferingEntry, Fault> {
     let requirements = fields.list("requirements")?.unwrap_or_default();
-    let price = fields.get("price").ok_or_else(|| fields.fault("price", "it is missing"))?;
+    let price = fields.get("price").ok_or_else(|| fields.fault("price", "this field is required"))?;
     let price = price.as_f64().filter(|price| price.is_finite() && *price >= 0.0);
     Ok(OfferingEntry {
         requirements: requirements.iter().map(Fields::requirement).collect::<Result<_, _>>()?,
-        price: price.ok_or_else(|| fields.fault("price", "it is not a number of nothing or more"))?,
+        price: price.ok_or_else(|| fields.fault("price", "must be a non-negative number"))?,
         available: fields.flag("available")?.unwrap_or(true),
         reservation_capacity: fields.count("reservationCapacity")?,
     })
@@ -214,17 +214,23 @@ mod tests {
     #[test]
     fn a_fault_names_the_field() {
         for (entry, words) in [
-            (r#"{"name":"a"}"#, "instance type a: capacity: it is missing"),
-            (r#"{"name":"a","capacity":[]}"#, "capacity: it is not a map"),
-            (r#"{"name":"a","capacity":{"cpu":true}}"#, "capacity.cpu: it is not a quantity"),
+            (r#"{"name":"a"}"#, "instance type a: capacity: this field is required"),
+            (r#"{"name":"a","capacity":[]}"#, "capacity: must be a map"),
+            (r#"{"name":"a","capacity":{"cpu":true}}"#, "capacity.cpu: must be a quantity"),
             (r#"{"name":"a","capacity":{},"overhead":{"SystemReserved":{"cpu":"x"}}}"#, "overhead.systemReserved.cpu"),
-            (r#"{"name":"a","capacity":{},"overhead":3}"#, "overhead: it is not an object"),
-            (r#"{"name":"a","capacity":{},"offerings":[{}]}"#, "offerings[0].price: it is missing"),
-            (r#"{"name":"a","capacity":{},"offerings":[{"price":-1}]}"#, "offerings[0].price: it is not a number"),
+            (r#"{"name":"a","capacity":{},"overhead":3}"#, "overhead: must be an object"),
+            (r#"{"name":"a","capacity":{},"offerings":[{}]}"#, "offerings[0].price: this field is required"),
+            (
+                r#"{"name":"a","capacity":{},"offerings":[{"price":-1}]}"#,
+                "offerings[0].price: must be a non-negative number",
+            ),
             (r#"{"name":"a","capacity":{},"offerings":[{"price":1,"available":"no"}]}"#, "offerings[0].available"),
             (r#"{"name":"a","capacity":{},"offerings":[{"price":1,"reservationCapacity":-1}]}"#, "reservationCapacity"),
-            (r#"{"name":"a","capacity":{},"requirements":[{"key":"x"}]}"#, "requirements[0].operator: it is missing"),
-            (r#"{"name":"a","capacity":{},"requirements":[{"key":"x","operator":"Is"}]}"#, "`Is` is none of In"),
+            (
+                r#"{"name":"a","capacity":{},"requirements":[{"key":"x"}]}"#,
+                "requirements[0].operator: this field is required",
+            ),
+            (r#"{"name":"a","capacity":{},"requirements":[{"key":"x","operator":"Is"}]}"#, "`Is` is not one of In"),
             (r#"{"name":"a","capacity":{},"requirements":[{"key":"x","operator":"In","values":[1]}]}"#, "[0].values"),
             (
                 r#"{"name":"a","capacity":{},"requirements":[{"key":"x","operator":"Gt","values":["z"]}]}"#,

@@ -49,7 +49,7 @@ impl Fields {
 
     fn of(value: &Value, path: String) -> Result<Fields, Fault> {
         let Some(pairs) = value.as_object() else {
-            return Err(Fault::new(path, "it is not an object"));
+            return Err(Fault::new(path, "must be an object"));
         };
         let values = pairs.iter().map(|(key, value)| (key.to_lowercase(), value.clone())).collect();
         Ok(Fields { path, values })
@@ -69,29 +69,29 @@ impl Fields {
     }
 
     pub(super) fn name(&self) -> Result<String, Fault> {
-        self.text("name")?.filter(|name| !name.is_empty()).ok_or_else(|| self.fault("name", "it is missing"))
+        self.text("name")?.filter(|name| !name.is_empty()).ok_or_else(|| self.fault("name", "this field is required"))
     }
 
     pub(super) fn text(&self, key: &str) -> Result<Option<String>, Fault> {
         let Some(value) = self.get(key) else { return Ok(None) };
-        value.as_str().map(|text| Some(text.to_owned())).ok_or_else(|| self.fault(key, "it is not a text"))
+        value.as_str().map(|text| Some(text.to_owned())).ok_or_else(|| self.fault(key, "must be a string"))
     }
 
     pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, Fault> {
         let Some(value) = self.get(key) else { return Ok(None) };
-        value.as_bool().map(Some).ok_or_else(|| self.fault(key, "it is neither true nor false"))
+        value.as_bool().map(Some).ok_or_else(|| self.fault(key, "must be true or false"))
     }
 
     pub(super) fn count(&self, key: &str) -> Result<Option<u32>, Fault> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let count = value.as_u64().and_then(|number| u32::try_from(number).ok());
-        count.map(Some).ok_or_else(|| self.fault(key, "it is not a whole number of nothing or more"))
+        count.map(Some).ok_or_else(|| self.fault(key, "must be a non-negative integer"))
     }
 
     /// The objects of a list, if there is one.
     pub(super) fn list(&self, key: &str) -> Result<Option<Vec<Fields>>, Fault> {
         let Some(value) = self.get(key) else { return Ok(None) };
-        let list = value.as_array().ok_or_else(|| self.fault(key, "it is not a list"))?;
+        let list = value.as_array().ok_or_else(|| self.fault(key, "must be a list"))?;
         let each = |(index, value)| Fields::of(value, format!("{}[{index}]", self.path_of(key)));
         list.iter().enumerate().map(each).collect::<Result<_, _>>().map(Some)
     }
@@ -99,10 +99,10 @@ impl Fields {
     /// Counts by name, if there are any.
     pub(super) fn counts(&self, key: &str) -> Result<BTreeMap<String, u32>, Fault> {
         let Some(value) = self.get(key) else { return Ok(BTreeMap::new()) };
-        let map = value.as_object().ok_or_else(|| self.fault(key, "it is not a map"))?;
+        let map = value.as_object().ok_or_else(|| self.fault(key, "must be a map"))?;
         let count = |(name, value): (&String, &Value)| {
             let count = value.as_u64().and_then(|number| u32::try_from(number).ok());
-            let bad = || self.fault(&format!("{key}.{name}"), "it is not a whole number of nothing or more");
+            let bad = || self.fault(&format!("{key}.{name}"), "must be a non-negative integer");
             count.map(|count| (name.clone(), count)).ok_or_else(bad)
         };
         map.iter().map(count).collect()
@@ -111,17 +111,17 @@ impl Fields {
     /// Amounts by resource, whatever the resources are called.
     pub(super) fn resources(&self, key: &str) -> Result<Resources, Fault> {
         let Some(value) = self.get(key) else { return Ok(Resources::default()) };
-        let map = value.as_object().ok_or_else(|| self.fault(key, "it is not a map"))?;
+        let map = value.as_object().ok_or_else(|| self.fault(key, "must be a map"))?;
         let amount = |(resource, amount): (&String, &Value)| {
             let field = || format!("{key}.{resource}");
             let text = match amount {
                 Value::String(text) => text.trim().to_owned(),
                 Value::Number(number) => number.to_string(),
-                _ => return Err(self.fault(&field(), "it is not a quantity, such as \"2Gi\" or 4")),
+                _ => return Err(self.fault(&field(), "must be a quantity such as \"2Gi\" or 4")),
             };
             let amount: Quantity = text.parse().map_err(|error| self.fault(&field(), format!("{error}")))?;
             if amount < Quantity::ZERO {
-                return Err(self.fault(&field(), format!("`{text}` is less than nothing")));
+                return Err(self.fault(&field(), format!("`{text}` must not be negative")));
             }
             Ok((resource.clone(), amount))
         };
@@ -144,7 +144,7 @@ impl Fields {
             Some("spot") => CapacityType::Spot,
             Some("reserved") => CapacityType::Reserved,
             Some(other) => {
-                let why = format!("`{other}` is none of on-demand, spot, reserved");
+                let why = format!("`{other}` is not one of on-demand, spot, reserved");
                 return Err(self.fault("capacitytype", why));
             }
         })
@@ -152,7 +152,7 @@ impl Fields {
 
     /// One `{key, operator, values}`, under the label's name of today.
     pub(super) fn requirement(&self) -> Result<(String, Requirement), Fault> {
-        let missing = |key: &str| self.fault(key, "it is missing");
+        let missing = |key: &str| self.fault(key, "this field is required");
         let label = self.text("key")?.ok_or_else(|| missing("key"))?;
         let name = self.text("operator")?.ok_or_else(|| missing("operator"))?;
         let operator = match name.as_str() {
@@ -166,7 +166,7 @@ impl Fields {
             "Lte" => Operator::Lte,
             _ => {
                 let known = "In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte, Lte";
-                return Err(self.fault("operator", format!("`{name}` is none of {known}")));
+                return Err(self.fault("operator", format!("`{name}` is not one of {known}")));
             }
         };
         let values = match self.get("values") {
@@ -174,11 +174,10 @@ impl Fields {
             Some(value) => {
                 let texts =
                     value.as_array().and_then(|list| list.iter().map(|one| Some(one.as_str()?.to_owned())).collect());
-                texts.ok_or_else(|| self.fault("values", "it is not a list of texts"))?
+                texts.ok_or_else(|| self.fault("values", "must be a list of strings"))?
             }
         };
-        let bad =
-            || self.fault("values", format!("operator {name} needs exactly one whole number that is not negative"));
+        let bad = || self.fault("values", format!("operator {name} needs exactly one non-negative integer"));
         let requirement = Requirement::new(operator, values).ok_or_else(bad)?;
         Ok((canonical_label(&label).to_owned(), requirement))
     }

@@ -3,8 +3,8 @@
 //! An object is read by its kind, settled once (names, uids, requests, amounts that make sense) and then only looked at.
 //! What the objects mean together is not decided here.
 
-mod amounts;
 mod lenient;
+mod quantities;
 mod settle;
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Container, Pod, PodCondition, PodSpec, PodStatus, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use super::{Object, Scope, amounts, place};
+use super::{Object, Scope, place, quantities};
 
 /// The namespace of whoever names none.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -14,7 +14,7 @@ const DEFAULT_NAMESPACE: &str = "default";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectFault {
     /// Nothing tells it from others.
-    #[error("it has no name: set metadata.name")]
+    #[error("metadata.name is required")]
     NoName,
     /// An amount is none, or less than nothing.
     #[error("{field}: {why}")]
@@ -70,7 +70,7 @@ impl Object {
         // Often half of an object that was read from a server, and about its writers, not about itself.
         meta.managed_fields = None;
         // Before limits become requests: what is wrong is told by the name it was written under.
-        amounts::check(&self)?;
+        quantities::check(&self)?;
         if let Some(spec) = self.pod_spec_mut() {
             fill_requests(spec);
         }
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_request_that_is_no_amount_or_less_than_nothing_is_refused_by_name() {
-        for (amount, words) in [("-1", "is less than nothing"), ("lots", "is not a quantity")] {
+        for (amount, words) in [("-1", "must not be negative"), ("lots", "is not a quantity")] {
             let containers = json!([{"name": "c"}, {"name": "d", "resources": {"requests": {"cpu": amount}}}]);
             let said = pod(&json!({"containers": containers})).unwrap_err().to_string();
             assert!(said.starts_with("spec.containers[1].resources.requests.cpu") && said.contains(words), "{said}");

@@ -93,7 +93,7 @@ pub(super) fn apply(options: &mut PlanOptions, value: &Value) -> Result<(), Stri
             set(options, name.trim(), flag);
             Ok(())
         }),
-        _ => Err("it is neither a map nor a text such as NodeRepair=true".to_owned()),
+        _ => Err("must be a map or a string such as NodeRepair=true".to_owned()),
     }
 }
 
@@ -101,7 +101,7 @@ fn set(options: &mut PlanOptions, name: &str, flag: bool) {
     match options.feature_gates.gate(name) {
         Some(gate) => *gate = flag,
         // As the controller does: gates come and go with versions.
-        None => options.notes.push(format!("feature gate {name} is not known and has no effect")),
+        None => options.notes.push(format!("unknown feature gate {name} has no effect")),
     }
 }
 
@@ -143,12 +143,12 @@ mod tests {
     fn a_gate_nobody_knows_is_told_and_a_value_nobody_understands_refused() {
         let options = read("featureGates: {Fly: true}").unwrap();
         assert_eq!(options.feature_gates, FeatureGates::default());
-        assert_eq!(options.notes, ["feature gate Fly is not known and has no effect"]);
+        assert_eq!(options.notes, ["unknown feature gate Fly has no effect"]);
         for (text, words) in [
             ("featureGates: {NodeRepair: 3}", "NodeRepair: 3 is neither true nor false"),
             ("featureGates: NodeRepair", "`NodeRepair` is not of the form"),
             ("featureGates: NodeRepair=yes", "`yes` is neither"),
-            ("featureGates: [NodeRepair]", "neither a map nor a text"),
+            ("featureGates: [NodeRepair]", "must be a map or a string"),
         ] {
             let said = read(text).unwrap_err().to_string();
             assert!(said.contains(words), "{text}: {said}");

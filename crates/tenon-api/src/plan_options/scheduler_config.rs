@@ -66,7 +66,7 @@ pub(super) fn apply(options: &mut PlanOptions, value: &Value) -> Result<(), Stri
 
 fn checked(constraint: Constraint) -> Result<TopologySpreadConstraint, String> {
     if constraint.max_skew <= 0 {
-        return Err(format!("maxSkew: {} is not above zero", constraint.max_skew));
+        return Err(format!("maxSkew: {} is not greater than 0", constraint.max_skew));
     }
     if let Some(why) = key_faults(&constraint.topology_key).into_iter().next() {
         return Err(format!("topologyKey: {why}"));
@@ -76,10 +76,10 @@ fn checked(constraint: Constraint) -> Result<TopologySpreadConstraint, String> {
         return Err(format!("whenUnsatisfiable: `{word}` is neither DoNotSchedule nor ScheduleAnyway"));
     }
     if constraint.label_selector.is_some() {
-        return Err("labelSelector: it is found by the pod's services and owner and cannot be given".to_owned());
+        return Err("labelSelector: must not be set; it is derived from the pod's services and owner".to_owned());
     }
     if constraint.match_label_keys.is_some_and(|keys| !keys.is_empty()) {
-        return Err("matchLabelKeys: they cannot be given here".to_owned());
+        return Err("matchLabelKeys: must not be set here".to_owned());
     }
     Ok(TopologySpreadConstraint {
         label_selector: None,
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn what_a_controller_would_not_start_with_is_refused() {
         for (text, words) in [
-            (document(&GOOD.replace("maxSkew: 1", "maxSkew: 0")), "defaultConstraints[0].maxSkew: 0 is not above"),
+            (document(&GOOD.replace("maxSkew: 1", "maxSkew: 0")), "defaultConstraints[0].maxSkew: 0 is not greater"),
             (document(&GOOD.replace("zone", "z/o/n")), "topologyKey"),
             (document(&GOOD.replace("ScheduleAnyway", "Never")), "`Never` is neither"),
             (document(&GOOD.replace("{", "{labelSelector: {}, ")), "labelSelector"),

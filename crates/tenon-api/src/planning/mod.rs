@@ -1,8 +1,8 @@
 //! Kubernetes objects as the engine sees them together: one [`Snapshot`], whether they come from files or from a cluster.
 
-mod amounts;
 mod budgets;
 mod catalog;
+mod conversion;
 mod daemons;
 mod follower;
 mod nodes;

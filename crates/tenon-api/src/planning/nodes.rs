@@ -8,10 +8,11 @@ use kube::ResourceExt;
 use tenon_model::{Effect, NodeStage, NodeState, Resources, Taint};
 
 use super::Surroundings;
-use super::amounts::{node_taint, of_object, of_resource_map, taint};
+use super::conversion::{node_taint, taint};
 use crate::names::{ANNOTATION_LAUNCH, LABEL_INITIALIZED, LABEL_INSTANCE_TYPE, LABEL_NODEPOOL, LABEL_REGISTERED};
 use crate::objects::Objects;
-use crate::{ConditionStatus, NodeClaim};
+use crate::quantity::kube_resources;
+use crate::{ConditionStatus, NodeClaim, ResourceMap, resources_of};
 
 /// On claims whose node is being started again.
 const REBOOTING: &str = "Rebooting";
@@ -160,18 +161,18 @@ fn taints(node: &Node) -> Vec<Taint> {
 
 fn offered(node: &Node) -> (Resources, Resources) {
     let status = node.status.as_ref();
-    let amounts = |of: fn(&k8s_openapi::api::core::v1::NodeStatus) -> Option<&super::amounts::Amounts>| {
-        of_object(status.and_then(of))
-    };
-    (amounts(|status| status.capacity.as_ref()), amounts(|status| status.allocatable.as_ref()))
+    let capacity = status.and_then(|status| status.capacity.as_ref());
+    let allocatable = status.and_then(|status| status.allocatable.as_ref());
+    (kube_resources(capacity), kube_resources(allocatable))
 }
 
 /// What a node that comes up will have: the kubelet reports nothing of some resources at first, and the claim knows.
 fn promised(claim: &NodeClaim, node: Option<&Node>, around: &dyn Surroundings) -> Option<(Resources, Resources)> {
     let status = claim.status.as_ref();
+    let read = |map: Option<&ResourceMap>| map.map(resources_of).unwrap_or_default();
     let said = (
-        of_resource_map(status.and_then(|status| status.capacity.as_ref())),
-        of_resource_map(status.and_then(|status| status.allocatable.as_ref())),
+        read(status.and_then(|status| status.capacity.as_ref())),
+        read(status.and_then(|status| status.allocatable.as_ref())),
     );
     let is_silent = said.1.iter().next().is_none();
     let (capacity, allocatable) = if is_silent { around.expected(claim)? } else { said };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use kube::ResourceExt;
 use tenon_model::{Catalog, Pool, Requirement, Requirements, Resources};
 
-use super::amounts::{of_resource_map, requirements, taint};
-use crate::{NodeClassRef, NodePool};
+use super::conversion::{requirements, taint};
+use crate::{NodeClassRef, NodePool, resources_of};
 
 /// A pool, made of this. What its nodes have together is not in it.
 pub(super) fn pool(pool: &NodePool, catalog: Arc<Catalog>, not_ready: Option<String>) -> Pool {
@@ -23,7 +23,7 @@ pub(super) fn pool(pool: &NodePool, catalog: Arc<Catalog>, not_ready: Option<Str
         requirements: wanted,
         taints: taints(&template.spec.taints),
         startup_taints: taints(&template.spec.startup_taints),
-        limits: of_resource_map(pool.spec.limits.as_ref()),
+        limits: pool.spec.limits.as_ref().map(resources_of).unwrap_or_default(),
         used: Resources::default(),
         catalog,
         replicas: pool.spec.replicas.map(|count| u32::try_from(count).unwrap_or(u32::MAX)),

@@ -121,20 +121,24 @@ fn refused() -> Vec<Bad> {
         with("/spec/disruption", json!({ "consolidateAfter": "soon" }), "consolidateAfter"),
         with("/spec/disruption", json!({ "consolidationPolicy": "Always" }), "consolidationPolicy"),
         with("/spec/disruption", json!({ "budgets": [{ "nodes": "200%" }] }), "nodes"),
-        with("/spec/disruption", json!({ "budgets": [{ "nodes": "1", "schedule": "@daily" }] }), "go together"),
+        with("/spec/disruption", json!({ "budgets": [{ "nodes": "1", "schedule": "@daily" }] }), "set together"),
         with("/spec/template/metadata", json!({ "labels": { "karpenter.sh/x": "y" } }), "set by the autoscaler"),
         with(
             "/spec/template/metadata",
             json!({ "labels": { "kubernetes.io/hostname": "y" } }),
             "differs for every node",
         ),
-        with("/spec/template/spec/nodeClassRef/name", json!(""), "name must be given"),
+        with("/spec/template/spec/nodeClassRef/name", json!(""), "name must not be empty"),
         with("/spec/template/spec/expireAfter", json!("1d"), "expireAfter"),
         with("/spec/template/spec/taints", json!([{ "key": "a", "effect": "Never" }]), "effect"),
         with(requirement, json!({ "key": "a", "operator": "In", "values": [] }), "at least one value"),
         with(requirement, json!({ "key": "a", "operator": "Gt", "values": ["x"] }), "requirements"),
-        with(requirement, json!({ "key": "a", "operator": "Gt", "values": ["-1"] }), "not negative"),
-        with(requirement, json!({ "key": "a", "operator": "In", "values": ["b"], "minValues": 2 }), "minValues asks"),
+        with(requirement, json!({ "key": "a", "operator": "Gt", "values": ["-1"] }), "non-negative"),
+        with(
+            requirement,
+            json!({ "key": "a", "operator": "In", "values": ["b"], "minValues": 2 }),
+            "minValues is greater",
+        ),
         with(requirement, json!({ "key": "karpenter.sh/nodepool", "operator": "Exists" }), "set by the autoscaler"),
         (node_class("bad"), "/spec/bootDevice", json!({ "size": "30M" }), "bootDevice.size"),
         (node_class("bad"), "/spec/metadataOptions", json!({ "type": "usb" }), "metadataOptions.type"),
@@ -180,13 +184,13 @@ async fn a_claim_never_changes_and_a_pool_keeps_the_kind_of_its_class() -> anyho
     let client = testbed.admin().await?;
     install(&client).await?;
     let changes = [
-        (node_claim("fixed"), json!({ "spec": { "expireAfter": "1h" } }), "never changes"),
+        (node_claim("fixed"), json!({ "spec": { "expireAfter": "1h" } }), "cannot be changed"),
         (
             node_pool("fixed"),
             json!({ "spec": { "template": { "spec": { "nodeClassRef": { "kind": "Other" } } } } }),
             "kind of nodeClassRef",
         ),
-        (node_pool("fixed-replicas"), json!({ "spec": { "replicas": 1 } }), "neither added nor removed"),
+        (node_pool("fixed-replicas"), json!({ "spec": { "replicas": 1 } }), "cannot be added or removed"),
     ];
     for (object, change, words) in changes {
         create(&client, &object).await??;

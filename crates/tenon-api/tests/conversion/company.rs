@@ -240,15 +240,18 @@ fn what_no_node_of_ours_can_have_is_told() {
         assert_eq!(told(good.clone()), Vec::<String>::new(), "{good}");
     }
     for (bad, words) in [
-        (json!({ "nodeSelector": { "kubernetes.io/hostname": "n" } }), "belongs to the autoscaler"),
-        (json!({ "nodeSelector": { "karpenter.sh/registered": "true" } }), "belongs to the autoscaler"),
+        (json!({ "nodeSelector": { "kubernetes.io/hostname": "n" } }), "is restricted"),
+        (json!({ "nodeSelector": { "karpenter.sh/registered": "true" } }), "is restricted"),
         (required(json!({ "key": "cpu", "operator": "Gt", "values": ["x"] })), "exactly one value"),
         (required(json!({ "key": "cpu", "operator": "Like", "values": ["x"] })), "is not an operator"),
         (
             required(json!({ "key": "karpenter.sh/capacity-type", "operator": "In", "values": ["free"] })),
             "none of [free]",
         ),
-        (required(json!({ "key": "karpenter.sh/nodepool", "operator": "DoesNotExist" })), "not for us"),
+        (
+            required(json!({ "key": "karpenter.sh/nodepool", "operator": "DoesNotExist" })),
+            "every node that Tenon creates has it",
+        ),
     ] {
         let told = told(bad.clone());
         assert!(told.len() == 1 && told[0].contains(words), "{bad}: {told:?}");

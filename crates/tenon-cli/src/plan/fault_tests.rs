@@ -26,9 +26,9 @@ fn a_fault_in_yaml_is_reported_with_the_line_of_the_file() {
         (format!("{POD}---\na:\n  - [\n"), "x.yaml:"),
         (POD.replace("}]}\n", ""), "x.yaml:"),
         ("apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  name: b\n".to_owned(), "x.yaml:5: "),
-        ("apiVersion: v1\nkind: Pod\n".to_owned(), "x.yaml:1: Pod: "),
-        ("apiVersion: v1\nkind: Secret\nkind: Pod\n".to_owned(), "x.yaml:3: "),
-        (format!("{LIST}- kind: A\n  apiVersion: v1\nitems: []\n"), "x.yaml:6: "),
+        ("apiVersion: v1\nkind: Pod\n".to_owned(), "x.yaml:1: Pod: metadata.name is required"),
+        ("apiVersion: v1\nkind: Secret\nkind: Pod\n".to_owned(), "x.yaml:3: duplicate key `kind`"),
+        (format!("{LIST}- kind: A\n  apiVersion: v1\nitems: []\n"), "x.yaml:6: duplicate key `items`"),
         ("name: a\n".to_owned(), "x.yaml:1: not a Kubernetes object: `kind` is missing"),
         ("kind: Pod\n".to_owned(), "x.yaml:1: not a Kubernetes object: `apiVersion` is missing"),
         ("only words\n".to_owned(), "x.yaml:1: "),
@@ -89,7 +89,7 @@ fn a_fault_in_json_is_reported_with_the_line_of_the_file() {
         ("// words\n{}".to_owned(), "x.json:1: expected value"),
         (
             pod_json("a").replace("\"spec\"", "\n\"metadata\":{\"name\":\"b\"},\"spec\""),
-            "x.json:2: Pod: duplicate key `metadata`; keep one",
+            "x.json:2: Pod: duplicate key `metadata`",
         ),
         (
             r#"{"apiVersion":"v1","kind":"List","items":[],"items":[]}"#.to_owned(),

@@ -141,7 +141,7 @@ fn a_claim_counts_once_its_vm_is_known() {
         assert_eq!(read("x.yaml", &text).unwrap().objects.node_claims.len(), count, "{text}");
     }
     let said = read("x.yaml", &claim("  annotations: {tenon.dev/launch: x}")).map(drop).unwrap_err();
-    assert!(said.starts_with("x.yaml:1: NodeClaim c: ") && said.contains("tenon.dev/launch"), "{said}");
+    assert!(said.contains("x.yaml:1: NodeClaim c: cannot read annotation tenon.dev/launch"), "{said}");
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_folder_is_read_without_its_subfolders_and_without_the_files_of_other_flags(
     assert_eq!(names, ["a", "b", "c", "e"]);
     let Supply::Catalog(catalog) = &input.supply else { panic!("{:?}", input.supply) };
     assert_eq!((catalog.len(), input.options.cpu_requests), (1, 2_000));
-    assert!(notes.contains("note: feature gate Fly ") && notes.contains("a.yaml is given twice"), "{notes}");
+    assert!(notes.contains("note: unknown feature gate Fly") && notes.contains("a.yaml is given twice"), "{notes}");
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn what_is_missing_or_misspelt_on_the_command_line_is_reported_with_the_next_ste
         (vec!["-f", "@/a.yaml", "--instance-types-file", "@/types.json"], "--cloud-config <FILE>"),
         (
             vec!["-f", "@/a.yaml", "--instance-types", "@/bad.json"],
-            "cannot use instance types file @/bad.json: line 1: instance type entry 1: name: ",
+            "cannot use instance types file @/bad.json: line 1: instance type entry 1: name: must be a string",
         ),
         (
             vec!["-f", "@/a.yaml", "--instance-types", "@/none.json"],

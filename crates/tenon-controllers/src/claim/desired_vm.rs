@@ -1,10 +1,8 @@
 //! What VM a claim should have: all of it decided beforehand, so that acting is typing it in.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use tenon_model::{LaunchRecord, VmId};
-use tenon_pve::{CloneRequest, OwnerMark, Proof, Properties, VmConfig};
+use tenon_pve::{CloneRequest, OwnerMark, Proof, Smbios, SmbiosText, VmConfig};
 
 /// The VM that a claim should have.
 pub struct DesiredVm<'a> {
@@ -116,20 +114,9 @@ impl DesiredVm<'_> {
 
     /// The template's fields stay, the uuid among them: a write without it would lose it, and with it our proof.
     fn smbios(&self, record: &LaunchRecord, config: &VmConfig) -> String {
-        let present = config.properties("smbios1").unwrap_or_default();
-        let was_encoded = present.get("base64") == Some("1");
-        let mut fields = Properties::default();
-        for (key, value) in present.iter().filter_map(|(key, value)| Some((key?, value))) {
-            let is_text = !matches!(key, "uuid" | "base64");
-            let value = if is_text && !was_encoded { BASE64.encode(value) } else { value.to_owned() };
-            // A value out of a property string always fits into one.
-            let _ = fields.set(key, &value);
-        }
-        let serial = BASE64.encode(format!("h={};i={}", self.name, record.vmid));
-        for (key, value) in [("base64", "1"), ("sku", &BASE64.encode(&self.instance_type)), ("serial", &serial)] {
-            let _ = fields.set(key, value);
-        }
-        fields.to_string()
+        let present: Smbios = config.option("smbios1").unwrap_or_default();
+        let serial = format!("h={};i={}", self.name, record.vmid);
+        present.with_text(SmbiosText::Sku, &self.instance_type).with_text(SmbiosText::Serial, &serial).to_string()
     }
 
     /// The seed in its drive. Proxmox puts the drive into the boot order by itself.
@@ -147,9 +134,7 @@ pub fn seed_file(record: &LaunchRecord) -> Option<SeedFile> {
 
 /// The storage a VM's disk lies on.
 fn disk_storage(config: &VmConfig) -> Option<String> {
-    let (_, drive) = config.boot_disk()?;
-    let volume = drive.get("file").or_else(|| drive.iter().find(|(key, _)| key.is_none()).map(|(_, value)| value))?;
-    Some(volume.split_once(':')?.0.to_owned())
+    config.boot_disk()?.1.storage().map(str::to_owned)
 }
 
 /// Every card asks for an address, unless its template was told one.

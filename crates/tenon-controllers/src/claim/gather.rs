@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Node;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::api::Api;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
@@ -16,7 +15,6 @@ use super::drain::is_ready;
 use super::seed::provider_id;
 use crate::context::{Context, is_ours};
 use crate::disruption::parse_duration_or_never;
-use crate::provision::amount_of;
 
 /// Taints that are there while a node comes up, and must be gone before it takes pods. Key and effect.
 const EPHEMERAL: [(&str, &str); 5] = [
@@ -154,8 +152,8 @@ fn unregistered_resource(claim: &NodeClaim, node: &Node) -> Option<String> {
         let allocatable = node.status.as_ref()?.allocatable.as_ref()?;
         allocatable.get(name).filter(|amount| !is_zero(&amount.0))
     };
-    let is_requested = |amount: &IntOrString| amount_of(amount).is_none_or(|amount| !amount.is_zero());
-    let mut missing = wanted.filter(|(name, wanted)| is_requested(wanted) && offered(name).is_none());
+    let is_nothing = |wanted| tenon_api::quantity_of(wanted).is_some_and(Quantity::is_zero);
+    let mut missing = wanted.filter(|(name, wanted)| !is_nothing(wanted) && offered(name).is_none());
     missing.next().map(|(name, _)| name.clone())
 }
 

@@ -1,14 +1,11 @@
 //! One pass of a launch: observe, decide, make at most one change, hand back what is to be recorded.
 
 use tenon_engine::launch::{self, AwaitedEnd, Failure, LaunchDecision, LaunchResult, ObservedTask, ObservedVm};
-use tenon_model::{LaunchRecord, LaunchStep, Seconds};
+use tenon_model::{LaunchRecord, LaunchStep, PveSize, Seconds};
 use tenon_pve::{Cause, Client, Error, PowerState, ProvenVm, Upid};
 
 use super::desired_vm::{DesiredVm, FirstBoot, seed_file};
 use super::observe::{self, VmObservation};
-
-/// Boots with a disk of another unit than GiB are rounded down: growing too much is harmless, too little is not.
-const GIB: u64 = 1 << 30;
 
 /// How often an id that is said to be taken is looked at before it is left to whoever has it.
 const LOOKS: u32 = 3;
@@ -93,12 +90,11 @@ impl Change<'_> {
         let Some((disk, drive)) = vm.config().boot_disk() else {
             return Err(Trouble::Desired(format!("template {} has no boot disk", self.record.template)));
         };
-        let present_gib = drive.get("size").and_then(size_bytes).unwrap_or(0) / GIB;
-        if present_gib >= self.desired.disk_gib {
+        let wanted = PveSize::from_gib(self.desired.disk_gib);
+        if drive.size().unwrap_or_default() >= wanted {
             return Ok(Begun::Done);
         }
-        let size = format!("{}G", self.desired.disk_gib);
-        Ok(Begun::Task(self.pve.resize_disk(vm.host(), vm.vmid(), disk, &size).await?))
+        Ok(Begun::Task(self.pve.resize_disk(vm.host(), vm.vmid(), disk, &wanted.to_string()).await?))
     }
 
     async fn upload(&self, vm: &ProvenVm) -> Result<Begun, Trouble> {
@@ -135,7 +131,7 @@ impl Change<'_> {
                     why: "the VM id is in use by a VM that this API token cannot see".to_owned(),
                     incomplete: None,
                 }),
-                (_, Some(Failure::Hopeless(_) | Failure::IdTaken)) => Ok(LaunchResult::GiveUp(error.told())),
+                (_, Some(Failure::Hopeless(_) | Failure::IdTaken)) => Ok(LaunchResult::GiveUp(error.full_message())),
                 _ => Err(error),
             },
         }
@@ -153,34 +149,5 @@ enum Trouble {
 impl From<Error> for Trouble {
     fn from(error: Error) -> Trouble {
         Trouble::Pve(error)
-    }
-}
-
-/// A size as Proxmox writes it in a drive: `512M`, `30G`, or plain bytes.
-fn size_bytes(text: &str) -> Option<u64> {
-    let digits = text.trim_end_matches(['K', 'M', 'G', 'T']);
-    let power = match text.get(digits.len()..)? {
-        "" => 0,
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
-        _ => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(1 << power)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_read_as_proxmox_writes_them() {
-        assert_eq!(size_bytes("512M"), Some(512 << 20));
-        assert_eq!(size_bytes("30G"), Some(30 << 30));
-        assert_eq!(size_bytes("1024"), Some(1024));
-        for bad in ["", "G", "1.5G", "30Gi", "99999999999T"] {
-            assert_eq!(size_bytes(bad), None, "{bad}");
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use tenon_engine::launch::{Failure, ObservedTask, ObservedVm};
 use tenon_model::{LaunchRecord, VmId};
-use tenon_pve::{Cause, Client, Doubt, Error, GuestKind, ProvenVm, Refusal, RefusalKind, TaskProgress};
+use tenon_pve::{Advice, Cause, Client, Doubt, Error, GuestKind, ProvenVm, Refusal, RefusalKind, TaskProgress};
 
 use super::desired_vm::Owner;
 
@@ -92,19 +92,11 @@ pub(crate) async fn task(pve: &Client, record: &LaunchRecord) -> Result<Observed
 /// Whether another try may help.
 pub(crate) fn failure(refusal: &Refusal) -> Failure {
     let words = refusal.to_string();
-    match &refusal.kind {
-        RefusalKind::AlreadyExists => Failure::IdTaken,
-        RefusalKind::Locked(_) => Failure::Busy(words),
-        RefusalKind::TaskFailed | RefusalKind::Other | RefusalKind::NoQuorum | RefusalKind::Changed => {
-            Failure::Passing(words)
-        }
-        RefusalKind::NoSpace => Failure::Hopeless(format!("{words}; make room on that storage")),
-        RefusalKind::NotFound
-        | RefusalKind::Denied { .. }
-        | RefusalKind::Unauthorized
-        | RefusalKind::RootOnly(_)
-        | RefusalKind::BadParameter(_)
-        | RefusalKind::Protected
-        | RefusalKind::WrongState => Failure::Hopeless(words),
+    match refusal.advice() {
+        Advice::ChooseAnother => Failure::IdTaken,
+        Advice::Wait => Failure::Busy(words),
+        Advice::SendAgain | Advice::LookFirst => Failure::Passing(words),
+        Advice::FreeSpace => Failure::Hopeless(format!("{words}; make room on that storage")),
+        Advice::PlanAgain | Advice::AskOperator => Failure::Hopeless(words),
     }
 }

@@ -131,7 +131,7 @@ impl ClaimError {
     pub(crate) fn full_message(&self) -> String {
         match self {
             ClaimError::Kube { action, source } => format!("cannot {action}: {}", kube_error::message(source)),
-            ClaimError::Pve(error) => error.told(),
+            ClaimError::Pve(error) => error.full_message(),
         }
     }
 }

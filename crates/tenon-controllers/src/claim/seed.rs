@@ -8,7 +8,7 @@ use tenon_cloudinit::{
     Bootstrap, Identity, Interface, KubeletSettings, Network, SeedInput, Taint, TaintEffect, render,
 };
 use tenon_model::resources::{CPU, MEMORY, PODS};
-use tenon_model::{InstanceType, LaunchRecord, Resources};
+use tenon_model::{InstanceType, LaunchRecord, ProviderId, Resources};
 use tenon_pve::VmConfig;
 
 /// What is known of a claim when its seed is rendered.
@@ -32,7 +32,7 @@ pub fn seed_image(facts: &SeedFacts<'_>, record: &LaunchRecord, config: &VmConfi
 
 /// The name a VM is known by to Kubernetes.
 pub fn provider_id(record: &LaunchRecord) -> String {
-    format!("proxmox://{}/{}", record.place.region, record.vmid)
+    ProviderId::new(&record.place.region, record.vmid).to_string()
 }
 
 fn input(facts: &SeedFacts<'_>, record: &LaunchRecord, config: &VmConfig) -> SeedInput {

@@ -118,7 +118,7 @@ async fn read(context: &Context, (region, host, vmid): &Template) -> Option<Stri
     match pve.vm_config(host, *vmid).await {
         Ok(config) => Some(image_id(*vmid, &config)),
         Err(error) => {
-            tracing::debug!(region, %host, %vmid, error = error.told(), "cannot read image of template");
+            tracing::debug!(region, %host, %vmid, error = error.full_message(), "cannot read image of template");
             None
         }
     }

@@ -220,11 +220,11 @@ mod tests {
         let (host, image) = ("pve1".parse().unwrap(), Bytes::from_static(&[0; 2048]));
         let upload = async || client.upload_iso(&host, "local", "a.iso", &image).await;
         let error = upload().await.unwrap_err();
-        assert!(error.is_not_sent(), "{}", error.told());
+        assert!(error.is_not_sent(), "{}", error.full_message());
         assert!(
-            error.told().contains("was kept back") && error.told().contains("is not the leader"),
+            error.full_message().contains("request not sent") && error.full_message().contains("is not the leader"),
             "{}",
-            error.told()
+            error.full_message()
         );
         assert!(estate.ledger().iter().all(|entry| entry.method == "GET"));
         fence.allow(now(clock), Duration::from_secs(10));

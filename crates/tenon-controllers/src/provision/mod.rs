@@ -29,6 +29,6 @@ pub(crate) use gather::is_being_emptied;
 pub(crate) use hosts::{instance_type_of, record_of, records_in};
 pub(crate) use pass::run;
 pub use recheck::Usage;
+pub(crate) use snapshot::requirements;
 pub use snapshot::to_snapshot;
-pub(crate) use snapshot::{amount_of, requirements};
 pub use standalone::decide;

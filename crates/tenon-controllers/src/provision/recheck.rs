@@ -7,7 +7,7 @@ use tenon_api::NodePool;
 use tenon_model::{InstanceType, NewNode, Quantity, Resources, Snapshot};
 
 use super::claims::ClaimError;
-use super::snapshot::{amount_of, not_ready};
+use super::snapshot::not_ready;
 use crate::status::POOL_CONDITIONS;
 
 /// What a limit on the number of nodes is called.
@@ -47,7 +47,7 @@ impl Usage {
         let nothing = Resources::default();
         let used = self.used.get(&name).unwrap_or(&nothing);
         for (resource, limit) in pool.spec.limits.iter().flatten() {
-            let (Some(limit), used) = (amount_of(limit), used.get(resource)) else { continue };
+            let (Some(limit), used) = (tenon_api::quantity_of(limit), used.get(resource)) else { continue };
             if used > limit {
                 return Err(ClaimError::OverLimit { pool: name, resource: resource.clone(), used, limit });
             }

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Node;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 use tenon_api::objects::Objects;
 use tenon_api::planning::{Follower, Surroundings};
 use tenon_api::{Condition, ConditionStatus, NodeClaim, NodePool, ProxmoxNodeClass};
 use tenon_engine::Indexes;
-use tenon_model::{Catalog, InstanceType, Place, Quantity, Requirements, Resources, Snapshot};
+use tenon_model::{Catalog, InstanceType, Place, Requirements, Resources, Snapshot};
 
 use super::gather::Gathered;
 use super::hosts::{hosts, instance_type_of, place_of};
@@ -121,14 +120,6 @@ pub(crate) fn not_ready<'a>(conditions: impl Iterator<Item = &'a Condition>, par
     let fails = |condition: &&&Condition| condition.status != ConditionStatus::True && !condition.message.is_empty();
     let cause = parts.iter().filter_map(|type_| of(type_)).find(fails);
     Some(cause.map_or_else(|| ready.reason.clone(), |cause| cause.message.clone()))
-}
-
-/// An amount as it stands in an object.
-pub(crate) fn amount_of(amount: &IntOrString) -> Option<Quantity> {
-    match amount {
-        IntOrString::Int(number) => Some(Quantity::whole(i64::from(*number))),
-        IntOrString::String(text) => text.parse().ok(),
-    }
 }
 
 /// Demands as the engine knows them.

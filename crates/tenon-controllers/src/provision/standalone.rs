@@ -14,7 +14,7 @@ use super::claims::{ClaimError, class_of, decided};
 use super::gather::{Gathered, gather};
 use super::hosts::hosts;
 use super::launch_site::launch_site_for;
-use super::snapshot::{amount_of, catalog, not_ready, requirements};
+use super::snapshot::{catalog, not_ready, requirements};
 use crate::context::{Context, is_ours};
 use crate::events::Event;
 use crate::kube_error;
@@ -141,7 +141,7 @@ fn alone(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) -> Snap
     let wanted = claim.spec.resources.iter().flat_map(|resources| resources.requests.iter().flatten());
     let pod = Pod {
         key: PodKey { namespace: String::new(), name: claim.name_any(), uid: claim.uid().unwrap_or_default() },
-        requests: wanted.filter_map(|(name, amount)| Some((name.clone(), amount_of(amount)?))).collect(),
+        requests: wanted.filter_map(|(name, amount)| Some((name.clone(), tenon_api::quantity_of(amount)?))).collect(),
         ..Pod::default()
     };
     Snapshot {

@@ -14,7 +14,7 @@ use tenon_model::Seconds;
 
 use crate::context::{is_our_class, is_ours};
 use crate::disruption::{model_time, parse_duration_or_never};
-use crate::provision::{amount_of, is_being_emptied};
+use crate::provision::is_being_emptied;
 
 /// Whether a pool is ours, has a fixed number of nodes, and stays.
 pub fn is_static(pool: &NodePool) -> bool {
@@ -42,7 +42,11 @@ impl StaticLook {
         let index = self.index();
         StaticPool {
             replicas: pool.spec.replicas.map_or(0, at_most),
-            limit: pool.spec.limits.as_ref().and_then(|limits| Some(at_most(amount_of(limits.get("nodes")?)?.value()))),
+            limit: pool
+                .spec
+                .limits
+                .as_ref()
+                .and_then(|limits| Some(at_most(tenon_api::quantity_of(limits.get("nodes")?)?.value()))),
             is_ready: is_ready(pool),
             nodes: self.claims.iter().filter(is_its).map(|claim| self.node(claim, &index)).collect(),
         }

@@ -97,5 +97,5 @@ fn explain(error: &Error) -> String {
         (_, Some(RefusalKind::Denied { .. })) => "give the token the privilege named",
         _ => "it is asked again shortly",
     };
-    format!("{}; {next}", error.told())
+    format!("{}; {next}", error.full_message())
 }

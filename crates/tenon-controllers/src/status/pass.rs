@@ -28,7 +28,6 @@ use super::template::{READY, judge_managed_template, judge_template};
 use crate::context::is_our_class;
 use crate::events::Event;
 use crate::kube_error;
-use crate::provision::amount_of;
 use crate::writes::{self, Written};
 
 /// What a pass works with.
@@ -218,8 +217,7 @@ fn in_use(pool: &str, claims: &[NodeClaim]) -> (ResourceMap, i64) {
     let (mut total, mut nodes) = (Resources::default(), 0);
     for capacity in ours.filter_map(capacity) {
         nodes += 1;
-        let amount = |amount: IntOrString| amount_of(&amount);
-        total.add(&capacity.into_iter().filter_map(|(name, value)| Some((name, amount(value)?))).collect());
+        total.add(&tenon_api::resources_of(&capacity));
     }
     total.add(&Resources::default().with("nodes", Quantity::whole(nodes)));
     let known = ["cpu", "memory", "pods", "ephemeral-storage"].map(|name| (name.to_owned(), "0".to_owned()));

@@ -1,5 +1,7 @@
 //! The launch and release of one VM, with everything as it should be or one thing wrong.
 
+use std::collections::BTreeMap;
+
 use tenon_controllers::claim::{DesiredVm, FirstBoot, ReleasePass};
 use tenon_model::LaunchRecord;
 use tenon_sim::{FaultKind, FaultSpec, TemplateSpec, VmSpec};
@@ -28,6 +30,35 @@ async fn an_intent_becomes_a_running_vm_and_goes_away_without_a_trace() {
     assert!(site.vms().is_empty());
     assert_eq!(site.estate.volumes().len(), before);
     println!("{launch_requests} requests to launch, {} in all", site.estate.ledger().len());
+}
+
+/// The configuration of the one VM that is made from a template with these keys.
+async fn made_from(keys: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let site = Site::new();
+    site.estate.remove_vm(9000).unwrap();
+    let config = keys.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    site.estate.add_template(&TemplateSpec { config, ..TemplateSpec::default() }).unwrap();
+    let mut record = intent(FIRST_ID, site.now());
+    assert_eq!(live(&site, &site.client(Death::Never), &mut record).await, End::Launched);
+    site.vms()[0].config.clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn smbios_fields_of_the_template_are_not_encoded_twice() {
+    for flag in ["1", "on", "yes", "true"] {
+        let smbios = format!("base64={flag},family=VGVub24=,uuid=9e01f0b4-0000-4000-8000-000000000001");
+        let config = made_from(&[("smbios1", &smbios)]).await;
+        assert!(config["smbios1"].contains("family=VGVub24="), "base64={flag}: {}", config["smbios1"]);
+        assert!(config["smbios1"].contains("base64=1"), "base64={flag}: {}", config["smbios1"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_disk_that_grows_is_the_one_the_template_boots_from() {
+    let data_disk = ("virtio0", "shared:9000/base-9000-disk-0.qcow2,size=8G");
+    let config = made_from(&[data_disk, ("boot", "order=ide2;scsi0")]).await;
+    assert!(config["scsi0"].contains("size=30G"), "{}", config["scsi0"]);
+    assert!(config["virtio0"].contains("size=8G"), "{}", config["virtio0"]);
 }
 
 /// The storage the disk of the one VM lies on, and whether its copy was linked.
@@ -88,7 +119,7 @@ async fn a_foreign_vm_put_on_our_id_survives_and_the_reason_is_told() {
         TemplateSpec { host: "pve2".to_owned(), vmid: FIRST_ID, name: "mail".to_owned(), ..TemplateSpec::default() };
     site.estate.add_vm(&VmSpec { base, running: true }).unwrap();
     let Some(ReleasePass::Refuse(why)) = let_go(&client, &record).await else { panic!("it should be refused") };
-    assert!(why.contains("VM 20000 does not belong") && why.contains("another vm has this id now"), "{why}");
+    assert!(why.contains("VM 20000 does not belong") && why.contains("another VM has this ID now"), "{why}");
     assert_eq!(site.vms()[0].name, "mail");
     assert_eq!(site.vms()[0].status, "running");
 }
@@ -165,6 +196,6 @@ async fn what_cannot_work_goes_back_to_planning_with_proxmoxs_words() {
     let End::GaveUp(why) = live(&site, &site.client(Death::Never), &mut record).await else {
         panic!("it should give up")
     };
-    assert!(why.contains("cannot clone template 9000 on host pve1 to vm 20000") && why.contains("VM.Clone"), "{why}");
+    assert!(why.contains("cannot clone template 9000 on host pve1 to VM 20000") && why.contains("VM.Clone"), "{why}");
     assert!(site.vms().is_empty());
 }

@@ -51,7 +51,7 @@ fn a_budget_that_cannot_be_read_allows_nothing_for_any_reason() {
         (json!({ "nodes": "5", "schedule": "@fortnightly", "duration": "1h" }), "@fortnightly"),
         (json!({ "nodes": "5", "schedule": "CRON_TZ=UTC 0 9 * * *", "duration": "1h" }), "5 fields, not 6"),
         (json!({ "nodes": "5", "schedule": "0 0 L * *", "duration": "1h" }), "day of month"),
-        (json!({ "nodes": "5", "schedule": "0 0 30 2 *", "duration": "1h" }), "never comes"),
+        (json!({ "nodes": "5", "schedule": "0 0 30 2 *", "duration": "1h" }), "never matches"),
         (json!({ "nodes": "5", "schedule": "@daily", "duration": "1d" }), "1d"),
         (json!({ "nodes": "5", "schedule": "@daily" }), "set together"),
         (json!({ "nodes": "5", "duration": "1h" }), "set together"),

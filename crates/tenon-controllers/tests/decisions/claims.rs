@@ -202,10 +202,10 @@ fn a_host_that_cannot_be_used_says_why_to_the_pod_that_waits() {
         let plan = plan(&to_snapshot(gathered, &InstanceType::built_in()));
         plan.unplaced[0].reason.to_string()
     };
-    assert!(said(&gathered).ends_with("pve1 is left out: storage fast is full"), "{}", said(&gathered));
+    assert!(said(&gathered).contains("host pve1 was skipped: storage fast is full"), "{}", said(&gathered));
     gathered.avoided.clear();
     gathered.estate.regions.insert("lab".to_owned(), Err("cannot connect; check the address".to_owned()));
-    let words = "pve1 is left out: Proxmox API of region lab unavailable: cannot connect; check the address";
+    let words = "host pve1 was skipped: Proxmox API of region lab unavailable: cannot connect; check the address";
     assert!(said(&gathered).contains(words), "{}", said(&gathered));
 }
 

@@ -68,7 +68,7 @@ fn a_pool_of_somebody_elses_class_is_left_to_them() {
 fn a_pool_of_fixed_size_makes_none_for_pods() {
     let (made, why) = outcome(&with_pool(|pool| pool["spec"]["replicas"] = 3.into()));
     assert_eq!(made, 0);
-    assert!(why.contains("fixed number of nodes"), "{why}");
+    assert!(why.contains("static NodePool"), "{why}");
 }
 
 #[test]

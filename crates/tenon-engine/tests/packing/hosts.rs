@@ -26,8 +26,8 @@ fn a_host_is_chosen_only_if_it_holds_the_vm() {
     let why = reason(&format!("{few} closed=offline\npod p cpu=500m memory=1Gi"));
     assert_eq!(
         why,
-        "NodePool default: no host has 2 GiB of memory free for a c1.1VCPU-2GB; the largest gap is 1 GiB on pve1; \
-         pve3 is left out: it is offline"
+        "NodePool default: no host has 2 GiB of memory free for instance type c1.1VCPU-2GB; the most is 1 GiB on host \
+         pve1; host pve3 was skipped: it is offline; free up memory on a host or add a host"
     );
 }
 
@@ -36,7 +36,7 @@ fn a_host_that_is_full_with_this_plans_own_vms_takes_no_more() {
     let pods = "pod a cpu=14 memory=8Gi\npod b cpu=14 memory=8Gi\npod c cpu=14 memory=8Gi\npod d cpu=14 memory=8Gi";
     let plan = sound_plan(&cluster(&format!("{HOSTS}\n{pods}")));
     assert_eq!((plan.new_nodes.len(), plan.unplaced.len()), (3, 1));
-    assert!(plan.unplaced[0].reason.to_string().contains("no host has 16 of cpu free"), "{}", plan.unplaced[0].reason);
+    assert!(plan.unplaced[0].reason.to_string().contains("no host has 16 CPU free"), "{}", plan.unplaced[0].reason);
 }
 
 #[test]

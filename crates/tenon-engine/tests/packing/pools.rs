@@ -34,7 +34,7 @@ fn without_a_pool_every_pod_waits_with_a_reason_even_beside_a_node_with_room() {
 fn without_a_pool_that_makes_nodes_nothing_is_decided_and_each_pool_says_why() {
     let text = format!("{ONE}\npool b replicas=3\nnode n cpu=4 memory=8Gi\npod p cpu=1");
     expect(&text, &["p waits"]);
-    assert!(reason(&text).contains("NodePool b: it has a fixed number of nodes"));
+    assert!(reason(&text).contains("NodePool b: static NodePool (spec.replicas is set)"));
 }
 
 #[test]

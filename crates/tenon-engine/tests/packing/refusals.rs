@@ -26,7 +26,7 @@ fn the_words_name_what_no_size_has() {
         assert!(why.contains(words) && why.contains("requirements=") && why.contains("resources="), "{pod}: {why}");
     }
     let why = reason(&format!("{ONE}\npod p cpu=1 memory=200Gi"));
-    assert!(why.contains("memory: 200 GiB wanted, at most 8 GiB left for pods"), "{why}");
+    assert!(why.contains("memory: 200 GiB requested, at most 8 GiB available on one node"), "{why}");
 }
 
 #[test]
@@ -62,7 +62,8 @@ fn every_pool_is_told_of() {
     assert_eq!(
         why,
         "NodePool d: nodepool requirements filtered out all available instance types; \
-         NodePool c: it has a fixed number of nodes; NodePool b: not ready (Sick); NodePool a: did not tolerate gpu:NoSchedule"
+         NodePool c: static NodePool (spec.replicas is set), which adds no nodes for pods; NodePool b: not ready (Sick); \
+         NodePool a: did not tolerate taint gpu:NoSchedule"
     );
 }
 

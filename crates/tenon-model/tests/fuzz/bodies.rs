@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use tenon_model::labels::{canonical_label, is_restricted};
 use tenon_model::{
-    Demand, GoDuration, HostName, NodeShare, Operator, PoolId, Protection, ProviderId, PveSize, Quantity, Requirements,
-    Schedule, Seconds, StorageId, Tag, Timespan, TimespanOrNever, VmId, VmName, label_text, validation,
+    Demand, GoDuration, HostName, NodeShare, Operator, Protection, ProviderId, PveSize, Quantity, Requirements,
+    Schedule, Seconds, Timespan, TimespanOrNever, VmId, label_text, validation,
 };
 
 fn printing_and_reading_agree<T: FromStr + Display + PartialEq + Debug>(text: &str) {
@@ -83,10 +83,6 @@ pub(crate) fn pve_size(text: &str) {
 }
 
 pub(crate) fn pve_name(text: &str) {
-    printing_and_reading_agree::<VmName>(text);
-    printing_and_reading_agree::<StorageId>(text);
-    printing_and_reading_agree::<PoolId>(text);
-    printing_and_reading_agree::<Tag>(text);
     printing_and_reading_agree::<HostName>(text);
     printing_and_reading_agree::<VmId>(text);
 }

@@ -47,6 +47,11 @@ impl BootOrder {
         self.get("order").into_iter().flat_map(|order| order.split(';')).filter(|device| !device.is_empty())
     }
 
+    /// Whether it lists devices at all, as opposed to the letters of old.
+    pub fn lists_devices(&self) -> bool {
+        self.get("order").is_some()
+    }
+
     /// The same without a device. Proxmox leaves one that was emptied in its place.
     pub fn without(&self, device: &str) -> String {
         let kept: Vec<&str> = self.devices().filter(|kept| *kept != device).collect();

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use super::option_type;
 use super::shape::{META, SMBIOS};
-use crate::properties::{Properties, PropertiesError};
+use crate::properties::Properties;
 use crate::reply::is_true;
 
 option_type!(
@@ -31,26 +31,42 @@ impl Smbios {
         String::from_utf8(BASE64.decode(value).ok()?).ok()
     }
 
-    /// The same with a field set to any text. Proxmox takes little more than letters and digits as they are, so all
-    /// fields are encoded from then on, those that were not before as well.
-    pub fn with_text(&self, field: &str, text: &str) -> Result<Smbios, PropertiesError> {
-        if matches!(field, "uuid" | "base64") {
-            return Err(PropertiesError::refusing(&format!("{field}={text}")));
-        }
+    /// The same with a text field set. Proxmox takes little more than letters and digits as they are, so all fields are
+    /// encoded from then on, those that were not before as well.
+    #[must_use]
+    pub fn with_text(&self, field: SmbiosText, text: &str) -> Smbios {
         let mut fields = Properties::default();
-        for (key, value) in self.0.iter() {
+        for (key, value) in self.0.iter().filter(|(_, value)| !value.is_empty()) {
             let key = SMBIOS.name_of(key);
             let is_text = !matches!(key, "uuid" | "base64");
             let value = if is_text && !self.is_encoded() { BASE64.encode(value) } else { value.to_owned() };
-            fields.set(key, &value)?;
+            fields.put(key, value);
         }
-        fields.set("base64", "1")?;
-        fields.set(field, &BASE64.encode(text))?;
-        Ok(Smbios(fields))
+        fields.put("base64", "1".to_owned());
+        fields.put(field.name(), BASE64.encode(text));
+        Smbios(fields)
     }
 
     fn is_encoded(&self) -> bool {
         self.get("base64").and_then(is_true).unwrap_or_default()
+    }
+}
+
+/// The text fields of [`Smbios`] that Tenon writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SmbiosText {
+    /// The serial number.
+    Serial,
+    /// The SKU number.
+    Sku,
+}
+
+impl SmbiosText {
+    fn name(self) -> &'static str {
+        match self {
+            SmbiosText::Serial => "serial",
+            SmbiosText::Sku => "sku",
+        }
     }
 }
 
@@ -74,16 +90,29 @@ mod tests {
     #[test]
     fn setting_a_field_keeps_the_uuid_and_encodes_what_was_plain() {
         let plain: Smbios = "uuid=9E01F0B4-0000-4000-8000-000000000001,family=plain".parse().unwrap();
-        let set = plain.with_text("serial", "h=node-a;i=2001").unwrap();
+        let set = plain.with_text(SmbiosText::Serial, "h=node-a;i=2001");
         assert_eq!(
             set.to_string(),
             "uuid=9E01F0B4-0000-4000-8000-000000000001,family=cGxhaW4=,base64=1,serial=aD1ub2RlLWE7aT0yMDAx"
         );
         assert_eq!(set.text("serial").as_deref(), Some("h=node-a;i=2001"));
         assert_eq!((set.text("family"), set.uuid()), (plain.text("family"), plain.uuid()));
-        let twice = set.with_text("serial", "h=node-a;i=2001").unwrap();
+        let twice = set.with_text(SmbiosText::Serial, "h=node-a;i=2001");
         assert_eq!(twice.to_string(), set.to_string());
-        assert!(plain.with_text("uuid", "x").is_err() && plain.with_text("base64", "0").is_err());
+    }
+
+    #[test]
+    fn fields_that_are_encoded_are_not_encoded_again() {
+        for flag in ["1", "on", "yes", "true", "Yes"] {
+            let encoded: Smbios = format!("base64={flag},family=cGxhaW4=").parse().unwrap();
+            let set = encoded.with_text(SmbiosText::Sku, "s1");
+            assert_eq!(set.to_string(), "base64=1,family=cGxhaW4=,sku=czE=", "base64={flag}");
+        }
+        for flag in ["0", "off", "no", "false"] {
+            let plain: Smbios = format!("base64={flag},family=plain").parse().unwrap();
+            let set = plain.with_text(SmbiosText::Sku, "s1");
+            assert_eq!(set.to_string(), "base64=1,family=cGxhaW4=,sku=czE=", "base64={flag}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The tables: which property a bare value is, which names mean the same, and how values are spelt.
 
-use super::drive::size_in_bytes;
+use tenon_model::PveSize;
+
 use super::processor::CpuSet;
 use crate::reply::is_true;
 
@@ -32,7 +33,7 @@ impl Kind {
             Kind::Number => {
                 value.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number.to_string())
             }
-            Kind::Size => size_in_bytes(value).map(|bytes| bytes.to_string()),
+            Kind::Size => value.parse::<PveSize>().ok().map(|size| size.to_string()),
             Kind::AnyCase => Some(value.to_lowercase()),
             Kind::Set => {
                 let mut words: Vec<&str> = value.split(';').collect();
@@ -160,6 +161,12 @@ static MACHINE: Shape = Shape::new("type", &[("enable-s3", Kind::Flag), ("enable
 static WATCHDOG: Shape = Shape::new("model", &[]);
 static RANDOM: Shape = Shape::new("source", &[("max_bytes", Kind::Number), ("period", Kind::Number)]);
 static STARTUP: Shape = Shape::new("order", &[("order", Kind::Number), ("up", Kind::Number), ("down", Kind::Number)]);
+
+/// Whether a drive at this key can be booted from: it is on a bus, not firmware, TPM state or left over.
+pub(crate) fn is_bus(key: &str) -> bool {
+    let stem = key.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    stem.len() < key.len() && matches!(stem, "scsi" | "virtio" | "ide" | "sata")
+}
 
 /// The family an option belongs to, if it is a property string at all.
 pub(crate) fn of(key: &str) -> Option<&'static Shape> {

@@ -36,7 +36,7 @@ async fn what_may_have_happened_is_not_sent_to_another_endpoint() {
         door.set("pve1", way.clone());
         let client = client(&door, &["pve1", "pve2"], Tuning::default());
         let error = client.create_pool("p", None).await.unwrap_err();
-        assert!(is_lost(&error), "{way:?}: {}", error.told());
+        assert!(is_lost(&error), "{way:?}: {}", error.full_message());
         assert_eq!((door.count("pve1"), door.count("pve2")), (1, 0), "{way:?}");
     }
 }
@@ -57,7 +57,7 @@ async fn attempts_end() {
     let tuning = Tuning { retry: Retry { attempts: 4, first_pause: Duration::from_secs(1) }, ..Tuning::default() };
     let before = tokio::time::Instant::now();
     let error = client(&door, &["pve1", "pve2"], tuning).create_pool("p", None).await.unwrap_err();
-    assert!(error.is_not_sent(), "{}", error.told());
+    assert!(error.is_not_sent(), "{}", error.full_message());
     assert_eq!((door.count("pve1"), door.count("pve2")), (4, 4));
     assert_eq!(before.elapsed(), Duration::from_secs(1 + 2 + 4));
 }
@@ -83,7 +83,7 @@ async fn an_answer_that_does_not_come_is_waited_for_thirty_seconds_once() {
     let before = tokio::time::Instant::now();
     let error = client.version().await.unwrap_err();
     let is_timeout = matches!(error.cause(), Cause::MaybeDone(Doubtful::Lost(TransportError::TimedOut(30))));
-    assert!(is_timeout, "{}", error.told());
+    assert!(is_timeout, "{}", error.full_message());
     assert_eq!((door.count("pve1"), before.elapsed()), (1, Duration::from_secs(30)));
 }
 
@@ -123,7 +123,7 @@ async fn a_request_that_gets_no_place_was_not_sent() {
     });
     tokio::task::yield_now().await;
     let error = client.version().await.unwrap_err();
-    assert!(error.is_not_sent() && error.told().ends_with("under way for 5 s"), "{}", error.told());
+    assert!(error.is_not_sent() && error.full_message().contains("waited 5 s"), "{}", error.full_message());
     assert_eq!(door.count("pve1"), 1);
     assert!(is_lost(&first.await.unwrap().unwrap_err()));
 }

@@ -80,7 +80,7 @@ async fn a_few_lost_looks_are_forgiven_and_many_are_not() {
     assert_eq!(canned.client().await_task(&upid(), 10 * MINUTE).await.unwrap(), TaskOutcome::Ok);
     let canned = Canned::new([away()]);
     let error = canned.client().await_task(&upid(), 100 * MINUTE).await.unwrap_err();
-    assert!(matches!(error.cause(), Cause::MaybeDone(Doubtful::HostDown { .. })), "{}", error.told());
+    assert!(matches!(error.cause(), Cause::MaybeDone(Doubtful::HostDown { .. })), "{}", error.full_message());
     assert_eq!(canned.seen.lock().unwrap().len(), 5);
 }
 
@@ -90,7 +90,7 @@ async fn a_task_that_takes_too_long_can_be_followed_again_by_its_name() {
     let before = tokio::time::Instant::now();
     let error = canned.client().await_task(&upid(), MINUTE).await.unwrap_err();
     assert!(before.elapsed() < MINUTE + Duration::from_secs(3), "{:?}", before.elapsed());
-    let Cause::MaybeDone(Doubtful::StillRunning(name)) = error.cause() else { panic!("{}", error.told()) };
+    let Cause::MaybeDone(Doubtful::StillRunning(name)) = error.cause() else { panic!("{}", error.full_message()) };
     let resumed: Upid = name.parse().unwrap();
     let later = Canned::new([ended("VM is locked (backup)")]);
     let error = later.client().await_task(&resumed, MINUTE).await.unwrap_err();

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use tenon_pve::{
     AddressConfig, AgentOption, BootOrder, Cpu, CpuSet, Drive, Meta, NetworkCard, NumaNode, PassThrough, Properties,
-    Smbios, Tags, option_holds, same_option,
+    Smbios, SmbiosText, Tags, option_holds, same_option,
 };
 
 use crate::recordings::{exchanges, lines, plain};
@@ -197,7 +197,7 @@ proptest! {
     #[test]
     fn any_text_of_smbios_comes_back(text in "\\PC{0,40}", plain in "[A-Za-z0-9]{1,8}") {
         let smbios: Smbios = format!("uuid=9e01f0b4-0000-4000-8000-000000000001,family={plain}").parse().unwrap();
-        let set = smbios.with_text("serial", &text).unwrap();
+        let set = smbios.with_text(SmbiosText::Serial, &text);
         prop_assert_eq!(set.text("serial"), (!text.is_empty()).then_some(text));
         prop_assert_eq!(set.text("family"), Some(plain));
         prop_assert_eq!(set.uuid(), smbios.uuid());

@@ -72,10 +72,11 @@ impl Found {
             assert_eq!(config.digest(), data["digest"].as_str(), "{id}");
         }
         for data in &self.states {
-            client(data).vm_status(&host, vmid).await.unwrap_or_else(|error| panic!("{id}: {}", error.told()));
+            client(data).vm_status(&host, vmid).await.unwrap_or_else(|error| panic!("{id}: {}", error.full_message()));
         }
         let rows = Value::Array(self.guests.clone());
-        let resources = client(&rows).resources().await.unwrap_or_else(|error| panic!("{id}: {}", error.told()));
+        let resources =
+            client(&rows).resources().await.unwrap_or_else(|error| panic!("{id}: {}", error.full_message()));
         assert_eq!(resources.guests.len(), self.guests.len(), "{id}");
         for text in &self.raw {
             let (head, body) = text.split_once("\r\n\r\n").unwrap();

@@ -47,7 +47,7 @@ async fn replay(row: &Recording) -> Replayed {
     };
     let seen = canned.seen.lock().unwrap().clone();
     if let (Some(outcome), Some(seen)) = (made, seen.get(preludes.len())) {
-        let failed = |error: Error| (meaning_of(error.cause()), error.told());
+        let failed = |error: Error| (meaning_of(error.cause()), error.full_message());
         return Replayed { outcome: outcome.map(Some).map_err(failed), otherwise: difference(row, seen) };
     }
     // Only the reply is read: no call of the client makes this request.

@@ -24,7 +24,7 @@ const OF_TOKEN: [&str; 2] = [TOKEN_SECRET, GUEST_PASSWORD];
 
 /// Everything an error prints: each of its causes, as text and for programmers.
 fn printed(error: &Error) -> Vec<String> {
-    let mut all = vec![error.told(), error.to_string(), format!("{error:?}"), format!("{error:#?}")];
+    let mut all = vec![error.full_message(), error.to_string(), format!("{error:?}"), format!("{error:#?}")];
     let mut cause = error.source();
     while let Some(error) = cause {
         all.extend([error.to_string(), format!("{error:?}")]);
@@ -94,7 +94,7 @@ async fn no_error_tells_a_secret() {
         for (what, error) in &errors {
             check(&printed(error), secrets, what);
         }
-        let hidden = errors.iter().filter(|(_, error)| error.told().contains("(hidden)")).count();
+        let hidden = errors.iter().filter(|(_, error)| error.full_message().contains("(hidden)")).count();
         assert!(hidden >= 20, "{hidden}");
         check(&[format!("{client:?}"), format!("{client:#?}"), format!("{credentials:?}")], secrets, "the client");
     }
@@ -107,7 +107,7 @@ async fn a_failed_login_tells_no_password() {
     let client = door.client(&["pve1"], Password::new(USER, PASSWORD).unwrap(), Tuning::default());
     let error = client.version().await.unwrap_err();
     check(&printed(&error), &OF_PASSWORD, "the first time");
-    assert!(error.told().starts_with("cannot log in as root@pam: "), "{}", error.told());
+    assert!(error.full_message().starts_with("cannot log in as root@pam: "), "{}", error.full_message());
     // The remembered refusal is told as safely as the first.
     let again = client.version().await.unwrap_err();
     check(&printed(&again), &OF_PASSWORD, "the second time");

@@ -83,7 +83,7 @@ async fn a_wrong_password_is_told_and_not_tried_at_every_call() {
     let client = client(&door, "wrong one");
     for _ in 0..5 {
         let error = client.version().await.unwrap_err();
-        assert_eq!(error.told(), "cannot log in as root@pam: authentication failure");
+        assert_eq!(error.full_message(), "cannot log in as root@pam: authentication failure");
         assert_eq!(error.refusal().unwrap().kind, RefusalKind::Unauthorized);
     }
     assert_eq!(logins(&door), 1);
@@ -103,7 +103,7 @@ async fn a_ticket_that_still_lives_is_used_while_nobody_renews_it() {
     tokio::time::advance(21 * MINUTE).await;
     let error = client.create_pool("p", None).await.unwrap_err();
     // The login is open, the call is not: it was never sent.
-    assert!(error.is_not_sent() && error.told().contains("No route to host"), "{}", error.told());
+    assert!(error.is_not_sent() && error.full_message().contains("No route to host"), "{}", error.full_message());
 }
 
 #[tokio::test(start_paused = true)]
@@ -112,7 +112,11 @@ async fn a_user_with_a_second_factor_is_told_to_use_a_token() {
     let body = r#"{"data":{"ticket":"PVE:!tfa!","CSRFPreventionToken":"c","NeedTFA":1}}"#;
     door.state.lock().unwrap().instead = Some((200, "OK".to_owned(), body.to_owned()));
     let error = client(&door, PASSWORD).version().await.unwrap_err();
-    assert!(error.told().ends_with("the user needs a second factor: use an API token"), "{}", error.told());
+    assert!(
+        error.full_message().ends_with("the user needs a second factor; use an API token instead"),
+        "{}",
+        error.full_message()
+    );
 }
 
 #[tokio::test(start_paused = true)]

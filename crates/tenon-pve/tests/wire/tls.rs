@@ -37,13 +37,13 @@ async fn the_clusters_authority_its_fingerprint_or_anybody_are_believed_as_asked
     let site = site(Tls::self_signed().unwrap()).await;
     let address = [site.server.local_addr().to_string()];
     for trust in [&site.trust_ca, &site.trust_pin, &Trust::Anybody] {
-        client(&address, trust).version().await.unwrap_or_else(|error| panic!("{trust:?}: {}", error.told()));
+        client(&address, trust).version().await.unwrap_or_else(|error| panic!("{trust:?}: {}", error.full_message()));
     }
     let error = client(&address, &Trust::System).version().await.unwrap_err();
-    assert!(matches!(error.cause(), Cause::NotSent(_)), "{}", error.told());
+    assert!(matches!(error.cause(), Cause::NotSent(_)), "{}", error.full_message());
     let other = Trust::Pinned("00".repeat(32).parse().unwrap());
     let error = client(&address, &other).version().await.unwrap_err();
-    assert!(error.is_not_sent() && error.told().contains("not the pinned one"), "{}", error.told());
+    assert!(error.is_not_sent() && error.full_message().contains("not the pinned one"), "{}", error.full_message());
     site.server.shutdown().await;
 }
 
@@ -52,8 +52,8 @@ async fn an_expired_certificate_is_refused_and_named() {
     let site = site(Tls::expired().unwrap()).await;
     let address = [site.server.local_addr().to_string()];
     let error = client(&address, &site.trust_ca).version().await.unwrap_err();
-    assert!(error.is_not_sent(), "{}", error.told());
-    assert!(error.told().to_lowercase().contains("expired"), "{}", error.told());
+    assert!(error.is_not_sent(), "{}", error.full_message());
+    assert!(error.full_message().to_lowercase().contains("expired"), "{}", error.full_message());
     site.server.shutdown().await;
 }
 
@@ -66,7 +66,7 @@ async fn the_next_endpoint_is_asked_when_the_first_is_not_there() {
     let addresses = [gone.clone(), site.server.local_addr().to_string()];
     client(&addresses, &site.trust_ca).version().await.unwrap();
     let error = client(&[gone], &site.trust_ca).version().await.unwrap_err();
-    assert!(error.is_not_sent(), "{}", error.told());
+    assert!(error.is_not_sent(), "{}", error.full_message());
     site.server.shutdown().await;
 }
 
@@ -76,8 +76,8 @@ async fn errors_keep_proxmoxs_words_over_the_wire_and_uploads_say_their_length()
     let client = client(&[site.server.local_addr().to_string()], &site.trust_ca);
     let error = client.vm_config(&host(), id(7777)).await.unwrap_err();
     assert_eq!(
-        error.told(),
-        "cannot read the configuration of vm 7777 on host pve1: Configuration file 'nodes/pve1/qemu-server/7777.conf' does not exist"
+        error.full_message(),
+        "cannot read the configuration of VM 7777 on host pve1: Configuration file 'nodes/pve1/qemu-server/7777.conf' does not exist"
     );
     let task = client.upload_iso(&host(), "shared", "x.iso", &Bytes::from(vec![1; 300_000])).await.unwrap();
     client.await_task(&task, Duration::from_secs(30)).await.unwrap();

@@ -52,7 +52,7 @@ async fn a_node_of_our_own_is_current_until_its_template_is_made_anew_and_is_onl
             Ok((world.drift_of(&claim.name_any()).await? == told).then_some(()))
         })
         .await?;
-    let (note, vms) = (world.until_event("Drifted", "ImageDrift: the node was made from image").await?, world.vms());
+    let (note, vms) = (world.until_event("Drifted", "ImageDrift: the VM was created from image").await?, world.vms());
     assert!(note.contains(&format!("now holds {vmid}-")), "{note}");
     let counted = "tenon_nodeclaims_drifted{nodepool=\"default\",reason=\"ImageDrift\"} 1";
     world

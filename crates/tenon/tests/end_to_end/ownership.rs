@@ -205,7 +205,7 @@ async fn refusal(world: &World, claim: &NodeClaim) -> anyhow::Result<Option<Stri
 
 fn says_what_to_do(note: &str, record: &LaunchRecord) -> bool {
     let uuid = record.uuid.as_deref().unwrap_or("unknown");
-    let words = [&record.vmid.to_string(), uuid, "another vm has this id", "tenon.dev/skip-vm-deletion=true"];
+    let words = [&record.vmid.to_string(), uuid, "another VM has this ID", "tenon.dev/skip-vm-deletion=true"];
     words.iter().all(|word| note.contains(word))
 }
 

@@ -122,7 +122,7 @@ async fn a_pool_of_fixed_size_grows_and_shrinks_to_its_number_and_keeps_the_node
     world.deploy_pods(("cart", 1), small(), in_pool(POOL)).await?;
     world.until_running("cart", 1).await?;
     world.deploy_pods(("whale", 1), json!({ "resources": { "requests": { "cpu": "9" } } }), in_pool(POOL)).await?;
-    world.until_pod_waits("whale", "it has a fixed number of nodes").await?;
+    world.until_pod_waits("whale", "static NodePool").await?;
     let home = home_of(&world, "cart").await?;
     assert!(three.contains(&home), "{home} {three:?}");
 
@@ -208,7 +208,7 @@ async fn claims_that_no_host_has_room_for_count_and_are_the_first_to_go(kind: Ki
     let Some(world) = World::with_fixed(kind, GATE, spec).await? else { return Ok(()) };
     let placed = |claims: &[NodeClaim]| claims.iter().filter(|claim| record_of(claim).is_ok()).count();
     world.until("three have a host", async || Ok((placed(&world.claims_of(POOL).await?) == 3).then_some(()))).await?;
-    world.until_told(("NodeClaim", crate::asking::ANY), "FailedScheduling", "no host has 16 of cpu free").await?;
+    world.until_told(("NodeClaim", crate::asking::ANY), "FailedScheduling", "no host has 16 CPU free").await?;
     assert_eq!(world.claims_of(POOL).await?.len(), 5, "{}", world.tail());
     world.scale_pool(3).await?;
     let three = world.until_fixed_at(3).await?;

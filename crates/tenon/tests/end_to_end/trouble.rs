@@ -82,8 +82,8 @@ async fn a_template_is_missing(world: &World) -> anyhow::Result<()> {
 async fn no_host_is_large_enough(world: &World) -> anyhow::Result<()> {
     let pods: Api<Pod> = Api::namespaced(world.admin.clone(), NAMESPACE);
     for (name, memory, words) in [
-        ("vast", "500Gi", "no instance type has enough resources, memory: 500 GiB wanted, at most"),
-        ("large", "100Gi", "no host has 128 GiB of memory free for a m1.16VCPU-128GB; the largest gap is"),
+        ("vast", "500Gi", "no instance type has enough resources, memory: 500 GiB requested, at most"),
+        ("large", "100Gi", "no host has 128 GiB of memory free for instance type m1.16VCPU-128GB; the most is"),
     ] {
         let pod: Pod = from_json(json!({
             "metadata": { "name": name },
@@ -135,7 +135,7 @@ async fn a_proxmox_that_cannot_be_asked_is_named_and_used_again_once_it_can() ->
     world.until_condition::<NodePool>(("default", "Ready"), ("True", "Ready")).await?;
 
     world.stop_serving().await;
-    is_told_of(&world, "gone", ("no Proxmox endpoint could be reached", "check the address")).await?;
+    is_told_of(&world, "gone", ("cannot reach any Proxmox endpoint", "check the address")).await?;
     let counted = world.served("metrics", "/metrics")?;
     assert!(counted.contains("tenon_region_up{region=\"lab\"} 0"), "{counted}");
     world.serve_again().await?;
@@ -162,7 +162,7 @@ async fn a_proxmox_that_cannot_be_asked_is_named_and_used_again_once_it_can() ->
 async fn is_told_of(world: &World, app: &str, (cause, next): (&str, &str)) -> anyhow::Result<()> {
     world.deploy(app, 1).await?;
     let told = world.until_pod_waits(app, cause).await?;
-    assert!(told.starts_with("NodePool default: no host can be used for a "), "{told}");
+    assert!(told.starts_with("NodePool default: no host can be used for instance type "), "{told}");
     assert!(told.contains("Proxmox API of region lab unavailable") && told.contains(next), "{told}");
     assert!(!told.contains(TOKEN.1), "the secret is in {told}");
     let ready = ("debian", "ProxmoxVirtualMachineTemplateReady");

@@ -77,7 +77,7 @@ fn pool() -> Vec<Row> {
     let fixed = |number: i64| pool_with(json!({ "replicas": number }));
     vec![
         row(
-            "replicas can be neither added nor removed later: make another NodePool",
+            "replicas cannot be added or removed later; create another NodePool",
             "NodePool spec",
             json!([
                 { "old": plain(), "new": pool_with(json!({ "weight": 2 })) },
@@ -86,7 +86,7 @@ fn pool() -> Vec<Row> {
             json!([{ "old": plain(), "new": fixed(0) }, { "old": fixed(1), "new": plain() }]),
         ),
         row(
-            "with replicas, the only possible limit is nodes",
+            "with replicas, the only allowed limit is nodes",
             "NodePool spec",
             json!([
                 fixed(1),
@@ -100,7 +100,7 @@ fn pool() -> Vec<Row> {
             ]),
         ),
         row(
-            "with replicas, there is no weight",
+            "weight cannot be used together with replicas",
             "NodePool spec",
             json!([pool_with(json!({ "weight": 1 })), fixed(1)]),
             json!([pool_with(json!({ "replicas": 1, "weight": 1 }))]),
@@ -135,7 +135,7 @@ fn disruption() -> Vec<Row> {
     vec![
         row("maxItems", "NodePool spec.disruption.budgets", json!([budgets(0), budgets(50)]), json!([budgets(51)])),
         row(
-            "schedule and duration go together: give both or neither",
+            "schedule and duration must be set together",
             "NodePool spec.disruption.budgets",
             json!([[{ "nodes": "1" }], [{ "nodes": "1", "schedule": "@daily", "duration": "1h" }]]),
             json!([
@@ -202,7 +202,7 @@ fn labels() -> Vec<Row> {
     vec![
         row("maxProperties", at, json!([many(100), {}]), json!([many(101)])),
         row(
-            "labels of the domain karpenter.sh are set by the autoscaler, not by hand",
+            "labels of the domain karpenter.sh are set by the autoscaler and cannot be used here",
             at,
             json!([
                 { "karpenter.sh/capacity-type": "spot" },
@@ -220,13 +220,13 @@ fn labels() -> Vec<Row> {
             ]),
         ),
         row(
-            "karpenter.sh/nodepool is set by the autoscaler, not by hand",
+            "karpenter.sh/nodepool is set by the autoscaler and cannot be used here",
             at,
             json!([{ "example.com/nodepool": "y" }]),
             json!([{ "karpenter.sh/nodepool": "y" }]),
         ),
         row(
-            "kubernetes.io/hostname differs for every node, so it cannot be asked for here",
+            "kubernetes.io/hostname differs for every node and cannot be used here",
             at,
             json!([{ "kubernetes.io/os": "linux" }, { "hostname": "y" }]),
             json!([{ "kubernetes.io/hostname": "y" }]),
@@ -255,25 +255,25 @@ fn keys() -> Vec<Row> {
         ),
         row("maxLength", ALL, json!(["a".repeat(316)]), json!(["a".repeat(317)])),
         row(
-            "labels of the domain karpenter.sh are set by the autoscaler, not by hand",
+            "labels of the domain karpenter.sh are set by the autoscaler and cannot be used here",
             POOL_AND_CLAIM,
             json!(["karpenter.sh/capacity-type", "example.com/karpenter.sh", "karpenter.sh.io/x"]),
             own.clone(),
         ),
         row(
-            "of the domain karpenter.sh only capacity-type and nodepool can be asked for",
+            "of the domain karpenter.sh, only capacity-type and nodepool can be used",
             "NodeOverlay spec.requirements[].key",
             json!(["karpenter.sh/capacity-type", "karpenter.sh/nodepool", "example.com/karpenter.sh"]),
             own,
         ),
         row(
-            "karpenter.sh/nodepool is set by the autoscaler, not by hand",
+            "karpenter.sh/nodepool is set by the autoscaler and cannot be used here",
             "NodePool spec.template.spec.requirements[].key",
             json!(["example.com/nodepool"]),
             json!(["karpenter.sh/nodepool"]),
         ),
         row(
-            "kubernetes.io/hostname differs for every node, so it cannot be asked for here",
+            "kubernetes.io/hostname differs for every node and cannot be used here",
             ALL,
             json!(["kubernetes.io/os", "hostname"]),
             json!(["kubernetes.io/hostname"]),
@@ -308,7 +308,7 @@ fn requirement_lists() -> Vec<Row> {
             json!([asks("In", &[])]),
         ),
         row(
-            "operators Gt, Lt, Gte and Lte need exactly one value, a whole number that is not negative",
+            "operators Gt, Lt, Gte and Lte need exactly one value, a non-negative integer",
             ALL,
             json!([
                 asks("Gt", &["0"]),
@@ -321,7 +321,7 @@ fn requirement_lists() -> Vec<Row> {
             json!([asks("Gt", &[]), asks("Lt", &["1", "2"]), asks("Gte", &["-1"]), asks("Lte", &["-9"]),]),
         ),
         row(
-            "minValues asks for more values than operator In lists",
+            "minValues is greater than the number of values that operator In lists",
             "NodePool spec.template.spec.requirements, NodeClaim spec.requirements",
             json!([at_least(2, &["a", "b"]), at_least(2, &["a", "a"]), at_least(1, &["a", "b"])]),
             json!([at_least(2, &["a"]), at_least(50, &["a", "b"])]),
@@ -348,31 +348,31 @@ fn class_references() -> Vec<Row> {
             json!(["karpenter.proxmox.sinextra.dev/v1alpha1", "/"]),
         ),
         row(
-            "group must be given",
+            "group must not be empty",
             "NodePool spec.template.spec.nodeClassRef.group, NodeClaim spec.nodeClassRef.group",
             json!(["g", " "]),
             json!([""]),
         ),
         row(
-            "kind must be given",
+            "kind must not be empty",
             "NodePool spec.template.spec.nodeClassRef.kind, NodeClaim spec.nodeClassRef.kind",
             json!(["k"]),
             json!([""]),
         ),
         row(
-            "name must be given",
+            "name must not be empty",
             "NodePool spec.template.spec.nodeClassRef.name, NodeClaim spec.nodeClassRef.name",
             json!(["n"]),
             json!([""]),
         ),
         row(
-            "the group of nodeClassRef cannot change",
+            "the group of nodeClassRef cannot be changed",
             "NodePool spec.template.spec.nodeClassRef",
             json!([{ "old": class("g", "k", "n"), "new": class("g", "k", "other") }]),
             json!([{ "old": class("g", "k", "n"), "new": class("other", "k", "n") }]),
         ),
         row(
-            "the kind of nodeClassRef cannot change",
+            "the kind of nodeClassRef cannot be changed",
             "NodePool spec.template.spec.nodeClassRef",
             json!([{ "old": class("g", "k", "n"), "new": class("g", "k", "n") }]),
             json!([{ "old": class("g", "k", "n"), "new": class("g", "other", "n") }]),
@@ -424,7 +424,7 @@ fn claim() -> Vec<Row> {
     let plain = || spec(json!({}));
     let asks = |cpu: Value| spec(json!({ "resources": { "requests": { "cpu": cpu } } }));
     vec![row(
-        "the spec of a NodeClaim never changes: delete it and let another be made",
+        "the spec of a NodeClaim cannot be changed; delete the NodeClaim and create another one",
         "NodeClaim spec",
         json!([
             { "old": plain(), "new": plain() },
@@ -444,13 +444,13 @@ fn overlay() -> Vec<Row> {
     let spec = |more: Value| crate::things::with(json!({ "requirements": [] }), more);
     vec![
         row(
-            "give price or priceAdjustment, not both",
+            "set price or priceAdjustment, not both",
             "NodeOverlay spec",
             json!([spec(json!({})), spec(json!({ "price": "1" })), spec(json!({ "priceAdjustment": "+1" }))]),
             json!([spec(json!({ "price": "1", "priceAdjustment": "+1" }))]),
         ),
         row(
-            "cpu, memory, ephemeral-storage and pods are the VM's own and cannot be overlaid",
+            "cpu, memory, ephemeral-storage and pods cannot be changed by an overlay",
             "NodeOverlay spec.capacity",
             json!([{}, { "example.com/gpu": 1 }, { "hugepages-2Mi": "1Gi", "nodes": 1 }]),
             json!([{ "cpu": 1 }, { "memory": "1Gi" }, { "ephemeral-storage": 1 }, { "a": 1, "pods": 1 }]),
@@ -475,7 +475,7 @@ fn buffer() -> Vec<Row> {
     let scaled = || json!({ "kind": "Deployment", "name": "web" });
     vec![
         row(
-            "with podTemplateRef, say how much: replicas, limits, or both",
+            "with podTemplateRef, set replicas, limits, or both",
             "CapacityBuffer spec",
             json!([
                 {},
@@ -487,7 +487,7 @@ fn buffer() -> Vec<Row> {
             json!([{ "podTemplateRef": named() }, { "podTemplateRef": named(), "percentage": 10 }]),
         ),
         row(
-            "give podTemplateRef or scalableRef, not both",
+            "set podTemplateRef or scalableRef, not both",
             "CapacityBuffer spec",
             json!([{ "replicas": 1 }, { "scalableRef": scaled(), "percentage": 10 }]),
             json!([{ "podTemplateRef": named(), "scalableRef": scaled(), "replicas": 1 }]),

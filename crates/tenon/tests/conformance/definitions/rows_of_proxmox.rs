@@ -135,7 +135,7 @@ fn class() -> Vec<Row> {
             json!(["", "net", "eth0", "Net0"]),
         ),
         row(
-            "give templateName, tags, or both",
+            "set templateName, tags, or both",
             "ProxmoxUnmanagedTemplate spec",
             json!([{ "templateName": "x" }, { "tags": ["x"] }, { "templateName": "x", "tags": ["x"], "region": "r" }]),
             json!([{}, { "region": "r" }]),

@@ -1,16 +1,11 @@
-//! Whether the amounts in an object are amounts, and none is less than nothing.
-
-use std::collections::BTreeMap;
+//! Whether the amounts in an object are amounts, and none must not be negative.
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec, ResourceRequirements};
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubeQuantity;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use tenon_model::Quantity;
 
 use super::{Object, ObjectFault};
-use crate::ResourceMap;
-
-type Amounts = BTreeMap<String, KubeQuantity>;
+use crate::quantity::{KubeResources, ResourceMap};
 
 /// Checks every amount that a plan would count with.
 pub(super) fn check(object: &Object) -> Result<(), ObjectFault> {
@@ -68,7 +63,7 @@ fn check_resources(resources: Option<&ResourceRequirements>, field: &str) -> Res
     check_map(resources.limits.as_ref(), &format!("{field}.resources.limits"))
 }
 
-fn check_map(amounts: Option<&Amounts>, field: &str) -> Result<(), ObjectFault> {
+fn check_map(amounts: Option<&KubeResources>, field: &str) -> Result<(), ObjectFault> {
     amounts.into_iter().flatten().try_for_each(|(resource, amount)| check_one(&amount.0, field, resource))
 }
 
@@ -81,7 +76,7 @@ fn check_wire(amounts: Option<&ResourceMap>, field: &str) -> Result<(), ObjectFa
 
 fn check_one(text: &str, field: &str, resource: &str) -> Result<(), ObjectFault> {
     let why = match text.parse::<Quantity>() {
-        Ok(amount) if amount < Quantity::ZERO => format!("`{text}` is less than nothing"),
+        Ok(amount) if amount < Quantity::ZERO => format!("`{text}` must not be negative"),
         Ok(_) => return Ok(()),
         Err(error) => error.to_string(),
     };
