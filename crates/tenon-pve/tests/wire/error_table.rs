@@ -488,7 +488,7 @@ async fn every_row_of_the_table_is_true_and_every_case_has_a_row() {
             "{situation}: {}",
             error.full_message()
         );
-        assert_eq!(row[..3], [answer.full_message(), format!("`{meaning}`"), format!("`{advice:?}`")], "{situation}");
+        assert_eq!(row[..3], [answer.told(), format!("`{meaning}`"), format!("`{advice:?}`")], "{situation}");
     }
     assert!(rows.is_empty(), "there is no case for: {:?}", rows.keys());
 }
