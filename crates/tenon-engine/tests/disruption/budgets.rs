@@ -75,7 +75,7 @@ fn a_budget_that_cannot_be_read_allows_nothing_for_any_reason() {
         (windowed("5", Some("@fortnightly"), Some("1h")), "@fortnightly"),
         (windowed("5", Some("CRON_TZ=UTC 0 9 * * *"), Some("1h")), "5 fields, not 6"),
         (windowed("5", Some("0 0 L * *"), Some("1h")), "day of month"),
-        (windowed("5", Some("0 0 30 2 *"), Some("1h")), "never comes"),
+        (windowed("5", Some("0 0 30 2 *"), Some("1h")), "never matches"),
         (windowed("5", Some("@daily"), Some("1d")), "1d"),
         (windowed("5", Some("@daily"), None), "set together"),
         (windowed("5", None, Some("1h")), "set together"),
