@@ -16,10 +16,20 @@ pub(crate) struct Generated {
     /// The crate it is written from. A tree without the crate has no such file.
     source: &'static str,
     args: &'static [&'static str],
+    /// The narrowest choice of files it belongs to.
+    which: Which,
 }
 
-const FILES: [Generated; 15] = [
-    Generated { path: "docs/reference/cli.md", package: "tenon", source: "tenon", args: &["reference"] },
+const FILES: [Generated; 17] = [
+    Generated {
+        path: "docs/reference/cli.md",
+        package: "tenon",
+        source: "tenon",
+        args: &["reference"],
+        which: Which::All,
+    },
+    of_reasons("docs/reference/conditions.md", &["reference", "conditions"]),
+    of_reasons("docs/reference/events.md", &["reference", "events"]),
     of_kind("docs/reference/capacitybuffer.md", &["reference", "capacitybuffer"]),
     of_kind("docs/reference/nodeclaim.md", &["reference", "nodeclaim"]),
     of_kind("docs/reference/nodeoverlay.md", &["reference", "nodeoverlay"]),
@@ -57,12 +67,17 @@ const FILES: [Generated; 15] = [
     ),
 ];
 
-/// The crate that defines the custom resources.
+/// The crate that defines the custom resources, and the reasons of events and conditions.
 const DEFINITIONS: &str = "tenon-api";
 
 /// A file that is written from a definition of a custom resource.
 const fn of_kind(path: &'static str, args: &'static [&'static str]) -> Generated {
-    Generated { path, package: "tenon", source: DEFINITIONS, args }
+    Generated { path, package: "tenon", source: DEFINITIONS, args, which: Which::Definitions }
+}
+
+/// A page that is written from a table of reasons.
+const fn of_reasons(path: &'static str, args: &'static [&'static str]) -> Generated {
+    Generated { path, package: "tenon", source: DEFINITIONS, args, which: Which::All }
 }
 
 /// The generated files this tree should have.
@@ -86,7 +101,7 @@ pub(crate) enum Which {
 /// Writes generated files.
 pub(crate) fn write(root: &Path, which: Which) -> anyhow::Result<()> {
     let tree = Tree::read(root)?;
-    for file in files_of(&tree).filter(|file| which == Which::All || file.source == DEFINITIONS) {
+    for file in files_of(&tree).filter(|file| which == Which::All || file.which == which) {
         let path = tree.root.join(file.path);
         let content = file.content(&tree.root)?;
         let folder = path.parent().unwrap_or(&tree.root);
