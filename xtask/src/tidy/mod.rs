@@ -7,6 +7,7 @@ mod forbidden_words;
 mod generated_files;
 mod module_tree;
 mod openings;
+mod reasons;
 mod recordings;
 mod sizes;
 mod test_counts;
@@ -45,7 +46,7 @@ impl fmt::Display for Problem {
 /// A rule looks at the tree and returns what breaks it. It fails only when it cannot look.
 type Rule = fn(&Tree) -> anyhow::Result<Vec<Problem>>;
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
     crate_edges::check,
     clippy_files::check,
     file_names::check,
@@ -55,6 +56,7 @@ const RULES: [Rule; 10] = [
     forbidden_words::check,
     generated_files::check,
     recordings::check,
+    reasons::check,
     test_counts::check,
 ];
 

@@ -1,28 +1,57 @@
 //! Rule: every Rust file is compiled. One that no `mod` names is dead, and nobody notices.
+//!
+//! The same walk says which files are part of a library or a program, and which only of tests.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use syn::ext::IdentExt;
-use syn::{Expr, ExprLit, Item, ItemMod, Lit, Meta};
+use syn::{Attribute, Expr, ExprLit, Item, ItemMod, Lit, Meta};
 
 use super::Problem;
 use crate::tree::{Crate, Tree};
 
 pub(crate) fn check(tree: &Tree) -> anyhow::Result<Vec<Problem>> {
-    let mut walk = Walk { tree, reached: BTreeSet::new() };
+    let reached = reached(tree, Scope::Everything);
+    let message = "no `mod` reaches this file, so nothing compiles it: declare or delete it";
+    let dead = tree.sources.keys().filter(|path| !reached.contains(*path));
+    Ok(dead.map(|path| Problem::new(path, 0, message)).collect())
+}
+
+/// The files of libraries and programs. Those that only tests and benchmarks compile are not among them.
+pub(super) fn product_files(tree: &Tree) -> BTreeSet<PathBuf> {
+    reached(tree, Scope::Product)
+}
+
+/// Whether an item is compiled for tests only.
+pub(super) fn is_cfg_test(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Ident>().is_ok_and(|ident| ident == "test")
+}
+
+/// Which code a walk visits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    Everything,
+    /// Without tests and benchmarks.
+    Product,
+}
+
+fn reached(tree: &Tree, scope: Scope) -> BTreeSet<PathBuf> {
+    let mut walk = Walk { tree, scope, reached: BTreeSet::new() };
     for root in tree.crates.iter().flat_map(Crate::roots) {
         let path = tree.relative(root);
-        let folder = parent(&path);
-        walk.reach(&path, &folder);
+        let is_trial = path.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "benches");
+        if scope == Scope::Product && is_trial {
+            continue;
+        }
+        walk.reach(&path, &parent(&path));
     }
-    let message = "no `mod` reaches this file, so nothing compiles it: declare or delete it";
-    let dead = tree.sources.keys().filter(|path| !walk.reached.contains(*path));
-    Ok(dead.map(|path| Problem::new(path, 0, message)).collect())
+    walk.reached
 }
 
 struct Walk<'a> {
     tree: &'a Tree,
+    scope: Scope,
     reached: BTreeSet<PathBuf>,
 }
 
@@ -40,6 +69,9 @@ impl Walk<'_> {
     fn descend(&mut self, path: &Path, folder: &Path, items: &[Item]) {
         for item in items {
             let Item::Mod(module) = item else { continue };
+            if self.scope == Scope::Product && module.attrs.iter().any(is_cfg_test) {
+                continue;
+            }
             let name = module.ident.unraw().to_string();
             if let Some((_, items)) = &module.content {
                 self.descend(path, &folder.join(&name), items);

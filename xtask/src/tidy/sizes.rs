@@ -11,9 +11,10 @@ use proc_macro2::Span;
 use serde::Deserialize;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Block, FnArg, ImplItem, Item, ItemFn, ItemImpl, Signature, TraitItemFn};
+use syn::{Block, FnArg, ImplItem, Item, ItemFn, ItemImpl, Signature, TraitItemFn};
 
 use super::Problem;
+use super::module_tree::is_cfg_test;
 use crate::generate;
 use crate::tree::Tree;
 
@@ -137,10 +138,6 @@ fn measure_file(path: &Path, text: &str, source: &syn::File) -> Measured {
 fn inline_test_lines(item: &Item) -> Option<usize> {
     let Item::Mod(module) = item else { return None };
     (module.content.is_some() && module.attrs.iter().any(is_cfg_test)).then(|| lines(module.span()))
-}
-
-fn is_cfg_test(attribute: &Attribute) -> bool {
-    attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Ident>().is_ok_and(|ident| ident == "test")
 }
 
 fn lines(span: Span) -> usize {

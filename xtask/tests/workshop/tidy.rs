@@ -156,6 +156,17 @@ fn a_path_of_somebodys_machine_is_refused() -> anyhow::Result<()> {
 }
 
 #[test]
+fn a_reason_that_is_in_no_table_is_refused() -> anyhow::Result<()> {
+    let tree = Fixture::new()?;
+    tree.add_crate("tenon-controllers", "")?;
+    let drain = "fn f() { Verdict::holds(\"Drained\"); }\n";
+    tree.write("crates/tenon-controllers/tests/drain.rs", &format!("//! Tests.\n{drain}"))?;
+    tree.expect_tidy()?;
+    tree.write("crates/tenon-controllers/src/lib.rs", &format!("//! Drains.\n{drain}"))?;
+    tree.expect_problem("crates/tenon-controllers/src/lib.rs:2", "crates/tenon-api/src/condition_reasons.rs")
+}
+
+#[test]
 fn a_generated_file_that_is_missing_or_stale_is_refused() -> anyhow::Result<()> {
     let tree = Fixture::new()?;
     tree.add_crate("tenon", "")?;
