@@ -11,10 +11,10 @@ use proc_macro2::Span;
 use serde::Deserialize;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Block, FnArg, ImplItem, Item, ItemFn, ItemImpl, Signature, TraitItemFn};
+use syn::{Block, FnArg, ImplItem, Item, ItemFn, ItemImpl, ItemMod, Signature, TraitItemFn, Type};
 
 use super::Problem;
-use super::module_tree::is_cfg_test;
+use super::module_tree::{is_cfg_test, product_files};
 use crate::generate;
 use crate::tree::Tree;
 
@@ -24,7 +24,7 @@ const FILE_LINES: usize = 400;
 const TEST_FILE_LINES: usize = 800;
 /// Most functions should have at most 40 lines; past this one, it does two things.
 const FUNCTION_LINES: usize = 70;
-/// More parameters than this want to be a struct.
+/// More parameters than this belong in a struct. Members of a tuple count: a tuple is a struct without names.
 const PARAMETERS: usize = 4;
 
 const LIST: &str = "xtask/size-exceptions.toml";
@@ -52,13 +52,19 @@ pub(crate) fn check(tree: &Tree) -> anyhow::Result<Vec<Problem>> {
     let exceptions = current.map(parse).transpose()?.unwrap_or_default();
     let mut problems = growth(tree, &exceptions)?;
     let mut excused = Vec::new();
+    let product = product_files(tree);
     for (path, source) in &tree.sources {
         let text = tree.texts.get(path).map(String::as_str).unwrap_or_default();
         let is_table = text.lines().next().is_some_and(|opening| opening.starts_with("//! Table:"));
         if is_table || generate::is_generated(path) {
             continue;
         }
-        let mut meter = Meter { path: path.display().to_string(), measured: Vec::new(), problems: Vec::new() };
+        let mut meter = Meter {
+            path: path.display().to_string(),
+            is_test: !product.contains(path),
+            measured: Vec::new(),
+            problems: Vec::new(),
+        };
         meter.visit_file(source);
         meter.measured.push(measure_file(path, text, source));
         for thing in meter.measured {
@@ -154,6 +160,8 @@ enum Freedom {
 /// Walks one file and measures every function with a body.
 struct Meter {
     path: String,
+    /// Whether the code being read is compiled for tests only.
+    is_test: bool,
     measured: Vec<Measured>,
     problems: Vec<Problem>,
 }
@@ -168,14 +176,36 @@ impl Meter {
             limit: FUNCTION_LINES,
             is_file: false,
         });
-        let parameters = signature.inputs.iter().filter(|input| matches!(input, FnArg::Typed(_))).count();
+        let parameters: usize = signature.inputs.iter().map(|input| self.parameters_in(input)).sum();
         if parameters > PARAMETERS && freedom == Freedom::OurSignature {
             let message = format!(
-                "`{}` takes {parameters} parameters; more than {PARAMETERS} want to be a struct",
+                "`{}` takes {parameters} parameters, members of tuples included; at most {PARAMETERS} are allowed: \
+                 group them in a struct with a name",
                 signature.ident
             );
             self.problems.push(Problem::new(&self.path, start, message));
         }
+    }
+
+    /// How many values a parameter stands for. A tuple is several parameters without names; in tests, where a table of
+    /// cases is written as tuples, it counts as one.
+    fn parameters_in(&self, input: &FnArg) -> usize {
+        match input {
+            FnArg::Receiver(_) => 0,
+            FnArg::Typed(_) if self.is_test => 1,
+            FnArg::Typed(parameter) => members(&parameter.ty),
+        }
+    }
+}
+
+/// How many values a type holds without naming them: those of a tuple, through references and parentheses.
+fn members(kind: &Type) -> usize {
+    match kind {
+        Type::Tuple(tuple) => tuple.elems.iter().map(members).sum::<usize>().max(1),
+        Type::Reference(reference) => members(&reference.elem),
+        Type::Paren(inner) => members(&inner.elem),
+        Type::Group(inner) => members(&inner.elem),
+        _ => 1,
     }
 }
 
@@ -183,6 +213,13 @@ impl<'ast> Visit<'ast> for Meter {
     fn visit_item_fn(&mut self, function: &'ast ItemFn) {
         self.function(&function.sig, &function.block, Freedom::OurSignature);
         visit::visit_item_fn(self, function);
+    }
+
+    fn visit_item_mod(&mut self, module: &'ast ItemMod) {
+        let outside = self.is_test;
+        self.is_test |= module.attrs.iter().any(is_cfg_test);
+        visit::visit_item_mod(self, module);
+        self.is_test = outside;
     }
 
     fn visit_item_impl(&mut self, block: &'ast ItemImpl) {

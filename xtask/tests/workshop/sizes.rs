@@ -54,6 +54,35 @@ fn a_function_with_too_many_parameters_is_refused() -> anyhow::Result<()> {
 }
 
 #[test]
+fn members_of_a_tuple_are_parameters() -> anyhow::Result<()> {
+    let tree = Fixture::new()?;
+    let line = format!("{LIB}:2");
+    tree.write(LIB, "//! Wide.\npub fn wide((a, b): (u8, u8), c: (u8, (u8, u8))) {}\n")?;
+    tree.expect_problem(&line, "`wide` takes 5 parameters")?;
+    tree.write(LIB, "//! Wide.\npub fn wide(a: &(u8, u8), b: &mut (u8, u8), c: u8) {}\n")?;
+    tree.expect_problem(&line, "`wide` takes 5 parameters")?;
+    tree.write(LIB, "//! Wide.\npub struct S;\nimpl S { pub fn f(&self, a: (u8, u8, u8), b: u8, c: u8) {} }\n")?;
+    tree.expect_problem(&format!("{LIB}:3"), "`f` takes 5 parameters")?;
+    // Lists of pairs, closures and unit are one value each.
+    let narrow = "//! Fine.\npub fn fine(a: &[(u8, u8)], b: Vec<(u8, u8)>, c: (), d: (u8,)) {\n    \
+                  let _ = |(e, f): (u8, u8), (g, h, i): (u8, u8, u8)| e;\n}\n";
+    tree.write(LIB, narrow)?;
+    tree.expect_tidy()
+}
+
+#[test]
+fn tests_may_take_tuples() -> anyhow::Result<()> {
+    let tree = Fixture::new()?;
+    let wide = "fn wide(a: (u8, u8, u8), b: (u8, u8)) {}";
+    tree.write(LIB, &format!("//! Values.\n#[cfg(test)]\nmod inline {{ {wide} }}\n#[cfg(test)]\nmod beside;\n"))?;
+    tree.write("crates/tenon-model/src/beside.rs", &format!("//! Cases.\n{wide}\n"))?;
+    tree.write("crates/tenon-model/tests/cases.rs", &format!("//! Cases.\n{wide}\n"))?;
+    tree.expect_tidy()?;
+    tree.write(LIB, "//! Values.\nmod beside;\n")?;
+    tree.expect_problem("crates/tenon-model/src/beside.rs:2", "`wide` takes 5 parameters")
+}
+
+#[test]
 fn tables_are_exempt() -> anyhow::Result<()> {
     let tree = Fixture::new()?;
     tree.write(LIB, &file_of(500).replace("//! Long.", "//! Table: every instance type."))?;
