@@ -7,7 +7,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use tokio::time::Instant;
 
 use super::decide::{Candidate, Decision, Lost, Moment};
-use super::lease::{held, released};
+use super::lease::{Holder, held, released};
 use super::timing::Timing;
 
 /// A stage with two clocks; times are seconds since it opened.
@@ -44,7 +44,7 @@ impl Stage {
 
 /// A Lease of fifteen seconds, in its n-th renewal, by a clock that is wrong by decades.
 fn lease(holder: &str, renewal: i64) -> Lease {
-    held(None, "lead", (holder, 15), Timestamp::from_second(renewal).unwrap())
+    held(None, "lead", &Holder { identity: holder, seconds: 15 }, Timestamp::from_second(renewal).unwrap())
 }
 
 fn standby() -> Candidate {

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::decide::{Candidate, Decision, Lost, Moment};
 use super::fence::Fence;
-use super::lease::{held, holder, released};
+use super::lease::{Holder, held, holder, released};
 use super::timing::Timing;
 use crate::clock::Clock;
 
@@ -195,8 +195,9 @@ impl Election {
         // The Lease has no more digits than these.
         let wall = Timestamp::from_microsecond(sent.wall.as_microsecond()).unwrap_or(sent.wall);
         let (params, before) = (PostParams::default(), self.candidate.lease());
-        let me = (self.candidate.identity(), self.candidate.timing().lease_seconds());
-        let lease = held(before, &self.at.name, me, wall);
+        let seconds = self.candidate.timing().lease_seconds();
+        let me = Holder { identity: self.candidate.identity(), seconds };
+        let lease = held(before, &self.at.name, &me, wall);
         let exists = before.is_some();
         self.has_written = true;
         let patience = self.patience();

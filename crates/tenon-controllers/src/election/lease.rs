@@ -18,9 +18,17 @@ pub(crate) fn duration(lease: &Lease) -> Option<Duration> {
     u64::try_from(seconds).ok().filter(|seconds| *seconds > 0).map(Duration::from_secs)
 }
 
+/// Whoever takes or renews a Lease.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Holder<'a> {
+    pub(crate) identity: &'a str,
+    /// How long the Lease is good for after a renewal.
+    pub(crate) seconds: i32,
+}
+
 /// The Lease as it is written by whoever takes or renews it; everything else in it stays as it is.
-pub(crate) fn held(before: Option<&Lease>, name: &str, me: (&str, i32), now: Timestamp) -> Lease {
-    let (identity, seconds) = me;
+pub(crate) fn held(before: Option<&Lease>, name: &str, holder_now: &Holder<'_>, now: Timestamp) -> Lease {
+    let Holder { identity, seconds } = *holder_now;
     let mut lease = before.cloned().unwrap_or_else(|| Lease {
         metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
         ..Lease::default()
@@ -61,14 +69,14 @@ mod tests {
 
     #[test]
     fn a_renewal_changes_its_time_and_nothing_else() {
-        let mut first = held(None, "lead", ("a", 15), at(100));
+        let mut first = held(None, "lead", &Holder { identity: "a", seconds: 15 }, at(100));
         assert_eq!(
             (holder(&first), duration(&first), transitions(&first)),
             ("a", Some(Duration::from_secs(15)), Some(0))
         );
         first.metadata.resource_version = Some("7".to_owned());
         first.metadata.labels = Some([("team".to_owned(), "x".to_owned())].into());
-        let second = held(Some(&first), "lead", ("a", 15), at(102));
+        let second = held(Some(&first), "lead", &Holder { identity: "a", seconds: 15 }, at(102));
         let mut expected = first.clone();
         expected.spec.as_mut().unwrap().renew_time = Some(MicroTime(at(102)));
         assert_eq!(second, expected);
@@ -76,20 +84,20 @@ mod tests {
 
     #[test]
     fn every_change_of_holder_is_counted_once() {
-        let first = held(None, "lead", ("a", 15), at(100));
-        let second = held(Some(&first), "lead", ("b", 15), at(200));
+        let first = held(None, "lead", &Holder { identity: "a", seconds: 15 }, at(100));
+        let second = held(Some(&first), "lead", &Holder { identity: "b", seconds: 15 }, at(200));
         assert_eq!((holder(&second), transitions(&second)), ("b", Some(1)));
         assert_eq!(second.spec.as_ref().unwrap().acquire_time, Some(MicroTime(at(200))));
         let free = released(second, at(210));
         assert_eq!((holder(&free), duration(&free), transitions(&free)), ("", Some(Duration::from_secs(1)), Some(1)));
-        let third = held(Some(&free), "lead", ("a", 15), at(211));
+        let third = held(Some(&free), "lead", &Holder { identity: "a", seconds: 15 }, at(211));
         assert_eq!((holder(&third), transitions(&third)), ("a", Some(2)));
     }
 
     #[test]
     fn a_lease_that_says_nothing_is_nobodys() {
         assert_eq!((holder(&Lease::default()), duration(&Lease::default())), ("", None));
-        let mut odd = held(None, "lead", ("a", 15), at(100));
+        let mut odd = held(None, "lead", &Holder { identity: "a", seconds: 15 }, at(100));
         odd.spec.as_mut().unwrap().lease_duration_seconds = Some(-3);
         assert_eq!(duration(&odd), None);
     }

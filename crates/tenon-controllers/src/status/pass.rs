@@ -81,23 +81,32 @@ pub async fn pass(context: &StatusContext, now: &Time) -> Result<StatusReport, S
         .collect();
     let mut report = StatusReport { regions, ..StatusReport::default() };
     judge_managed_templates(context, now, &mut report).await?;
-    let found = judge_templates(context, &estate, now, &mut report).await?;
-    let ready = judge_classes(context, (&estate, &found), now, &mut report).await?;
+    let found = FoundTemplates { templates: judge_templates(context, &estate, now, &mut report).await?, estate };
+    let ready = judge_classes(context, &found, now, &mut report).await?;
     judge_pools(context, &ready, now, &mut report).await?;
     Ok(report)
 }
 
-/// What each template says of itself, and where it was found.
-type Found = BTreeMap<String, (Vec<String>, Verdict)>;
+/// A template object: where its VM templates were found, and its condition.
+struct FoundTemplate {
+    zones: Vec<String>,
+    ready: Verdict,
+}
+
+/// Every template object by name, and the hosts they are on.
+struct FoundTemplates {
+    templates: BTreeMap<String, FoundTemplate>,
+    estate: Estate,
+}
 
 async fn judge_templates(
     context: &StatusContext,
     estate: &Estate,
     now: &Time,
     report: &mut StatusReport,
-) -> Result<Found, StatusError> {
+) -> Result<BTreeMap<String, FoundTemplate>, StatusError> {
     let templates = Writer::<ProxmoxUnmanagedTemplate>::list(context).await?;
-    let mut all = Found::new();
+    let mut all = BTreeMap::new();
     for template in &templates.objects {
         let verdict = judge_template(&template.spec, estate);
         let status = template.status.clone().unwrap_or_default();
@@ -106,7 +115,7 @@ async fn judge_templates(
         let conditions = stated(&[READY], status.conditions.as_deref(), &subject(&template.metadata, now), &said);
         let status = json!({ "conditions": conditions, "zones": found, "resources": counted(&found) });
         report.add(template, templates.write(template, &status).await?, &said);
-        all.insert(template.name_any(), (found, verdict.ready));
+        all.insert(template.name_any(), FoundTemplate { zones: found, ready: verdict.ready });
     }
     Ok(all)
 }
@@ -152,16 +161,16 @@ async fn noted(context: &StatusContext, template: &ProxmoxTemplate) -> Result<Pr
 
 async fn judge_classes(
     context: &StatusContext,
-    (estate, templates): (&Estate, &Found),
+    found: &FoundTemplates,
     now: &Time,
     report: &mut StatusReport,
 ) -> Result<BTreeMap<String, ObservedClass>, StatusError> {
     let classes = Writer::<ProxmoxNodeClass>::list(context).await?;
     let mut all = BTreeMap::new();
     for class in &classes.objects {
-        let found = templates.get(&class.spec.instance_template_ref.name);
-        let found = found.map(|(zones, ready)| ObservedTemplate { zones, ready });
-        let verdict = judge_class(&class.spec, found, estate);
+        let template = found.templates.get(&class.spec.instance_template_ref.name);
+        let template = template.map(|FoundTemplate { zones, ready }| ObservedTemplate { zones, ready });
+        let verdict = judge_class(&class.spec, template, &found.estate);
         let present = class.status.as_ref().and_then(|status| status.conditions.as_deref());
         let said = [(TEMPLATE_READY, &verdict.template), (METADATA_READY, &verdict.metadata)];
         let conditions = stated(CLASS_CONDITIONS, present, &subject(&class.metadata, now), &said);
