@@ -5,6 +5,7 @@ mod crate_edges;
 mod file_names;
 mod forbidden_words;
 mod generated_files;
+mod map;
 mod module_tree;
 mod openings;
 mod reasons;
@@ -46,7 +47,7 @@ impl fmt::Display for Problem {
 /// A rule looks at the tree and returns what breaks it. It fails only when it cannot look.
 type Rule = fn(&Tree) -> anyhow::Result<Vec<Problem>>;
 
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 12] = [
     crate_edges::check,
     clippy_files::check,
     file_names::check,
@@ -55,6 +56,7 @@ const RULES: [Rule; 11] = [
     sizes::check,
     forbidden_words::check,
     generated_files::check,
+    map::check,
     recordings::check,
     reasons::check,
     test_counts::check,
