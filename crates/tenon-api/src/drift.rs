@@ -64,7 +64,7 @@ pub struct Drift {
 
 /// A size, and where it can be had.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SizeOffered {
+pub struct OfferedInstanceType {
     /// Its name.
     pub name: String,
     /// The labels of a node of this size in each place there is, with room or without.
@@ -73,17 +73,17 @@ pub struct SizeOffered {
 
 /// What is known of sizes.
 #[derive(Debug, Clone, Copy)]
-pub enum SizesSeen<'a> {
+pub enum KnownInstanceTypes<'a> {
     /// Nothing: it is not time to ask, or not everybody answers.
     Unknown,
     /// All there are.
-    Are(&'a [SizeOffered]),
+    Are(&'a [OfferedInstanceType]),
 }
 
 /// What is known of the images that a node made now could have: those of the templates that its class selected and that
 /// lie where the node is.
 #[derive(Debug, Clone, Copy)]
-pub enum ImagesSeen<'a> {
+pub enum KnownImages<'a> {
     /// Nothing: nobody answers.
     Unknown,
     /// All there are; none if there is no such template.
@@ -92,7 +92,7 @@ pub enum ImagesSeen<'a> {
 
 /// Everything the answer rests on.
 #[derive(Debug, Clone, Copy)]
-pub struct DriftSeen<'a> {
+pub struct DriftInput<'a> {
     /// The claim.
     pub claim: &'a NodeClaim,
     /// Its pool.
@@ -102,9 +102,9 @@ pub struct DriftSeen<'a> {
     /// Its class, if that is there.
     pub class: Option<&'a ProxmoxNodeClass>,
     /// The sizes.
-    pub sizes: SizesSeen<'a>,
+    pub sizes: KnownInstanceTypes<'a>,
     /// The images.
-    pub images: ImagesSeen<'a>,
+    pub images: KnownImages<'a>,
 }
 
 /// What is to be said of a claim.
@@ -120,13 +120,13 @@ pub enum Standing {
 
 /// What is to be said of a claim: drift is told only of one whose VM runs, and what was told stays while it cannot be
 /// checked, because a Proxmox that does not answer for a minute is no reason to change one's mind twice.
-pub fn standing(seen: &DriftSeen<'_>) -> Standing {
+pub fn standing(seen: &DriftInput<'_>) -> Standing {
     if !is_launched(seen.claim) {
         return Standing::Current;
     }
     let is_unchecked = |said: &str| match (seen.sizes, seen.images) {
-        (SizesSeen::Unknown, _) if said == DriftReason::InstanceTypeNotFound.as_str() => true,
-        (_, ImagesSeen::Unknown) if said == DriftReason::ImageDrift.as_str() => true,
+        (KnownInstanceTypes::Unknown, _) if said == DriftReason::InstanceTypeNotFound.as_str() => true,
+        (_, KnownImages::Unknown) if said == DriftReason::ImageDrift.as_str() => true,
         _ => false,
     };
     match drift(seen) {
@@ -137,7 +137,7 @@ pub fn standing(seen: &DriftSeen<'_>) -> Standing {
 }
 
 /// Why a node is not what it should be, if it is not. The first reason counts.
-pub fn drift(seen: &DriftSeen<'_>) -> Option<Drift> {
+pub fn drift(seen: &DriftInput<'_>) -> Option<Drift> {
     let of_pool = pool_drift(seen).or_else(|| requirements_drift(seen)).or_else(|| size_drift(seen));
     of_pool.or_else(|| class_drift(seen)).or_else(|| image_drift(seen))
 }
@@ -153,7 +153,7 @@ fn is_launched(claim: &NodeClaim) -> bool {
     conditions.any(|told| told.type_ == "Launched" && told.status == ConditionStatus::True)
 }
 
-fn pool_drift(seen: &DriftSeen<'_>) -> Option<Drift> {
+fn pool_drift(seen: &DriftInput<'_>) -> Option<Drift> {
     let differs = hash_stamp::POOL.differs(seen.pool.annotations(), seen.claim.annotations());
     let pool = seen.pool.name_any();
     let message = format!("spec.template of NodePool {pool} changed after this NodeClaim was created");
@@ -161,14 +161,14 @@ fn pool_drift(seen: &DriftSeen<'_>) -> Option<Drift> {
 }
 
 /// Labels are facts: what is asked for and not there is not met.
-fn requirements_drift(seen: &DriftSeen<'_>) -> Option<Drift> {
+fn requirements_drift(seen: &DriftInput<'_>) -> Option<Drift> {
     let why = facts(seen.claim).meet(seen.wanted, |_| false).err()?;
     let message = format!("the node does not meet the requirements of NodePool {}: {why}", seen.pool.name_any());
     Some(Drift { reason: DriftReason::RequirementsDrifted, message })
 }
 
-fn size_drift(seen: &DriftSeen<'_>) -> Option<Drift> {
-    let SizesSeen::Are(sizes) = seen.sizes else { return None };
+fn size_drift(seen: &DriftInput<'_>) -> Option<Drift> {
+    let KnownInstanceTypes::Are(sizes) = seen.sizes else { return None };
     let name = seen.claim.labels().get(names::LABEL_INSTANCE_TYPE).map_or("", String::as_str);
     let size = sizes.iter().find(|size| size.name == name);
     let labels = facts(seen.claim);
@@ -196,15 +196,15 @@ fn is_offered(labels: &Requirements, offering: &Requirements) -> bool {
     offering.iter().all(|(label, wanted)| agrees(label, wanted))
 }
 
-fn class_drift(seen: &DriftSeen<'_>) -> Option<Drift> {
+fn class_drift(seen: &DriftInput<'_>) -> Option<Drift> {
     let class = seen.class?;
     let differs = hash_stamp::CLASS.differs(class.annotations(), seen.claim.annotations());
     let message = format!("ProxmoxNodeClass {} changed after this NodeClaim was created", class.name_any());
     differs.then_some(Drift { reason: DriftReason::NodeClassDrift, message })
 }
 
-fn image_drift(seen: &DriftSeen<'_>) -> Option<Drift> {
-    let ImagesSeen::Are(images) = seen.images else { return None };
+fn image_drift(seen: &DriftInput<'_>) -> Option<Drift> {
+    let KnownImages::Are(images) = seen.images else { return None };
     let image = seen.claim.status.as_ref()?.image_id.as_deref().filter(|image| !image.is_empty())?;
     if seen.class.is_none() || region_of(seen.claim).is_none() || images.iter().any(|held| held == image) {
         return None;

@@ -16,19 +16,19 @@ struct World {
     pool: NodePool,
     wanted: Requirements,
     class: Option<ProxmoxNodeClass>,
-    sizes: Option<Vec<SizeOffered>>,
+    sizes: Option<Vec<OfferedInstanceType>>,
     images: Option<Vec<String>>,
 }
 
 impl World {
-    fn seen(&self) -> DriftSeen<'_> {
-        DriftSeen {
+    fn seen(&self) -> DriftInput<'_> {
+        DriftInput {
             claim: &self.claim,
             pool: &self.pool,
             wanted: &self.wanted,
             class: self.class.as_ref(),
-            sizes: self.sizes.as_deref().map_or(SizesSeen::Unknown, SizesSeen::Are),
-            images: self.images.as_deref().map_or(ImagesSeen::Unknown, ImagesSeen::Are),
+            sizes: self.sizes.as_deref().map_or(KnownInstanceTypes::Unknown, KnownInstanceTypes::Are),
+            images: self.images.as_deref().map_or(KnownImages::Unknown, KnownImages::Are),
         }
     }
 
@@ -103,7 +103,10 @@ fn world() -> World {
         pool,
         wanted: wants("team", Operator::In, &["red", "green"]),
         class: Some(class),
-        sizes: Some(vec![SizeOffered { name: "s1".to_owned(), offerings: vec![offering("pve1", "on-demand")] }]),
+        sizes: Some(vec![OfferedInstanceType {
+            name: "s1".to_owned(),
+            offerings: vec![offering("pve1", "on-demand")],
+        }]),
         images: Some(vec!["17".to_owned()]),
     }
 }
@@ -202,7 +205,7 @@ fn labels_are_facts_that_a_pool_s_demands_are_held_against() {
 #[test]
 fn a_size_must_be_there_where_the_node_is() {
     let offered = |offerings: Vec<Requirements>| {
-        let sizes = Some(vec![SizeOffered { name: "s1".to_owned(), offerings }]);
+        let sizes = Some(vec![OfferedInstanceType { name: "s1".to_owned(), offerings }]);
         World { sizes, ..world() }
     };
     let not_found = Some(DriftReason::InstanceTypeNotFound);

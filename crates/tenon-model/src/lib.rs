@@ -5,7 +5,6 @@
 
 mod calendar;
 mod catalog;
-mod demand;
 mod duration;
 mod error_message;
 mod host;
@@ -22,7 +21,6 @@ mod node_state;
 mod options;
 mod place;
 mod plan;
-mod plan_words;
 mod pod;
 mod pool;
 mod price;
@@ -33,6 +31,7 @@ mod quantity;
 #[cfg(test)]
 mod quantity_tests;
 mod quantity_text;
+mod reason_message;
 mod requirement;
 #[cfg(test)]
 mod requirement_tests;
@@ -49,9 +48,9 @@ pub mod validation;
 #[cfg(test)]
 mod validation_tests;
 mod vmid;
+mod written_requirement;
 
 pub use catalog::{AllocatableGroup, Catalog, CatalogType, Offering, Overrides, RESERVED, Reservation};
-pub use demand::{Demand, DemandError};
 pub use duration::{DurationError, GoDuration, Timespan, TimespanOrNever};
 pub use error_message::full_message;
 pub use host::{HostName, HostNameError};
@@ -65,8 +64,8 @@ pub use options::{MinValuesPolicy, Options, PreferencePolicy, ReservedMode};
 pub use place::{Host, Place};
 pub use plan::{Chosen, Met, NewNode, NoType, Placement, Plan, PoolRefusal, Reason, ReservedTrouble, Unplaced};
 pub use pod::{
-    Company, HostPort, NamespaceChoice, Pod, PodKey, Preferred, PreferredCompany, Selector, Spread, UseNodes, Volume,
-    WhenUnsatisfiable,
+    HostPort, NamespaceChoice, Pod, PodAffinityTerm, PodKey, Preferred, Selector, Spread, UseNodes, Volume,
+    WeightedPodAffinityTerm, WhenUnsatisfiable,
 };
 pub use pool::Pool;
 pub use price::Price;
@@ -82,3 +81,4 @@ pub use schedule::{Schedule, ScheduleError};
 pub use snapshot::Snapshot;
 pub use taint::{Effect, Taint, Tolerated, Toleration};
 pub use vmid::{VmId, VmIdError, VmIdRange};
+pub use written_requirement::{RequirementError, WrittenRequirement};

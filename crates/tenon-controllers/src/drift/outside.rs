@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
-use tenon_api::drift::{ImagesSeen, SizeOffered, SizesSeen, region_of};
+use tenon_api::drift::{KnownImages, KnownInstanceTypes, OfferedInstanceType, region_of};
 use tenon_api::{NodeClaim, ProxmoxNodeClass, names};
 use tenon_model::{HostName, InstanceType, Requirement, VmId};
 use tenon_pve::GuestKind;
@@ -29,7 +29,7 @@ type Template = (String, HostName, VmId);
 #[derive(Default)]
 pub(super) struct Outside {
     estate: Option<(Estate, Timestamp)>,
-    sizes: Option<Vec<SizeOffered>>,
+    sizes: Option<Vec<OfferedInstanceType>>,
     images: BTreeMap<Template, (Option<String>, Timestamp)>,
     /// When the size of each claim, by uid, was found last.
     found: BTreeMap<String, Timestamp>,
@@ -50,12 +50,12 @@ impl Outside {
     }
 
     /// The sizes there are, if a claim's is to be looked for.
-    pub(super) fn sizes(&self, claim: &NodeClaim, now: Timestamp) -> SizesSeen<'_> {
+    pub(super) fn sizes(&self, claim: &NodeClaim, now: Timestamp) -> KnownInstanceTypes<'_> {
         let is_old = claim.creation_timestamp().is_some_and(|made| made.0 + SIZE_AFTER <= now);
         let is_found = self.found.get(&claim.uid().unwrap_or_default()).is_some_and(|at| *at + SIZE_FOUND_FOR > now);
         match &self.sizes {
-            Some(sizes) if is_old && !is_found => SizesSeen::Are(sizes),
-            _ => SizesSeen::Unknown,
+            Some(sizes) if is_old && !is_found => KnownInstanceTypes::Are(sizes),
+            _ => KnownInstanceTypes::Unknown,
         }
     }
 
@@ -108,8 +108,8 @@ impl Outside {
 }
 
 /// What the drift decision is told of images.
-pub(super) fn seen(images: Option<&Vec<String>>) -> ImagesSeen<'_> {
-    images.map_or(ImagesSeen::Unknown, |images| ImagesSeen::Are(images))
+pub(super) fn seen(images: Option<&Vec<String>>) -> KnownImages<'_> {
+    images.map_or(KnownImages::Unknown, |images| KnownImages::Are(images))
 }
 
 async fn read(context: &Context, (region, host, vmid): &Template) -> Option<String> {
@@ -124,7 +124,7 @@ async fn read(context: &Context, (region, host, vmid): &Template) -> Option<Stri
 }
 
 /// Every size in every place there is, with room or without.
-fn offered(estate: &Estate, types: &[InstanceType]) -> Vec<SizeOffered> {
+fn offered(estate: &Estate, types: &[InstanceType]) -> Vec<OfferedInstanceType> {
     let shown = estate.regions.iter().filter_map(|(region, view)| Some((region, view.as_ref().ok()?)));
     let places: Vec<(&String, &HostName)> =
         shown.flat_map(|(region, view)| view.hosts.iter().map(move |row| (region, &row.host))).collect();
@@ -141,7 +141,7 @@ fn offered(estate: &Estate, types: &[InstanceType]) -> Vec<SizeOffered> {
             .map(|(label, value)| (label.to_owned(), Requirement::is(value)))
             .collect()
         };
-        SizeOffered { name: size.name.clone(), offerings: places.iter().map(at).collect() }
+        OfferedInstanceType { name: size.name.clone(), offerings: places.iter().map(at).collect() }
     };
     types.iter().map(offered).collect()
 }
@@ -167,7 +167,8 @@ mod tests {
     #[test]
     fn a_size_is_looked_for_after_an_hour_and_again_half_an_hour_after_it_was_found() {
         let mut outside = Outside { sizes: Some(Vec::new()), ..Outside::default() };
-        let is_asked = |outside: &Outside, minute| matches!(outside.sizes(&claim(), at(minute)), SizesSeen::Are(_));
+        let is_asked =
+            |outside: &Outside, minute| matches!(outside.sizes(&claim(), at(minute)), KnownInstanceTypes::Are(_));
         assert!(!is_asked(&outside, 59) && is_asked(&outside, 60));
         outside.size_is_found(&claim(), at(60));
         assert!(!is_asked(&outside, 89) && is_asked(&outside, 90));

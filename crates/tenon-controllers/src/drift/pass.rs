@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::ResourceExt;
-use tenon_api::drift::{DriftSeen, SizesSeen, Standing, standing};
+use tenon_api::drift::{DriftInput, KnownInstanceTypes, Standing, standing};
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, hash, hash_stamp, names};
 
 use super::outside::{Outside, seen};
@@ -108,9 +108,9 @@ async fn judge(context: &Context, rules: &Rules, claim: &NodeClaim, outside: &mu
         None => Some(Vec::new()),
     };
     let sizes = outside.sizes(claim, now);
-    let is_size_asked = matches!(sizes, SizesSeen::Are(_));
+    let is_size_asked = matches!(sizes, KnownInstanceTypes::Are(_));
     let wanted = requirements(&pool.spec.template.spec.requirements);
-    let standing = standing(&DriftSeen {
+    let standing = standing(&DriftInput {
         claim,
         pool,
         wanted: &wanted,

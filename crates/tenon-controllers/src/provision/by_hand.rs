@@ -122,6 +122,6 @@ pub fn decide(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) ->
         ..Snapshot::default()
     };
     let plan = tenon_engine::plan(&alone);
-    let refused = plan.unplaced.into_iter().next().map_or(Reason::NoPools, |unplaced| unplaced.reason);
+    let refused = plan.unplaced.into_iter().next().map_or(Reason::Internal("a reason"), |unplaced| unplaced.reason);
     plan.new_nodes.into_iter().next().ok_or(refused)
 }

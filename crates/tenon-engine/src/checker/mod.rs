@@ -133,7 +133,10 @@ impl<'a> Checker<'a> {
     }
 
     fn is_placeable(&mut self, pod: &Pod) {
-        let is_plain = pod.spreads.is_empty() && pod.near.is_empty() && pod.apart.is_empty() && pod.volumes.is_empty();
+        let is_plain = pod.spreads.is_empty()
+            && pod.pod_affinity.is_empty()
+            && pod.pod_anti_affinity.is_empty()
+            && pod.volumes.is_empty();
         let is_judged = pod.unsupported.is_none() && is_plain && self.is_judged(pod);
         self.expect(is_judged, || format!("pod {} asks for what is not judged", pod.key));
     }

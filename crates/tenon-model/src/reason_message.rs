@@ -29,6 +29,7 @@ impl fmt::Display for Reason {
                 Ok(())
             }
             Reason::Reserved { pool, why } => write!(f, "NodePool {pool}: {why}; Tenon retries with the next plan"),
+            Reason::Internal(what) => write!(f, "{}", internal(what)),
             Reason::Truncated(short) => write!(f, "minValues requirement is not met by the instance types that one NodeClaim can list: {short}"),
         }
     }
@@ -68,6 +69,7 @@ impl fmt::Display for PoolRefusal {
                 shown(resource, *limit)
             ),
             PoolRefusal::Reserved(why) => why.fmt(f),
+            PoolRefusal::Internal(what) => write!(f, "{}", internal(what)),
             PoolRefusal::NoHost { instance_type, shortage, largest_on, closed } => {
                 match largest_on {
                     Some(place) => {
@@ -134,6 +136,12 @@ fn phrase(met: Met) -> &'static str {
         }
         (true, true, true) => "no instance type met the requirements/resources/offering tuple",
     }
+}
+
+fn internal(what: &str) -> String {
+    format!(
+        "internal error of the planner: {what} was not found; this is a bug in Tenon, report it with the output of `tenon plan`"
+    )
 }
 
 fn listed(amounts: &Resources) -> String {
