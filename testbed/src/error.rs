@@ -27,7 +27,7 @@ pub enum Error {
     #[error("cannot choose a cache folder: set HOME or XDG_CACHE_HOME")]
     NoCacheFolder,
     /// Python does not have a package.
-    #[error("python3 has no {package} {version}: `cargo xtask tools` installs it")]
+    #[error("python3 cannot import {package} {version}; install it with `cargo xtask tools`")]
     NoPackage {
         /// Its name.
         package: &'static str,
@@ -44,8 +44,8 @@ pub enum Error {
     },
     /// A program was found that is not of the pinned minor release.
     #[error(
-        "{path} is {program} {found}, but the testbed is pinned to {wanted}; \
-         give it a {program} {}.{}.x or take it out of {source_name}",
+        "{path} is {program} {found}, but the testbed needs {wanted}; \
+         replace it with {program} {}.{}.x or remove it from {source_name}",
         wanted.major, wanted.minor
     )]
     WrongVersion {
@@ -105,7 +105,7 @@ pub enum Error {
         output: String,
     },
     /// A component ended although nobody asked it to.
-    #[error("{component} ended by itself ({status}); from its log:\n{tail}")]
+    #[error("{component} exited unexpectedly ({status}); from its log:\n{tail}")]
     Ended {
         /// Which component.
         component: Program,
@@ -142,19 +142,19 @@ pub enum Error {
         source: io::Error,
     },
     /// The keeper did not start.
-    #[error("cannot start the keeper that cleans up after a testbed: {reason}")]
+    #[error("cannot start the shell that cleans up after a testbed: {reason}")]
     Keeper {
         /// What it said.
         reason: String,
     },
     /// Every random port that was tried was taken.
-    #[error("cannot find a free loopback port: tried {tried}")]
+    #[error("cannot find a free loopback port: all {tried} ports tried were in use")]
     NoPort {
         /// How many ports were tried.
         tried: usize,
     },
     /// A certificate could not be made.
-    #[error("cannot make the certificate for {subject}")]
+    #[error("cannot create the certificate for {subject}")]
     Certificate {
         /// Whose certificate.
         subject: String,
@@ -182,7 +182,7 @@ pub enum Error {
     },
     /// A Kubernetes client could not be made or used.
     #[cfg(feature = "client")]
-    #[error("cannot make a Kubernetes client for {who}")]
+    #[error("cannot create a Kubernetes client for {who}")]
     Client {
         /// For whom.
         who: String,

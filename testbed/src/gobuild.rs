@@ -30,14 +30,14 @@ pub(crate) fn build(program: Program, lookup: &Lookup, progress: &mut dyn Progre
     let go = Go { binary: lookup.go().ok_or(Error::NoGo { program, version })?, program };
     let folder = lookup.cache.family(program.family());
     let _lock = lookup.cache.lock(&folder, || {
-        progress.note(&format!("waiting for another build of {program} to end"));
+        progress.note(&format!("waiting for another build of {program} to finish"));
     })?;
     let target = folder.join(program.name());
     // Whoever had the lock before us may have built just this.
     if let Ok(found) = check(program, target.clone(), Source::Cache, "the cache") {
         return Ok(found);
     }
-    progress.note(&format!("building {program} {version} from Go modules (once; it is kept in {})", folder.display()));
+    progress.note(&format!("building {program} {version} from Go modules (once; kept in {})", folder.display()));
     let total = go.count_packages(progress)?;
     // One fixed name, guarded by the lock: what a killed build left is overwritten, never collected.
     let partial = folder.join(format!(".partial-{program}"));
@@ -147,10 +147,10 @@ fn is_import_path(line: &str) -> bool {
 fn explain(status: &str, tail: &VecDeque<String>) -> String {
     let said = |words: &str| tail.iter().any(|line| line.to_lowercase().contains(words));
     if said("no space left on device") {
-        "the disk is full; free about 6 GB and run it again: what was compiled so far is kept".to_owned()
+        "the disk is full; free about 6 GB and run the command again (compiled packages are kept)".to_owned()
     } else if said("dial tcp") || said("connection refused") || said("no such host") {
-        "the Go modules cannot be fetched; check GOPROXY and the network, and run it again".to_owned()
+        "cannot fetch the Go modules; check GOPROXY and the network, then run the command again".to_owned()
     } else {
-        format!("go ended with {status}")
+        format!("go exited with {status}")
     }
 }

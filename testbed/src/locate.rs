@@ -95,7 +95,7 @@ impl Lookup {
             Err(error @ (Error::DoesNotRun { .. } | Error::WrongVersion { .. }))
                 if error.is_about(&self.cache.program(program)) =>
             {
-                progress.note(&format!("{error}; building it anew"));
+                progress.note(&format!("{error}; building {program} again"));
             }
             Err(error) => return Err(error),
         }
@@ -161,5 +161,5 @@ fn ask_version(program: Program, path: &Path) -> Result<Version> {
         return Err(fail(format!("{} {said}", output.status)));
     }
     let first = text.lines().next().unwrap_or_default();
-    Version::find_in(&text).ok_or_else(|| fail(format!("it names no version: `{first}`")))
+    Version::find_in(&text).ok_or_else(|| fail(format!("no version in its output: `{first}`")))
 }

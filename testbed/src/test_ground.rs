@@ -47,6 +47,6 @@ pub async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> anyhow::Res
     };
     match tokio::time::timeout(PATIENCE, asking).await {
         Ok(answer) => answer,
-        Err(_) => anyhow::bail!("waited {} s in vain: {what}", PATIENCE.as_secs()),
+        Err(_) => anyhow::bail!("waited {} s for: {what}", PATIENCE.as_secs()),
     }
 }

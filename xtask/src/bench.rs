@@ -25,13 +25,13 @@ struct Measured {
 
 /// Measures, and prints each time as a multiple of the shortest in its group.
 pub(crate) fn show() -> anyhow::Result<()> {
-    let found = tempfile::tempdir().context("cannot make a folder for the measurements")?;
+    let found = tempfile::tempdir().context("cannot create a folder for the measurements")?;
     let mut bench = cargo(&workspace_root());
     bench.arg("bench").env("CRITERION_HOME", found.path());
     bench.args(CRATES.iter().flat_map(|name| ["-p", name]));
     // Only targets that are benchmarks: test harnesses do not know these flags.
     bench.args(["--bench", "*", "--", "--warm-up-time", "1", "--measurement-time", "3"]);
-    run(&mut bench, "mend the benchmark it stopped at")?;
+    run(&mut bench, "fix the benchmark that failed")?;
     let mut measured = Vec::new();
     collect(found.path(), &mut measured)?;
     print!("{}", table(measured));

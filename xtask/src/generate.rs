@@ -75,7 +75,7 @@ pub(crate) fn is_generated(path: &Path) -> bool {
     FILES.iter().any(|file| Path::new(file.path) == path)
 }
 
-/// Which generated files are written anew.
+/// Which generated files are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
     All,
@@ -83,7 +83,7 @@ pub(crate) enum Which {
     Definitions,
 }
 
-/// Writes generated files anew.
+/// Writes generated files.
 pub(crate) fn write(root: &Path, which: Which) -> anyhow::Result<()> {
     let tree = Tree::read(root)?;
     for file in files_of(&tree).filter(|file| which == Which::All || file.source == DEFINITIONS) {
@@ -113,6 +113,7 @@ impl Generated {
         if !output.status.success() {
             bail!("cannot generate {}: {}", self.path, String::from_utf8_lossy(&output.stderr).trim());
         }
-        String::from_utf8(output.stdout).with_context(|| format!("the generator of {} printed no text", self.path))
+        String::from_utf8(output.stdout)
+            .with_context(|| format!("cannot generate {}: the output is not UTF-8 text", self.path))
     }
 }

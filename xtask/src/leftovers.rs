@@ -58,7 +58,7 @@ impl Ground {
                 return Ok(());
             }
             if Instant::now() > deadline {
-                bail!("folders {folders:?}, processes {processes:?}");
+                bail!("folders: {}; processes: {}", listed(&folders), listed(&processes));
             }
             std::thread::sleep(Duration::from_millis(100));
         }
@@ -70,6 +70,10 @@ impl Drop for Ground {
         // What cannot be removed lies in the system's temp folder, which is where it may lie.
         let _ = fs::remove_dir_all(&self.path);
     }
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 fn list(folder: &Path) -> anyhow::Result<Vec<String>> {
@@ -104,7 +108,7 @@ mod tests {
         let left = ground.testbeds().join("left");
         fs::create_dir(&left).unwrap();
         let error = ground.check_empty_within(Duration::ZERO).unwrap_err().to_string();
-        assert!(error.contains("\"left\""), "{error}");
+        assert_eq!(error, "folders: left; processes: none");
         fs::remove_dir(&left).unwrap();
 
         // `cat` waits for input that never comes, with the folder in its arguments. They show a moment after its start.

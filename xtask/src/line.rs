@@ -1,4 +1,4 @@
-//! `cargo xtask line`: the main job, once, on a control plane and a simulated estate that exist only for it.
+//! `cargo xtask line`: one scale-up and scale-down, on a control plane and a simulated Proxmox that exist only for it.
 
 use std::io;
 
@@ -26,7 +26,7 @@ pub(crate) fn show() -> anyhow::Result<()> {
         "--exact",
         "--nocapture",
     ]);
-    run(&mut command, "read what the controller says above")
+    run(&mut command, "see the controller's log above")
 }
 
 #[cfg(test)]

@@ -34,30 +34,30 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Run every check and every test: fmt, tidy, clippy, typos, deny, then all tests.
+    /// Run every check (fmt, clippy, tidy, typos, deny, plans recorded from Karpenter), then every test.
     Test,
-    /// Check the house rules: crate edges, names, module tree, sizes, generated files, places that must not be named.
+    /// Check the rules a program can check: crate dependencies, file names, sizes, generated files, forbidden paths.
     Tidy {
-        /// The tree to check instead of this one.
+        /// Check this checkout instead of the current one.
         #[arg(long, value_name = "FOLDER")]
         root: Option<PathBuf>,
     },
-    /// Write the generated files anew.
+    /// Write every generated file: reference pages and the chart tenon-crds.
     Generate,
-    /// Write what is generated from the custom resource definitions anew: the chart tenon-crds and the reference pages.
+    /// Write the files generated from the custom resource definitions: the chart tenon-crds and a page for each kind.
     Crds,
-    /// Install or locate every outside tool that checks and tests use, and say where each is.
+    /// Install or locate every outside tool that checks and tests use, and print where each one is.
     Tools,
-    /// Show the whole line once: pods wait, VMs are made and join, the pods run, and everything goes away again.
+    /// Show one scale-up and scale-down: pods are pending, VMs are created and join, pods run, VMs are deleted.
     Line,
-    /// Hold our plans to those of the real Karpenter on the same files.
+    /// Compare Tenon's plans with plans of the real Karpenter for the same files.
     Diff {
         #[command(subcommand)]
         verb: Option<DiffVerb>,
     },
-    /// Measure how long plans and looks at the cluster take, next to each other.
+    /// Measure how long planning and reading the cluster state take.
     Bench,
-    /// A real Kubernetes control plane on loopback.
+    /// Run a real Kubernetes control plane on this computer, for trying things.
     #[command(subcommand)]
     Testbed(TestbedVerb),
 }

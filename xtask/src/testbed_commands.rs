@@ -29,15 +29,15 @@ const START_WITHIN: Duration = Duration::from_secs(120);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TestbedVerb {
-    /// Build or locate every program the testbed runs.
+    /// Build or locate the programs of the control plane, kubectl and helm.
     Build,
-    /// Start a control plane and print its kubeconfig. If one is up, print that one's.
+    /// Start a control plane and print the path of its kubeconfig. If one is running, print the path of that one.
     Up,
-    /// End it and remove everything it made.
+    /// Stop the control plane and remove all its files.
     Down,
-    /// Print shell lines that point KUBECONFIG and PATH to it: `eval "$(cargo xtask testbed env)"`.
+    /// Print shell lines that set KUBECONFIG and add kubectl to PATH: `eval "$(cargo xtask testbed env)"`.
     Env,
-    /// Run kubectl against it.
+    /// Run kubectl against the control plane.
     Kubectl {
         /// Arguments for kubectl.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -91,18 +91,19 @@ fn up() -> anyhow::Result<()> {
         .stdout(Stdio::piped())
         .stderr(log)
         .spawn()
-        .context("cannot start the holder of the testbed")?;
+        .context("cannot start the process that owns the testbed")?;
     let mut said = String::new();
-    let stdout = holder.stdout.take().context("the holder has no output")?;
-    BufReader::new(stdout).read_line(&mut said).context("cannot hear the holder")?;
+    let stdout = holder.stdout.take().context("cannot read from the process that owns the testbed")?;
+    BufReader::new(stdout).read_line(&mut said).context("cannot read from the process that owns the testbed")?;
     if said.is_empty() {
-        let status = holder.wait().context("cannot wait for the holder")?;
+        let status = holder.wait().context("cannot wait for the process that owns the testbed")?;
         let words = fs::read_to_string(&log_path).unwrap_or_default();
         bail!("the testbed did not start ({status}): {}", words.trim().trim_start_matches("error: "));
     }
     print!("{said}");
     eprintln!(
-        "use it with `cargo xtask testbed kubectl …` or `eval \"$(cargo xtask testbed env)\"`; end it with `cargo xtask testbed down`"
+        "use the control plane with `cargo xtask testbed kubectl …` or `eval \"$(cargo xtask testbed env)\"`; \
+         stop it with `cargo xtask testbed down`"
     );
     Ok(())
 }
@@ -114,7 +115,7 @@ fn hold() -> anyhow::Result<()> {
     // Whoever only looks holds the lock for a moment.
     while lock.try_lock().is_err() {
         if Instant::now() > deadline {
-            bail!("another testbed is up; `cargo xtask testbed down` ends it");
+            bail!("another testbed is running; stop it with `cargo xtask testbed down`");
         }
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -122,7 +123,7 @@ fn hold() -> anyhow::Result<()> {
     // What the last holder wrote down is not ours; that there is nothing is fine too.
     let _ = fs::remove_file(&path);
     let testbed = Testbed::start()?;
-    let pid = i32::try_from(std::process::id()).context("the process id is out of range")?;
+    let pid = i32::try_from(std::process::id()).context("cannot record the process id: it is out of range")?;
     let state = State { pid, folder: testbed.dir().to_owned(), kubeconfig: testbed.kubeconfig() };
     let partial = path.with_extension("partial");
     fs::write(&partial, serde_json::to_vec(&state)?).with_context(|| format!("cannot write {}", partial.display()))?;
@@ -136,15 +137,20 @@ fn hold() -> anyhow::Result<()> {
 
 fn down() -> anyhow::Result<()> {
     let Some(state) = running()? else {
-        eprintln!("no testbed is up");
+        eprintln!("no testbed is running");
         return Ok(());
     };
-    let pid = Pid::from_raw(state.pid).context("the holder's process id is not one")?;
-    kill_process(pid, Signal::TERM).with_context(|| format!("cannot end the holder, process {}", state.pid))?;
+    let pid = Pid::from_raw(state.pid).context("cannot stop the testbed: the recorded process id is not valid")?;
+    kill_process(pid, Signal::TERM)
+        .with_context(|| format!("cannot stop the testbed: cannot signal process {}", state.pid))?;
     let deadline = Instant::now() + DOWN_WITHIN;
     while state.folder.exists() {
         if Instant::now() > deadline {
-            bail!("{} is still there after {} s", state.folder.display(), DOWN_WITHIN.as_secs());
+            bail!(
+                "the testbed did not stop within {} s: folder {} still exists",
+                DOWN_WITHIN.as_secs(),
+                state.folder.display()
+            );
         }
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -154,7 +160,7 @@ fn down() -> anyhow::Result<()> {
 fn env() -> anyhow::Result<()> {
     let state = expect_running()?;
     let kubectl = Lookup::from_env()?.require(Program::Kubectl)?.path;
-    let folder = kubectl.parent().context("kubectl has no folder")?;
+    let folder = kubectl.parent().context("cannot find the folder of kubectl")?;
     for (name, path) in testbed::environment(&state.folder) {
         println!("export {name}='{}'", path.display());
     }
@@ -171,7 +177,7 @@ fn kubectl(args: &[String]) -> anyhow::Result<()> {
 }
 
 fn expect_running() -> anyhow::Result<State> {
-    running()?.context("no testbed is up; `cargo xtask testbed up` starts one")
+    running()?.context("no testbed is running; start one with `cargo xtask testbed up`")
 }
 
 /// The testbed that is up. Its holder has the lock; what an ended one wrote down is not believed.
@@ -192,7 +198,7 @@ fn running() -> anyhow::Result<Option<State>> {
     while !path.exists() {
         if Instant::now() > deadline {
             bail!(
-                "a testbed has been starting for {} s; see holder.log beside {}",
+                "the testbed was not ready within {} s; see holder.log beside {}",
                 START_WITHIN.as_secs(),
                 path.display()
             );

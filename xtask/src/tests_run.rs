@@ -79,12 +79,12 @@ impl Count {
     }
 }
 
-/// What the tests that need outside tools said, once each.
 /// How many tests of a binary run at once.
 fn at_once() -> usize {
     std::thread::available_parallelism().map_or(4, usize::from).max(4)
 }
 
+/// What the tests that need outside tools recorded, each tool once.
 fn closing_list(proofs: &str) -> Vec<String> {
     let of = |mark: &str| proofs.lines().filter_map(|line| line.strip_prefix(mark)).collect::<BTreeSet<_>>();
     let (proved, missing) = (of("proved "), of("missing "));

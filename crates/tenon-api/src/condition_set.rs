@@ -5,6 +5,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::condition::{Condition, ConditionStatus};
+use crate::condition_reasons::{AWAITING_RECONCILIATION, RECONCILING_DEPENDENTS, UNHEALTHY_DEPENDENTS};
 
 /// The condition that sums up the others.
 const ROOT: &str = "Ready";
@@ -55,7 +56,7 @@ impl ConditionSet {
         let mut set = ConditionSet { dependents, conditions: present.to_vec() };
         for type_ in [ROOT].iter().chain(dependents) {
             if set.get(type_).is_none() {
-                let (reason, message) = ("AwaitingReconciliation", "object is awaiting reconciliation");
+                let (reason, message) = (AWAITING_RECONCILIATION.name(), AWAITING_RECONCILIATION.example());
                 set.set(&Statement { type_, status: ConditionStatus::Unknown, reason, message }, subject);
             }
         }
@@ -146,8 +147,8 @@ impl ConditionSet {
             unhealthy.iter().map(|condition| format!("{}={:?}", condition.type_, condition.status)).collect();
         let (status, reason) = match (unhealthy.is_empty(), is_false) {
             (true, _) => (ConditionStatus::True, ROOT),
-            (false, true) => (ConditionStatus::False, "UnhealthyDependents"),
-            (false, false) => (ConditionStatus::Unknown, "ReconcilingDependents"),
+            (false, true) => (ConditionStatus::False, UNHEALTHY_DEPENDENTS.name()),
+            (false, false) => (ConditionStatus::Unknown, RECONCILING_DEPENDENTS.name()),
         };
         self.put(&Statement { type_: ROOT, status, reason, message: &message.join(", ") }, subject);
     }

@@ -10,6 +10,7 @@ use kube::ResourceExt;
 use tenon_model::{ProviderId, Requirement, Requirements};
 
 use crate::condition::ConditionStatus;
+use crate::condition_reasons::{self, ConditionReason};
 use crate::hash_stamp;
 use crate::names;
 use crate::nodeclaim::NodeClaim;
@@ -17,7 +18,7 @@ use crate::nodeclass::ProxmoxNodeClass;
 use crate::nodepool::NodePool;
 
 /// The condition of a claim that has drifted. It is there and true, or not there.
-pub const DRIFTED: &str = "Drifted";
+pub const DRIFTED: &str = condition_reasons::DRIFTED.name();
 
 /// Why a node is not what it should be, in the reference's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,15 +36,20 @@ pub enum DriftReason {
 }
 
 impl DriftReason {
+    /// Its row in the table of reasons.
+    pub fn row(self) -> &'static ConditionReason {
+        match self {
+            DriftReason::NodePoolDrifted => &condition_reasons::NODE_POOL_DRIFTED,
+            DriftReason::RequirementsDrifted => &condition_reasons::REQUIREMENTS_DRIFTED,
+            DriftReason::InstanceTypeNotFound => &condition_reasons::INSTANCE_TYPE_NOT_FOUND,
+            DriftReason::NodeClassDrift => &condition_reasons::NODE_CLASS_DRIFT,
+            DriftReason::ImageDrift => &condition_reasons::IMAGE_DRIFT,
+        }
+    }
+
     /// As it stands in the condition.
     pub fn as_str(self) -> &'static str {
-        match self {
-            DriftReason::NodePoolDrifted => "NodePoolDrifted",
-            DriftReason::RequirementsDrifted => "RequirementsDrifted",
-            DriftReason::InstanceTypeNotFound => "InstanceTypeNotFound",
-            DriftReason::NodeClassDrift => "NodeClassDrift",
-            DriftReason::ImageDrift => "ImageDrift",
-        }
+        self.row().name()
     }
 }
 

@@ -7,14 +7,17 @@
 #![expect(unreachable_pub, reason = "the schema macro repeats our public structs inside a function")]
 
 mod absent_spec;
+mod candidate;
 mod capacity_buffer;
 mod condition;
+pub mod condition_reasons;
 mod condition_set;
 mod definitions;
 mod disruption;
 pub mod drift;
 #[cfg(test)]
 mod drift_tests;
+pub mod event_reasons;
 pub mod hash;
 mod hash_canonical;
 #[cfg(test)]
@@ -37,6 +40,7 @@ pub mod plan_options;
 pub mod planning;
 pub mod pod;
 mod pod_affinity;
+pub mod pod_predicates;
 mod pod_requests;
 mod pool_faults;
 mod quantity;
@@ -45,9 +49,11 @@ mod status_message;
 mod template;
 mod template_devices;
 mod template_status;
+mod timestamp;
 mod unmanaged_template;
 pub mod yaml_words;
 
+pub use candidate::{CandidateObjects, disruption_budget, disruption_pool, drain_pod};
 pub use capacity_buffer::{CapacityBuffer, CapacityBufferSpec, CapacityBufferStatus, PodTemplateRef, ScalableRef};
 pub use condition::{Condition, ConditionStatus};
 pub use condition_set::{ConditionSet, Statement, Subject};
@@ -73,4 +79,5 @@ pub use template_devices::{
     Agent, AgentType, CardModel, Cpu, CpuType, NetworkCard, PciDevice, Tpm, TpmVersion, Vga, VgaType,
 };
 pub use template_status::ProxmoxTemplateStatus;
+pub use timestamp::timestamp;
 pub use unmanaged_template::{ProxmoxUnmanagedTemplate, ProxmoxUnmanagedTemplateSpec};

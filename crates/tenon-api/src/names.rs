@@ -41,7 +41,7 @@ pub const LABEL_OS: &str = "kubernetes.io/os";
 pub const LABEL_HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// On Pods, Nodes and NodeClaims: leave it alone.
-pub const ANNOTATION_DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+pub const ANNOTATION_DO_NOT_DISRUPT: &str = tenon_model::labels::DO_NOT_DISRUPT;
 /// On Pods: what it costs to move them, as a whole number.
 pub const ANNOTATION_DISRUPTION_COST: &str = "karpenter.sh/disruption-cost";
 /// On Pods: Kubernetes' own word for the same, read where ours is missing.
@@ -72,8 +72,8 @@ pub const ANNOTATION_TEMPLATE_HASH_VERSION: &str = "karpenter.proxmox.sinextra.d
 /// On ProxmoxTemplates: our own hash of what that number was made from, whoever made the number.
 pub const ANNOTATION_TEMPLATE_SEEN: &str = "tenon.dev/template-seen";
 
-/// On NodeClaims that are being deleted: their operator takes care of what is left of their VM.
-pub const ANNOTATION_LET_GO: &str = "tenon.dev/let-go";
+/// On NodeClaims that are being deleted: delete the NodeClaim without touching any VM.
+pub const ANNOTATION_SKIP_VM_DELETION: &str = "tenon.dev/skip-vm-deletion";
 /// On bootstrap token Secrets: the uid of the NodeClaim whose VM joins with it.
 pub const ANNOTATION_CLAIM_UID: &str = "tenon.dev/claim-uid";
 

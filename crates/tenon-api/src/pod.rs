@@ -27,7 +27,7 @@ pub fn to_model(pod: &KubePod) -> Pod {
     Pod {
         requests: effective_requests(pod),
         alternatives,
-        tolerations: spec.tolerations.iter().flatten().filter_map(toleration).collect(),
+        tolerations: tolerations(pod),
         created: meta.creation_timestamp.as_ref().map(|time| Seconds(time.0.as_second())),
         is_pending: pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Pending"),
         priority: spec.priority.unwrap_or_default(),
@@ -124,6 +124,12 @@ fn protection(pod: &KubePod) -> Protection {
     let annotations = pod.metadata.annotations.iter().flatten();
     let wish = annotations.into_iter().find(|(name, _)| *name == ANNOTATION_DO_NOT_DISRUPT);
     wish.map_or(Protection::None, |(_, wish)| Protection::of(wish))
+}
+
+/// Taints the pod tolerates.
+pub(crate) fn tolerations(pod: &KubePod) -> Vec<Toleration> {
+    let tolerations = pod.spec.iter().flat_map(|spec| spec.tolerations.iter().flatten());
+    tolerations.filter_map(toleration).collect()
 }
 
 /// A toleration of a kind we do not know tolerates nothing: then a node is not made where one might have been.

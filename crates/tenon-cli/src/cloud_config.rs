@@ -1,7 +1,7 @@
 //! The cloud-config file: which Proxmox clusters there are, and how to talk to each.
 //!
 //! The format is the reference's, with `urls`, `ca_file` and `fingerprint` besides. What cannot work is an error that
-//! names the cluster and the key; keys nobody knows are told, not refused, because the reference ignores them.
+//! names the cluster and the key; unknown keys are noted, not refused, because the reference ignores them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +16,7 @@ use tenon_pve::{Client, Credentials, Endpoint, Fingerprint, Password, Token, Tra
 pub struct CloudConfig {
     /// The clusters, by region.
     pub regions: Vec<Region>,
-    /// What was read and is not used.
+    /// Keys that are not used.
     pub notes: Vec<String>,
 }
 
@@ -75,12 +75,12 @@ pub fn parse(text: &str, read_file: ReadFile<'_>) -> Result<CloudConfig, CloudCo
     let mut notes: Vec<String> = file.others.keys().filter(|key| *key != "features").map(|key| unknown(key)).collect();
     let mut regions: Vec<Region> = Vec::new();
     for (index, cluster) in file.clusters.iter().enumerate() {
-        let place = if cluster.region.is_empty() { format!("number {}", index + 1) } else { cluster.region.clone() };
+        let place = if cluster.region.is_empty() { format!("#{}", index + 1) } else { cluster.region.clone() };
         notes.extend(cluster.others.keys().map(|key| format!("cluster {place}: {}", unknown(key))));
         let fail = |fault: String| CloudConfigError::Cluster { place: place.clone(), fault };
         let region = cluster.region(read_file).map_err(fail)?;
         if regions.iter().any(|known| known.name == region.name) {
-            return Err(fail("another cluster has the same region".to_owned()));
+            return Err(fail("duplicate region; give each cluster its own region".to_owned()));
         }
         regions.push(region);
     }
@@ -88,22 +88,23 @@ pub fn parse(text: &str, read_file: ReadFile<'_>) -> Result<CloudConfig, CloudCo
 }
 
 fn unknown(key: &str) -> String {
-    format!("`{key}` is not known and has no effect")
+    format!("unknown key `{key}` has no effect; remove it or correct its spelling")
 }
 
 impl ClusterWire {
     fn region(&self, read_file: ReadFile<'_>) -> Result<Region, String> {
         if self.region.is_empty() {
-            return Err("`region` is missing".to_owned());
+            return Err("`region` is missing; add it".to_owned());
         }
         let urls = Some(&self.url).filter(|url| !url.is_empty()).into_iter().chain(&self.urls);
         let endpoint = |url: &String| {
-            Endpoint::new(url)
-                .ok_or_else(|| format!("`{url}` is not an address such as https://pve1.example:8006/api2/json"))
+            Endpoint::new(url).ok_or_else(|| {
+                format!("invalid url `{url}`; give an address such as https://pve1.example:8006/api2/json")
+            })
         };
         let endpoints = urls.map(endpoint).collect::<Result<Vec<_>, _>>()?;
         if endpoints.is_empty() {
-            return Err("`url` is missing".to_owned());
+            return Err("`url` is missing; add it".to_owned());
         }
         Ok(Region {
             name: self.region.clone(),
@@ -121,7 +122,7 @@ impl ClusterWire {
             (None, Some(text), false) => {
                 text.parse::<Fingerprint>().map(Trust::Pinned).map_err(|error| error.to_string())
             }
-            _ => Err("`insecure`, `ca_file` and `fingerprint` exclude each other: keep one".to_owned()),
+            _ => Err("`insecure`, `ca_file` and `fingerprint` cannot be combined; keep one".to_owned()),
         }
     }
 
@@ -134,8 +135,8 @@ impl ClusterWire {
                 let password = Password::new(&self.username, &self.password);
                 password.map(Credentials::from).map_err(|error| format!("`username` and `password`: {error}"))
             }
-            (true, false) => Err("`token_id` and `token_secret` are missing".to_owned()),
-            (false, true) => Err("a token and a password exclude each other: keep the token".to_owned()),
+            (true, false) => Err("`token_id` and `token_secret` are missing; add them".to_owned()),
+            (false, true) => Err("a token and a password cannot be combined; keep the token".to_owned()),
             (false, false) => Token::new(&id, &secret).map(Credentials::from).map_err(|error| error.to_string()),
         }
     }
@@ -155,27 +156,27 @@ fn given_or_file(given: &str, file: Option<&Path>, read_file: ReadFile<'_>) -> R
             let bytes = read(path, read_file)?;
             String::from_utf8(bytes)
                 .map(|text| text.trim().to_owned())
-                .map_err(|_| format!("{} is not text", path.display()))
+                .map_err(|_| format!("cannot use file {}: not UTF-8 text", path.display()))
         }
         _ => Ok(given.trim().to_owned()),
     }
 }
 
 fn read(path: &Path, read_file: ReadFile<'_>) -> Result<Vec<u8>, String> {
-    read_file(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+    read_file(path).map_err(|error| format!("cannot read file {}: {error}", path.display()))
 }
 
 /// Why a cloud-config file cannot be used. Never shows a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CloudConfigError {
     /// It is not YAML of this form.
-    #[error("cannot read the cloud config: {0}")]
+    #[error("not a valid cloud config: {0}")]
     Yaml(String),
     /// There is nothing in it.
-    #[error("the cloud config names no clusters")]
+    #[error("`clusters` is empty; add a Proxmox cluster")]
     NoClusters,
     /// One cluster cannot be used.
-    #[error("cloud config, cluster {place}: {fault}")]
+    #[error("cluster {place}: {fault}")]
     Cluster {
         /// Its region, or where it stands.
         place: String,
@@ -240,25 +241,25 @@ mod tests {
         let token = "token_id: karp@pve!node\ntoken_secret: s3cret";
         let at = "url: https://pve1:8006";
         for (text, words) in [
-            ("clusters: []".to_owned(), "names no clusters"),
-            ("clusters: 7".to_owned(), "cannot read the cloud config"),
+            ("clusters: []".to_owned(), "`clusters` is empty"),
+            ("clusters: 7".to_owned(), "not a valid cloud config"),
             (cluster(&format!("{token}: x")), "mapping values are not allowed"),
             (cluster(&format!("{token}\nurl: [")), "expected string scalar"),
             (cluster(token), "cluster lab: `url` is missing"),
-            (cluster(&format!("url: pve1\n{token}")), "`pve1` is not an address"),
+            (cluster(&format!("url: pve1\n{token}")), "invalid url `pve1`"),
             (cluster(at), "`token_id` and `token_secret` are missing"),
             (cluster(&format!("{at}\nusername: root\npassword: s3cret")), "must have the form name@realm"),
             (
                 cluster(&format!("{at}\nusername: root@pam")),
                 "`username` and `password`: the token secret or password is empty",
             ),
-            (cluster(&format!("{at}\n{token}\nusername: root@pam")), "exclude each other"),
+            (cluster(&format!("{at}\n{token}\nusername: root@pam")), "cannot be combined"),
             (cluster(&format!("{at}\n{token}\nfingerprint: AB")), "not a SHA-256 fingerprint"),
-            (cluster(&format!("{at}\n{token}\nca_file: /nowhere")), "cannot read /nowhere"),
+            (cluster(&format!("{at}\n{token}\nca_file: /nowhere")), "cannot read file /nowhere"),
             (cluster(&format!("{at}\n{token}\nca_file: /etc/id\ninsecure: true")), "keep one"),
             (
                 format!("clusters:\n- url: https://pve1:8006\n  {}", token.replace('\n', "\n  ")),
-                "cluster number 1: `region` is missing",
+                "cluster #1: `region` is missing",
             ),
             (
                 format!(
@@ -266,7 +267,7 @@ mod tests {
                     cluster(&format!("{at}\n{token}")),
                     cluster(&format!("{at}\n{token}")).replace("clusters:\n", "")
                 ),
-                "same region",
+                "duplicate region",
             ),
         ] {
             let said = fault(&text);
@@ -275,9 +276,12 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_key_is_told() {
+    fn a_misspelt_key_is_noted() {
         let text = cluster("url: https://pve1:8006\ntoken_id: a@b!c\ntoken_secret: d\nca-file: /etc/ca.pem");
         let config = parse(&text, &files).unwrap();
-        assert_eq!(config.notes, ["cluster lab: `ca-file` is not known and has no effect"]);
+        assert_eq!(
+            config.notes,
+            ["cluster lab: unknown key `ca-file` has no effect; remove it or correct its spelling"]
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! `tenon completions SHELL`: a script that teaches a shell our commands.
+//! `tenon completions SHELL`: a shell completion script.
 
 use std::io::Write;
 

@@ -36,62 +36,62 @@ use server::{Server, listen};
 /// What still runs when everything has ended (a lookup of a name, say) is left behind after this long.
 const LEFT_BEHIND_AFTER: Duration = Duration::from_secs(1);
 
-/// Make nodes for pods that wait, and take nodes away that nobody needs, until told to end.
+/// Run the controllers: create nodes for pending pods and remove nodes that are no longer needed.
 #[derive(Debug, Args)]
 pub struct Controller {
-    /// Kubeconfig of the cluster whose pods need nodes; unset: the cluster this runs in, or else the user's own file.
+    /// Kubeconfig of the cluster whose pods need nodes; unset: the in-cluster config, or else the user's kubeconfig.
     #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_parser = OsStringValueParser::new())]
     kubeconfig: Option<OsString>,
-    /// Kubeconfig of the cluster the controller itself lives in; unset: the same cluster.
+    /// Kubeconfig of the cluster that holds the Lease and the Secrets of the controller; unset: the same cluster.
     #[arg(long, value_name = "FILE", env = "HOME_KUBECONFIG", value_parser = OsStringValueParser::new())]
     home_kubeconfig: Option<OsString>,
-    /// File that names the Proxmox clusters and how to talk to each.
+    /// File with the address and the credentials of each Proxmox cluster.
     #[arg(long, value_name = "FILE", env = "CLOUD_CONFIG", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     cloud_config: PathBuf,
-    /// File with the sizes of VMs, as JSON; unset: the built-in sizes.
+    /// JSON file with instance types; unset: the built-in instance types.
     #[arg(long, value_name = "FILE", env = "INSTANCE_TYPES_FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     instance_types_file: Option<PathBuf>,
-    /// First id of a VM that may be given to a new node.
+    /// First VM id for new nodes.
     #[arg(long, value_name = "ID", env = "PROXMOX_VMID", default_value = "20000")]
     proxmox_vmid: VmId,
-    /// Last id of a VM that may be given to a new node.
+    /// Last VM id for new nodes.
     #[arg(long, value_name = "ID", env = "PROXMOX_VMID_MAX", default_value = "29999")]
     proxmox_vmid_max: VmId,
-    /// Name of the Kubernetes cluster in the proof that a VM is ours, which no other cluster on the same Proxmox may have; unset:
-    /// the uid of the namespace kube-system.
+    /// Id of the Kubernetes cluster, by which the controller recognizes its own VMs; must be unique among all clusters on the
+    /// same Proxmox cluster; unset: the uid of the namespace kube-system.
     #[arg(long, value_name = "TEXT", env = "CLUSTER_ID")]
     cluster_id: Option<String>,
-    /// Where new nodes find the API server, as https://host:port; unset: what kube-public/cluster-info says.
+    /// Address of the API server for new nodes, as https://host:port; unset: the server in ConfigMap kube-public/cluster-info.
     #[arg(long, value_name = "URL", env = "CLUSTER_ENDPOINT", value_parser = EndpointParser)]
     cluster_endpoint: Option<String>,
-    /// Namespace whose kube-root-ca.crt new nodes trust.
+    /// Namespace of the ConfigMap kube-root-ca.crt, whose certificate authority new nodes trust.
     #[arg(long, value_name = "NAME", env = "SYSTEM_NAMESPACE", default_value = "kube-system")]
     system_namespace: String,
-    /// Port of /metrics; 0 takes a free one.
+    /// Port of /metrics; 0 selects a free port.
     #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 8080)]
     metrics_port: u16,
-    /// Port of /healthz and /readyz; 0 takes a free one.
+    /// Port of /healthz and /readyz; 0 selects a free port.
     #[arg(long, value_name = "PORT", env = "HEALTH_PROBE_PORT", default_value_t = 8081)]
     health_probe_port: u16,
-    /// No pod waits longer than this for others to be planned with.
+    /// Maximum time to collect pending pods before they are planned together.
     #[arg(long, value_name = "DURATION", env = "BATCH_MAX_DURATION", default_value = "10s", value_parser = duration::parse)]
     batch_max_duration: Duration,
-    /// Pods that come within this time of each other are planned together.
+    /// Pods are planned together once no new pending pod was seen for this time.
     #[arg(long, value_name = "DURATION", env = "BATCH_IDLE_DURATION", default_value = "1s", value_parser = duration::parse)]
     batch_idle_duration: Duration,
     #[command(flatten)]
     planning: PlanningArgs,
     #[command(flatten)]
     election: ElectionArgs,
-    /// How much is logged.
+    /// Log level.
     #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info")]
     log_level: LogLevel,
-    /// How a line of the log is written.
+    /// Log format.
     #[arg(long, value_name = "FORMAT", env = "LOG_FORMAT", default_value = "json")]
     log_format: LogFormat,
 }
 
-/// Runs until the process is interrupted or told to end, and then until what was begun is finished.
+/// Runs until SIGINT or SIGTERM, and then until running requests are finished.
 pub fn run(args: &Controller) -> anyhow::Result<()> {
     telemetry::install(args.log_level, args.log_format)?;
     let settings = settings(args)?;
@@ -107,7 +107,7 @@ pub fn run(args: &Controller) -> anyhow::Result<()> {
 }
 
 async fn serve(args: &Controller, decided: (Settings, Bid), cloud: &CloudConfig) -> anyhow::Result<()> {
-    // From here on a request to end is heard, also one that comes while things are still being set up.
+    // From here on a signal to stop is handled, also one that comes while things are still being set up.
     let end = end()?;
     let (settings, bid) = decided;
     let is_alone = args.election.is_disabled();
@@ -120,24 +120,24 @@ async fn serve(args: &Controller, decided: (Settings, Bid), cloud: &CloudConfig)
         if is_alone { controllers } else { controllers.led_by(Election::new(home.unfenced()?, bid, fence)) };
     let metrics = Server::start(metrics_port, server::metrics(controllers.metrics()))?;
     let health = Server::start(health_port, server::health(controllers.probe()))?;
-    tracing::info!(address = %metrics.address(), "metrics");
-    tracing::info!(address = %health.address(), "health");
-    let outcome = controllers.run(end).await.context("the controllers failed");
+    tracing::info!(address = %metrics.address(), "serving metrics");
+    tracing::info!(address = %health.address(), "serving health");
+    let outcome = controllers.run(end).await.context("cannot run the controllers");
     tokio::join!(metrics.shutdown(), health.shutdown());
-    tracing::info!("ended");
+    tracing::info!("stopped");
     outcome
 }
 
-/// Completes when the process is told to end.
+/// Completes on SIGTERM or SIGINT.
 fn end() -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for Ctrl-C")?;
+    let mut terminate = signal(SignalKind::terminate()).context("cannot handle SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot handle Ctrl-C")?;
     Ok(async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        tracing::info!("told to end");
+        tracing::info!("received signal to stop");
     })
 }
 
@@ -147,7 +147,7 @@ fn introduce(args: &Controller, cloud: &CloudConfig) {
         version = env!("CARGO_PKG_VERSION"),
         regions = regions.join(","),
         vm_ids = format!("{}-{}", args.proxmox_vmid, args.proxmox_vmid_max),
-        "tenon controller"
+        "starting controller"
     );
     for note in &cloud.notes {
         tracing::warn!(file = %args.cloud_config.display(), "cloud config: {note}");
@@ -163,7 +163,7 @@ fn settings(args: &Controller) -> anyhow::Result<Settings> {
         cluster_id: given(&args.cluster_id),
         cluster_endpoint: given(&args.cluster_endpoint),
         system_namespace: given(&Some(args.system_namespace.clone())).unwrap_or(standard.system_namespace),
-        types: sizes(args.instance_types_file.as_deref())?.unwrap_or(standard.types),
+        types: instance_types(args.instance_types_file.as_deref())?.unwrap_or(standard.types),
         ids,
         batch_idle: args.batch_idle_duration,
         batch_max: args.batch_max_duration,
@@ -172,25 +172,25 @@ fn settings(args: &Controller) -> anyhow::Result<Settings> {
     })
 }
 
-pub(crate) fn sizes(path: Option<&Path>) -> anyhow::Result<Option<Vec<InstanceType>>> {
+pub(crate) fn instance_types(path: Option<&Path>) -> anyhow::Result<Option<Vec<InstanceType>>> {
     let Some(path) = path.filter(|path| !path.as_os_str().is_empty()) else { return Ok(None) };
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| {
-        anyhow!("cannot read the instance types {shown}: {error}; give their path with --instance-types-file")
+        anyhow!("cannot read instance types file {shown}: {error}; check the path given with --instance-types-file")
     })?;
-    let sizes =
-        instance_types_file::read(&text).with_context(|| format!("cannot use the instance types file {shown}"))?;
-    Ok(Some(sizes))
+    let types = instance_types_file::read(&text).with_context(|| format!("cannot use instance types file {shown}"))?;
+    Ok(Some(types))
 }
 
 pub(crate) fn cloud(path: &Path) -> anyhow::Result<CloudConfig> {
     if path.as_os_str().is_empty() {
-        return Err(anyhow!("no cloud config is given: name the file with --cloud-config"));
+        return Err(anyhow!("no cloud config is given; give its path with --cloud-config"));
     }
     let shown = path.display();
-    let text = fs::read_to_string(path)
-        .map_err(|error| anyhow!("cannot read the cloud config {shown}: {error}; give its path with --cloud-config"))?;
-    cloud_config::parse(&text, &|path| fs::read(path)).with_context(|| format!("cannot use the file {shown}"))
+    let text = fs::read_to_string(path).map_err(|error| {
+        anyhow!("cannot read cloud config {shown}: {error}; check the path given with --cloud-config")
+    })?;
+    cloud_config::parse(&text, &|path| fs::read(path)).with_context(|| format!("cannot use cloud config {shown}"))
 }
 
 /// Every client is behind the fence; the election makes one of its own for the home cluster.
@@ -206,8 +206,9 @@ async fn clients(
         None => workload.clone(),
     };
     let client = |region: &cloud_config::Region| {
-        let client =
-            region.client(fence).with_context(|| format!("cannot make a client for region {}", region.name))?;
+        let client = region
+            .client(fence)
+            .with_context(|| format!("cannot create the Proxmox client of region {}", region.name))?;
         Ok((region.name.clone(), client))
     };
     let regions = cloud.regions.iter().map(client).collect::<anyhow::Result<_>>()?;

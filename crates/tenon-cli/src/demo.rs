@@ -33,55 +33,59 @@ const OVER_AFTER: Duration = Duration::from_secs(600);
 /// How often the scene is looked at, on the demo's clock.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Show the whole system at work on a simulated cluster, in this process and in seconds.
+/// Run the whole system on a simulated cluster, in one process and in seconds.
 #[derive(Debug, Args)]
 pub struct Demo {
-    /// Seed of everything that is random; the same seed shows the same demo.
+    /// Seed of all random values; the same seed shows the same demo.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
-    /// How many hosts, each with 16 cores and 64 GiB.
+    /// Number of hosts, each with 16 CPU cores and 64 GiB of memory.
     #[arg(long, value_name = "COUNT", default_value_t = 3)]
     hosts: u32,
-    /// How many pods come.
+    /// Number of pods.
     #[arg(long, value_name = "COUNT", default_value_t = 18)]
     pods: u32,
-    /// How much faster than real time its clock runs; 0 runs as fast as it can.
+    /// How much faster than real time the simulated clock runs; 0: as fast as possible.
     #[arg(long, value_name = "FACTOR", default_value_t = 8)]
     speed: u32,
-    /// Plain lines, as when the output is no terminal.
+    /// Print plain lines, as when the output is not a terminal.
     #[arg(long)]
     headless: bool,
-    /// Stay up at the end, with everything running, and print how to reach it with kubectl and curl.
+    /// Keep everything running at the end, and print how to connect with kubectl and curl.
     #[arg(long)]
     keep: bool,
-    /// With --keep: where the Kubernetes API listens; port 0 takes a free one.
+    /// With --keep: address of the Kubernetes API; port 0 selects a free port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     kubernetes_listen: SocketAddr,
-    /// With --keep: where the Proxmox API listens; port 0 takes a free one.
+    /// With --keep: address of the Proxmox API; port 0 selects a free port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     proxmox_listen: SocketAddr,
-    /// How the summary is printed.
+    /// Output format of the summary.
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     output: Format,
 }
 
-/// How a summary is printed.
+/// Output format of the summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// Lines of text.
     Text,
-    /// For programs; nothing else is printed then.
+    /// One JSON object, and nothing else.
     Json,
 }
 
-/// Plays the demo.
+/// Runs the demo.
 pub fn run(args: &Demo, out: &mut dyn Write) -> anyhow::Result<()> {
     ensure!(
         (1..=HOSTS_MAX).contains(&args.hosts),
-        "cannot make {} hosts: give a number from 1 to {HOSTS_MAX}",
+        "cannot simulate {} hosts; give --hosts a number from 1 to {HOSTS_MAX}",
         args.hosts
     );
-    ensure!((1..=PODS_MAX).contains(&args.pods), "cannot make {} pods: give a number from 1 to {PODS_MAX}", args.pods);
+    ensure!(
+        (1..=PODS_MAX).contains(&args.pods),
+        "cannot create {} pods; give --pods a number from 1 to {PODS_MAX}",
+        args.pods
+    );
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         // The demo's clock stands still while there is something to do, and jumps while there is not.
@@ -112,7 +116,12 @@ async fn play(args: &Demo, out: &mut dyn Write) -> anyhow::Result<()> {
             break;
         }
         if scene.at > OVER_AFTER {
-            bail!("the demo did not end: {}", site.trouble().unwrap_or_else(|| "nothing says why".to_owned()));
+            bail!(
+                "the demo did not finish within {} s of simulated time: {}; please report it with --seed {}",
+                OVER_AFTER.as_secs(),
+                site.trouble().unwrap_or_else(|| "the cause is unknown".to_owned()),
+                args.seed
+            );
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
@@ -121,7 +130,8 @@ async fn play(args: &Demo, out: &mut dyn Write) -> anyhow::Result<()> {
     summary.print(args.output, out)?;
     ensure!(
         summary.leftovers() == 0,
-        "something was left behind; run it again with --seed {} and report this",
+        "the demo left {} VMs or volumes behind; this is a bug in Tenon, please report it with --seed {}",
+        summary.leftovers(),
         args.seed
     );
     if let Some(kept) = kept {

@@ -9,7 +9,7 @@ use serde_json::Value;
 pub fn page(kind: &str) -> anyhow::Result<String> {
     let definitions = tenon_api::definitions();
     let found = definitions.iter().find(|definition| definition.spec.names.kind.to_lowercase() == kind);
-    let definition = serde_json::to_value(found.with_context(|| format!("there is no kind {kind}"))?)?;
+    let definition = serde_json::to_value(found.with_context(|| format!("unknown kind {kind}"))?)?;
     let mut page = Page { text: String::new(), rules: Vec::new() };
     page.head(&definition);
     let root = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];

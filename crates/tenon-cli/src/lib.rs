@@ -12,6 +12,7 @@ pub mod go_flags;
 pub mod kind_reference;
 pub mod plan;
 pub mod pve_sim;
+mod reason_reference;
 pub mod reference;
 pub mod telemetry;
 pub mod version;

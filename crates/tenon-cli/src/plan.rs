@@ -1,4 +1,4 @@
-//! `tenon plan`: which nodes would be made for the pods of some files or of a cluster. Nothing is changed anywhere.
+//! `tenon plan`: which nodes would be created for the pods of some files or of a cluster. Nothing is changed anywhere.
 
 #[cfg(test)]
 mod broken_text_tests;
@@ -11,10 +11,11 @@ pub mod load;
 #[cfg(test)]
 mod load_tests;
 mod locate;
+pub mod location;
 mod parse;
 mod pieces;
-pub mod place;
 mod pod_names;
+mod replicas;
 pub mod report;
 #[cfg(test)]
 mod report_tests;
@@ -24,7 +25,10 @@ pub mod supply;
 mod supply_tests;
 mod table;
 mod table_text;
-mod twice;
+mod unique_keys;
+#[cfg(test)]
+mod workload_tests;
+mod workloads;
 mod yaml;
 mod yaml_layout;
 
@@ -40,35 +44,35 @@ use clap::builder::OsStringValueParser;
 use tenon_api::objects::Objects;
 use tenon_api::plan_options::{self, PlanOptions};
 
-use collect::Collector;
+use collect::{Collected, Collector};
 use load::Sources;
 use report::{Output, Report};
-use supply::{Sizes, Supply};
+use supply::{Supply, TypeSource};
 
-/// Show which nodes would be made for the pods of files or of a cluster, and change nothing.
+/// Show which nodes would be created for the pods and workloads of files or of a cluster, without changing anything.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("objects").args(["filename", "kubeconfig"]).required(true).multiple(true))]
 pub struct Plan {
-    /// File or folder with objects as YAML or JSON, or - for standard input; a folder's subfolders are not read. May be
+    /// File or directory with Kubernetes objects as YAML or JSON, or - for standard input. Subdirectories are not read. May be
     /// given several times.
     #[arg(short, long, value_name = "FILE|DIR|-")]
     filename: Vec<PathBuf>,
-    /// Also read the objects of the cluster this kubeconfig names.
+    /// Also read the objects of the cluster in this kubeconfig.
     #[arg(long, value_name = "FILE", value_parser = OsStringValueParser::new())]
     kubeconfig: Option<OsString>,
-    /// Sizes of VMs with what is offered of them, as JSON.
+    /// JSON file with instance types and their offerings; unset: the built-in instance types.
     #[arg(long, value_name = "FILE", conflicts_with = "cloud_config")]
     instance_types: Option<PathBuf>,
-    /// File that names the Proxmox clusters whose hosts are planned with, as the controller does; needs --kubeconfig.
+    /// Cloud config of the controller: plan on the hosts of these Proxmox clusters. Needs --kubeconfig.
     #[arg(long, value_name = "FILE")]
     cloud_config: Option<PathBuf>,
-    /// With --cloud-config: the controller's file with the sizes of VMs, as JSON; unset: the built-in sizes.
+    /// With --cloud-config: the controller's JSON file with instance types; unset: the built-in instance types.
     #[arg(long, value_name = "FILE", requires = "cloud_config")]
     instance_types_file: Option<PathBuf>,
-    /// Settings of the controller that change a plan, as YAML or JSON; unset: its defaults.
+    /// YAML or JSON file with the controller settings that affect a plan; unset: the defaults.
     #[arg(long, value_name = "FILE")]
     options: Option<PathBuf>,
-    /// How to print the plan.
+    /// Output format of the plan.
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Output,
 }
@@ -76,9 +80,11 @@ pub struct Plan {
 /// Everything a plan is made from.
 #[derive(Debug)]
 pub struct Input {
-    /// The objects, sorted.
+    /// The objects, sorted, with the pods of workloads that were never applied.
     pub objects: Objects,
-    /// What nodes are made of.
+    /// How each workload is planned, or why it is not.
+    pub workloads: Vec<String>,
+    /// What new nodes are created from.
     pub supply: Supply,
     /// Settings.
     pub options: PlanOptions,
@@ -86,16 +92,22 @@ pub struct Input {
     pub loading: Duration,
 }
 
-/// Reads what the arguments name, lets `solve` make the plan, and prints it to `out`; what was left out is told to `notes`.
+/// Reads what the arguments name, lets `solve` make the plan, and prints it to `out`; what was left out goes to `notes`.
 pub fn run(
     args: &Plan,
     out: &mut dyn Write,
     notes: &mut dyn Write,
-    solve: impl FnOnce(&Input) -> anyhow::Result<Report>,
+    solve: impl FnOnce(&Input) -> Report,
 ) -> anyhow::Result<()> {
     let input = gather(args, &mut io::stdin(), notes)?;
-    let mut report = solve(&input)?;
+    let mut report = solve(&input);
     report.stats.load_micros = u64::try_from(input.loading.as_micros()).unwrap_or(u64::MAX);
+    report.warnings.iter().try_for_each(|warning| writeln!(notes, "warning: {}", table_text::plain(warning)))?;
+    if args.output == Output::Table {
+        report.workloads.clone_from(&input.workloads);
+    } else {
+        print_notes(&input.workloads, notes)?;
+    }
     Ok(report.print(args.output, out)?)
 }
 
@@ -104,14 +116,14 @@ pub fn gather(args: &Plan, stdin: &mut dyn io::Read, notes: &mut dyn Write) -> a
     let begun = Instant::now();
     // The small files first: a slip in one of them should not cost the reading of a large one.
     let options = options(args.options.as_deref())?;
-    let sizes = Sizes::read(args)?;
+    let types = TypeSource::read(args)?;
     let mut collector = Collector::default();
     options.notes.iter().for_each(|note| collector.note(note));
     let supply = match &args.kubeconfig {
-        Some(kubeconfig) => live::read(kubeconfig, sizes, &mut collector)?,
-        None => sizes.without_cluster()?,
+        Some(kubeconfig) => live::read(kubeconfig, types, &mut collector)?,
+        None => types.without_cluster(&mut collector)?,
     };
-    let apart = args
+    let excluded = args
         .instance_types
         .iter()
         .chain(&args.instance_types_file)
@@ -119,26 +131,32 @@ pub fn gather(args: &Plan, stdin: &mut dyn io::Read, notes: &mut dyn Write) -> a
         .chain(&args.options)
         .map(PathBuf::as_path)
         .collect();
-    let sources = Sources { paths: &args.filename, apart, has_cluster: args.kubeconfig.is_some() };
+    let sources = Sources { paths: &args.filename, excluded, has_cluster: args.kubeconfig.is_some() };
     load::load(&sources, stdin, &mut collector)?;
-    let (objects, told) = collector.finish();
-    told.iter().try_for_each(|note| writeln!(notes, "note: {}", table_text::plain(note)))?;
-    Ok(Input { objects, supply, options, loading: begun.elapsed() })
+    let Collected { objects, workloads, notes: found } = collector.finish()?;
+    print_notes(&found, notes)?;
+    if objects.node_pools.is_empty() {
+        writeln!(notes, "note: the input has no NodePool, so no new nodes can be planned; add a NodePool with -f")?;
+    }
+    Ok(Input { objects, workloads, supply, options, loading: begun.elapsed() })
+}
+
+fn print_notes(found: &[String], notes: &mut dyn Write) -> io::Result<()> {
+    found.iter().try_for_each(|note| writeln!(notes, "note: {}", table_text::plain(note)))
 }
 
 fn options(path: Option<&Path>) -> anyhow::Result<PlanOptions> {
     let Some(path) = path else { return Ok(PlanOptions::default()) };
-    let text = text(path, "options", "--options")?;
-    plan_options::read(&text).with_context(|| format!("cannot use the options {}", path.display()))
+    let text = text(path, "options file", "--options")?;
+    plan_options::read(&text).with_context(|| format!("cannot use options file {}", path.display()))
 }
 
 fn text(path: &Path, what: &str, flag: &str) -> anyhow::Result<String> {
     let shown = path.display();
     let bytes = fs::read(path)
-        .map_err(|error| anyhow!("cannot read the {what} {shown}: {error}; give another file with {flag}"))?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        anyhow!("cannot use the {what} {shown}: line {}: this is not text in UTF-8", load::not_text_line(&error))
-    })?;
+        .map_err(|error| anyhow!("cannot read {what} {shown}: {error}; check the path given with {flag}"))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| anyhow!("cannot use {what} {shown}: line {}: not UTF-8 text", load::not_text_line(&error)))?;
     // Some programs begin a file with a mark of its byte order.
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }

@@ -1,4 +1,4 @@
-//! `tenon pve-sim`: a Proxmox cluster to try things on, with nothing behind it that could break.
+//! `tenon pve-sim`: a simulated Proxmox cluster to try things on.
 
 use std::fs;
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use tenon_sim::{
     Estate, EstateConfig, GuestConfig, Guests, HostSpec, ImageSpec, StorageSpec, TemplateSpec, Tls, UserSpec,
@@ -26,50 +26,50 @@ const FIRST_TEMPLATE: u32 = 9001;
 /// Serve a simulated Proxmox VE cluster over HTTPS until interrupted.
 #[derive(Debug, Args)]
 pub struct PveSim {
-    /// Address to listen on; port 0 takes a free one.
+    /// Address to listen on; port 0 selects a free port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8006")]
     listen: SocketAddr,
-    /// How many hosts, each with a template.
+    /// Number of hosts, each with a template.
     #[arg(long, value_name = "COUNT", default_value_t = 3)]
     hosts: u32,
-    /// Cores of each host.
+    /// CPU cores of each host.
     #[arg(long, value_name = "COUNT", default_value_t = 16)]
     cores: u32,
     /// Memory of each host in GiB.
     #[arg(long, value_name = "GIB", default_value_t = 64)]
     memory: u32,
-    /// Begin without templates and images.
+    /// Start without templates and images.
     #[arg(long)]
     empty: bool,
-    /// Storages, divided by commas: NAME:KIND[:GIB[:CONTENT+CONTENT]], KIND being dir (local), shared or thin; `+serial`
-    /// after the kind makes drives one after the other. Templates lie on the first.
+    /// Storages, separated by commas: NAME:KIND[:GIB[:CONTENT+CONTENT]]. KIND is dir (local), shared or thin; with `+serial`
+    /// after KIND, disks are created one at a time. Templates are on the first storage.
     #[arg(long, value_name = "LIST", default_value = "shared:shared:1024,local:dir:256", value_delimiter = ',')]
     storages: Vec<String>,
     /// Password of root@pam, for clients that log in instead of using a token.
     #[arg(long, value_name = "TEXT", default_value = "simulated")]
     password: String,
-    /// Print the calls that are answered and what they accept, one JSON object a line, and end.
+    /// Print the API calls that are implemented and their parameters, one JSON object per line, and exit.
     #[arg(long)]
     schema: bool,
-    /// Seed of everything that is random: uuids, MAC addresses, the order of rows.
+    /// Seed of all random values: uuids, MAC addresses, the order of rows.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
-    /// Write the certificate of the cluster's authority to this file, for clients that check it.
+    /// Write the CA certificate of the simulated cluster to this file, for clients that verify it.
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
-    /// Let guests boot: started VMs read their seed and join the Kubernetes API server at this address.
+    /// Simulate guests: started VMs read their seed image and join the Kubernetes API server at this address.
     #[arg(long, value_name = "URL")]
     guest_api: Option<String>,
 }
 
-/// Serves until the process is interrupted or told to end.
+/// Serves until SIGINT or SIGTERM.
 pub fn run(args: &PveSim, out: &mut dyn Write) -> anyhow::Result<()> {
     if args.schema {
         let lines: String = tenon_sim::schema_lines().iter().map(|line| format!("{line}\n")).collect();
         return out.write_all(lines.as_bytes()).context("cannot print the schema");
     }
     if !(1..=HOSTS_MAX).contains(&args.hosts) {
-        bail!("cannot make {} hosts: give a number from 1 to {HOSTS_MAX}", args.hosts);
+        bail!("cannot simulate {} hosts; give --hosts a number from 1 to {HOSTS_MAX}", args.hosts);
     }
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
@@ -77,21 +77,23 @@ pub fn run(args: &PveSim, out: &mut dyn Write) -> anyhow::Result<()> {
 }
 
 async fn serve(args: &PveSim, out: &mut dyn Write) -> anyhow::Result<()> {
-    // From here on a request to end is heard, also one that comes before anything is printed.
-    let mut end = signal(SignalKind::terminate()).context("cannot listen for signals")?;
+    // From here on a signal to stop is handled, also one that comes before anything is printed.
+    let mut end = signal(SignalKind::terminate()).context("cannot handle SIGTERM")?;
     let estate = estate(args)?;
-    let tls = Tls::self_signed().context("cannot make a certificate")?;
+    let tls = Tls::self_signed().context("cannot create a certificate")?;
     if let Some(path) = &args.ca_file {
         fs::write(path, tls.ca_pem()).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let fingerprint = tls.fingerprint().to_owned();
-    let listener = TcpListener::bind(args.listen).await.with_context(|| format!("cannot listen on {}", args.listen))?;
+    let listener = TcpListener::bind(args.listen)
+        .await
+        .map_err(|error| anyhow!("cannot listen on {}: {error}; choose another address with --listen", args.listen))?;
     let server = estate.serve(listener, tls);
     let guest_config = GuestConfig { guest_api: args.guest_api.clone(), ..GuestConfig::default() };
     let guests = args.guest_api.is_some().then(|| Guests::start(&estate, guest_config));
     introduce(args, server.local_addr(), &fingerprint, out)?;
     let ended = tokio::select! {
-        outcome = tokio::signal::ctrl_c() => outcome.context("cannot listen for Ctrl-C"),
+        outcome = tokio::signal::ctrl_c() => outcome.context("cannot handle Ctrl-C"),
         _ = end.recv() => Ok(()),
     };
     if let Some(guests) = guests {
@@ -102,7 +104,7 @@ async fn serve(args: &PveSim, out: &mut dyn Write) -> anyhow::Result<()> {
 }
 
 fn estate(args: &PveSim) -> anyhow::Result<Estate> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the system clock is before 1970")?;
     let names: Vec<String> = (1..=args.hosts).map(|number| format!("pve{number}")).collect();
     let hosts = names.iter().map(|name| HostSpec::new(name, args.cores, u64::from(args.memory) << 30)).collect();
     let storages = args.storages.iter().map(|text| storage(text)).collect::<anyhow::Result<Vec<_>>>()?;
@@ -118,18 +120,20 @@ fn estate(args: &PveSim) -> anyhow::Result<Estate> {
 
 /// Puts a template onto every host, and an image wherever one can be imported from.
 fn furnish(estate: &Estate, hosts: &[String], storages: &[StorageSpec]) -> anyhow::Result<()> {
-    let first = storages.first().context("cannot do without a storage: name one")?;
+    let first = storages.first().context("no storage is given; give one with --storages")?;
     for (vmid, host) in (FIRST_TEMPLATE..).zip(hosts) {
         let (host, storage, name) = (host.clone(), first.id.clone(), "debian-13".to_owned());
         let template = TemplateSpec { host, vmid, name, storage, ..TemplateSpec::default() };
-        estate.add_template(&template).with_context(|| format!("cannot add template {vmid}"))?;
+        estate.add_template(&template).with_context(|| format!("cannot create template {vmid}"))?;
     }
     let image = ImageSpec { disk_bytes: 3 << 30, file_bytes: 330 << 20, bootable: true };
     for spec in storages.iter().filter(|spec| spec.content.iter().any(|kind| kind == "import")) {
         let hosts = if spec.shared { &hosts[..1] } else { hosts };
         for host in hosts {
             let volid = format!("{}:import/debian-13.qcow2", spec.id);
-            estate.put_image(host, &volid, &image).with_context(|| format!("cannot put {volid} on {host}"))?;
+            estate
+                .put_image(host, &volid, &image)
+                .with_context(|| format!("cannot create image {volid} on host {host}"))?;
         }
     }
     Ok(())
@@ -137,9 +141,8 @@ fn furnish(estate: &Estate, hosts: &[String], storages: &[StorageSpec]) -> anyho
 
 /// `NAME:KIND[:GIB[:CONTENT+CONTENT]]`.
 fn storage(text: &str) -> anyhow::Result<StorageSpec> {
-    let wrong = || {
-        format!("cannot read storage `{text}`: write NAME:KIND[:GIB[:CONTENT+CONTENT]], KIND being dir, shared or thin")
-    };
+    let wrong =
+        || format!("invalid storage `{text}`; give NAME:KIND[:GIB[:CONTENT+CONTENT]] with KIND dir, shared or thin");
     let mut parts = text.trim().splitn(4, ':');
     let (Some(name), Some(kind)) = (parts.next().filter(|name| !name.is_empty()), parts.next()) else { bail!(wrong()) };
     let gib: u64 = parts.next().unwrap_or("256").parse().with_context(wrong)?;
@@ -155,7 +158,7 @@ fn storage(text: &str) -> anyhow::Result<StorageSpec> {
     if let Some(content) = parts.next() {
         spec.content = content.split('+').map(str::to_owned).collect();
         if !spec.content.iter().all(|kind| DIRECTORY.contains(&kind.as_str())) {
-            bail!("cannot read storage `{text}`: content is made of {}", DIRECTORY.join(", "));
+            bail!("invalid storage `{text}`: unknown content; known are {}", DIRECTORY.join(", "));
         }
     }
     Ok(if serial { spec.serial() } else { spec })
@@ -167,7 +170,7 @@ fn introduce(args: &PveSim, address: SocketAddr, fingerprint: &str, out: &mut dy
     let last = FIRST_TEMPLATE + args.hosts - 1;
     let templates = match args.empty {
         true => "none".to_owned(),
-        false => format!("debian-13, ids {FIRST_TEMPLATE} to {last}, one on each host"),
+        false => format!("debian-13, VM ids {FIRST_TEMPLATE} to {last}, one on each host"),
     };
     let text = format!(
         "simulated Proxmox VE at https://{address}/api2/json\n\

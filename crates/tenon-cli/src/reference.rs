@@ -4,10 +4,12 @@ use std::fmt::Write as _;
 
 use clap::{Arg, Command};
 
-/// A generated file by its name: nothing for the command line, a kind in small letters, or `chart/` and a definition.
+/// A generated file by its name: nothing for the command line, `events`, `conditions`, a kind in small letters, or `chart/` and a definition.
 pub fn generated(name: Option<&str>, command: &Command) -> anyhow::Result<String> {
     match name {
         None => Ok(page(command)),
+        Some("events") => Ok(crate::reason_reference::events()),
+        Some("conditions") => Ok(crate::reason_reference::conditions()),
         Some(name) => match name.strip_prefix("chart/") {
             Some(file) => crate::crds::chart_template(file),
             None => crate::kind_reference::page(name),
@@ -40,7 +42,7 @@ fn section(page: &mut String, command: &mut Command, parent: &str) {
         page.push_str("\n| Argument | Meaning |\n|---|---|\n");
     }
     for option in options {
-        let _ = writeln!(page, "| `{}` | {} |", spelling(option), meaning(option));
+        let _ = writeln!(page, "| `{}` | {} |", spelling(option).replace('|', "\\|"), meaning(option));
     }
     let verbs = command.get_subcommands_mut().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
     for verb in verbs {

@@ -19,25 +19,25 @@ const OURS: &str = "tenon";
 /// How much is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogLevel {
-    /// What failed.
+    /// Errors only.
     Error,
-    /// And what somebody should look at.
+    /// Also warnings.
     Warn,
-    /// And what was done. An empty text means this too, because charts write one.
+    /// Also every change. An empty text means this too, because charts write one.
     #[value(alias = "")]
     Info,
-    /// And why.
+    /// Also the reasons for decisions.
     Debug,
-    /// And every step.
+    /// Also every step.
     Trace,
 }
 
 /// How a line is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
-    /// For people.
+    /// Plain text.
     Text,
 }
 
@@ -55,7 +55,7 @@ impl LogLevel {
 
 /// Logs to standard output from now on. Works once in a process.
 pub fn install(level: LogLevel, format: LogFormat) -> anyhow::Result<()> {
-    tracing::subscriber::set_global_default(subscriber(level, format, io::stdout)).context("cannot begin to log")
+    tracing::subscriber::set_global_default(subscriber(level, format, io::stdout)).context("cannot set up logging")
 }
 
 fn subscriber<W>(level: LogLevel, format: LogFormat, writer: W) -> impl Subscriber + Send + Sync

@@ -1,4 +1,4 @@
-//! `tenon version`: which build is this?
+//! `tenon version`: version and build information.
 
 use std::io::Write;
 
@@ -6,13 +6,13 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// How to print it.
+/// Output format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// One line for people.
+    /// One line of text.
     #[default]
     Text,
-    /// One JSON object for programs.
+    /// One JSON object.
     Json,
 }
 

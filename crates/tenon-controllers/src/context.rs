@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::events::Events;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
+use crate::provision::instance_type_of;
 use crate::settings::Settings;
 use crate::watched::Watched;
 
@@ -35,10 +36,9 @@ impl Context {
         Owner { cluster: self.cluster_id.clone(), claim_uid: claim.metadata.uid.clone().unwrap_or_default() }
     }
 
-    /// The size a claim was made for.
-    pub(crate) fn size_of(&self, claim: &NodeClaim) -> Option<&InstanceType> {
-        let name = claim.metadata.labels.as_ref()?.get(names::LABEL_INSTANCE_TYPE)?;
-        self.settings.types.iter().find(|size| size.name == *name)
+    /// The instance type a claim was created for.
+    pub(crate) fn instance_type_of(&self, claim: &NodeClaim) -> Option<&InstanceType> {
+        instance_type_of(claim, &self.settings.types)
     }
 
     /// The client of a region, or what to do if there is none.
@@ -46,7 +46,7 @@ impl Context {
         let known = || self.regions.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
         self.regions
             .get(name)
-            .ok_or_else(|| format!("region {name} is not in the cloud config, which has {}; add it there", known()))
+            .ok_or_else(|| format!("region {name} is not in the cloud config, which has {}; add the region", known()))
     }
 }
 

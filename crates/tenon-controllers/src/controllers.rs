@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 
 use crate::clock::Clock;
 use crate::context::Context;
-use crate::disruption::quiet::{self, PodStates};
+use crate::disruption::pod_events::{self, PodStates};
 use crate::election::{Election, Lost};
 use crate::events::Events;
 use crate::memory::Memory;
@@ -26,7 +26,7 @@ use crate::metrics::{Metrics, OfLease};
 use crate::settings::Settings;
 use crate::stop::{Stop, stop};
 use crate::watched::{Changes, Watches, watch_all};
-use crate::{claim, collect, disruption, drift, provision, static_pools, status};
+use crate::{claim, disruption, drift, garbage_collection, kube_error, provision, static_pools, status};
 
 /// Wake-ups of claims that wait to be heard.
 const WAKES: usize = 1024;
@@ -77,10 +77,10 @@ impl Probe {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// Something that should run for ever did not.
-    #[error("a part of the controller ended: {0}")]
+    #[error("a controller task ended unexpectedly: {0}; please report this bug")]
     Ended(String),
     /// Another may work now; this process must end, and may begin again as one who waits.
-    #[error("the Lease that says who leads is lost: {0}")]
+    #[error("lost leadership")]
     Lost(#[from] Lost),
 }
 
@@ -144,7 +144,10 @@ impl Controllers {
         let ended = tokio::select! {
             biased;
             () = &mut shutdown => Ok(()),
-            ended = parts.join_next() => Err(RunError::Ended(format!("{ended:?}"))),
+            ended = parts.join_next() => Err(RunError::Ended(match ended {
+                Some(Err(error)) => error.to_string(),
+                _ => "it returned".to_owned(),
+            })),
             lost = &mut lost => Err(lost.into()),
         };
         stopper.tell();
@@ -153,7 +156,7 @@ impl Controllers {
             tokio::select! {
                 biased;
                 () = async { while parts.join_next().await.is_some() {} } => return ended,
-                lost = &mut lost => tracing::warn!("ending at once, without finishing what was begun: {lost}"),
+                lost = &mut lost => tracing::warn!(error = %lost, "lost leadership during shutdown; stopping at once"),
             }
         }
         parts.shutdown().await;
@@ -162,22 +165,22 @@ impl Controllers {
 
     fn begin(self, cluster_id: String, stop: &Stop) -> JoinSet<()> {
         let Controllers { clients: Clients { workload, regions, .. }, settings, clock, metrics, probe, .. } = self;
-        tracing::info!(cluster_id, "begun");
+        tracing::info!(cluster_id, "started controllers");
         let (watched, watches) = watch_all(&workload);
         let events = Events::new(workload.clone(), clock);
         let memory = Memory::default();
         let context =
             Arc::new(Context { workload, regions, settings, cluster_id, clock, events, metrics, watched, memory });
         let mut parts = JoinSet::new();
-        let (disturbed, quiet) = mpsc::channel(quiet::WAITING);
+        let (disturbed, pod_event_nodes) = mpsc::channel(pod_events::QUEUE_LENGTH);
         let (wake, woken) = mpsc::channel(WAKES);
-        follow_watches(&context, &mut parts, (watches, disturbed, wake, woken), stop);
-        parts.spawn(quiet::run(context.clone(), quiet, stop.clone()));
+        follow_watches(&context, &mut parts, Wires { watches, disturbed, wake, woken }, stop);
+        parts.spawn(pod_events::run(context.clone(), pod_event_nodes, stop.clone()));
         context.metrics.state.begin();
         parts.spawn(once_ready(context.clone(), stop.clone(), move |context, stop| {
             probe.ready.store(true, Ordering::Relaxed);
             context.metrics.state.is_read();
-            tracing::info!("everything that is watched was read");
+            tracing::info!("caches synced");
             async move {
                 tokio::join!(
                     status::run(context.clone(), stop.clone()),
@@ -186,7 +189,7 @@ impl Controllers {
                     disruption::run(context.clone(), stop.clone()),
                     drift::run(context.clone(), stop.clone()),
                     count_nodes(context.clone(), stop.clone()),
-                    collect::run(context, stop),
+                    garbage_collection::run(context, stop),
                 );
             }
         }));
@@ -204,9 +207,12 @@ async fn cluster_id(workload: &Client, settings: &Settings) -> String {
         match namespaces.get("kube-system").await {
             Ok(namespace) => match namespace.uid() {
                 Some(uid) => return uid,
-                None => tracing::warn!("namespace kube-system has no uid; give --cluster-id"),
+                None => tracing::warn!("namespace kube-system has no uid; set --cluster-id"),
             },
-            Err(error) => tracing::warn!(%error, "the API server does not say who this cluster is; asking again"),
+            Err(error) => {
+                let error = kube_error::message(&error);
+                tracing::warn!(error, "cannot read namespace kube-system for the cluster id; retrying");
+            }
         }
         tokio::time::sleep(ASK_AGAIN).await;
     }
@@ -240,17 +246,24 @@ where
     }
 }
 
-/// The ends of the wires between watches and those who are woken by them.
-type Wires = (Watches, mpsc::Sender<String>, mpsc::Sender<String>, mpsc::Receiver<String>);
+/// The watches, and the ends of the channels to those who are woken by them.
+struct Wires {
+    watches: Watches,
+    /// Nodes on which pods changed.
+    disturbed: mpsc::Sender<String>,
+    /// Claims to reconcile, because their nodes changed.
+    wake: mpsc::Sender<String>,
+    woken: mpsc::Receiver<String>,
+}
 
 fn follow_watches(context: &Arc<Context>, parts: &mut JoinSet<()>, wires: Wires, stop: &Stop) {
-    let (watches, disturbed, wake, woken) = wires;
+    let Wires { watches, disturbed, wake, woken } = wires;
     let Watches { pods, nodes, daemons, pools, classes, templates, claims } = watches;
     let (pods_changed, rules_changed) = (context.watched.pods_changed.clone(), context.watched.rules_changed.clone());
     let emptied = pods_changed.clone();
     let mut states = PodStates::default();
     parts.spawn(follow(pods, stop.clone(), move |event: &Event<Pod>| {
-        if let Some(node) = states.disturbed(event) {
+        if let Some(node) = states.node_with_pod_event(event) {
             // A full queue means that others of this node are in it.
             let _ = disturbed.try_send(node);
         }
@@ -308,7 +321,10 @@ where
         };
         match change {
             Some(Ok(event)) => tell(&event),
-            Some(Err(error)) => tracing::warn!(kind = %K::kind(&()), %error, "a watch broke; it is taken up again"),
+            Some(Err(error)) => {
+                let error = kube_error::of_watch(&error);
+                tracing::warn!(kind = %K::kind(&()), error, "watch interrupted; reconnecting");
+            }
             None => return,
         }
     }

@@ -1,37 +1,33 @@
-//! Tells the owners of objects what was done and why not: one event for each new thing to say, not one for each pass.
+//! Publishes events: one for each new thing to say about an object, not one for each pass.
 
 mod bucket;
+mod event;
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ObjectReference;
-use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::api::events::v1::Event as KubeEvent;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Client, Resource};
 use serde_json::{Value, json};
 
 use crate::clock::Clock;
+use crate::kube_error;
 use bucket::Bucket;
+pub(crate) use event::Event;
+use event::RateLimit;
 
-/// Who speaks, as `kubectl describe` shows it. The reference's name, so that filters on it go on working.
+/// The reporting controller, as `kubectl describe` shows it. The reference's name, so that filters on it go on working.
 const REPORTER: &str = "karpenter";
 
-/// The same words about the same object are said again only after this long, unless they say otherwise …
-const SAID_FOR: SignedDuration = SignedDuration::from_mins(2);
-
-/// … and then counted on the same event, unless that is so old that it may be gone: events live for an hour.
+/// A repeated event is counted on the first one, unless that is so old that it may be deleted: events live for an hour.
 const KEPT_FOR: SignedDuration = SignedDuration::from_mins(50);
 
-/// That no node is made for a pod is said again only after this long, as long as nothing but numbers in it changed: how much
-/// room hosts have left changes all the time, and is no news to a pod that does not fit.
-const UNSCHEDULABLE_SAID_FOR: SignedDuration = SignedDuration::from_mins(5);
-
-/// A bound on what is remembered; beyond it the oldest is forgotten, which at worst says something twice.
+/// A bound on what is remembered; beyond it the oldest is forgotten, which at worst publishes something twice.
 const REMEMBERED: usize = 20_000;
 
 /// An event is refused if its note is longer.
@@ -45,103 +41,45 @@ pub(crate) struct Events {
     client: Client,
     clock: Clock,
     memory: Mutex<Remembered>,
-    /// How many were said, for their names.
+    /// How many were published, for their names.
     number: AtomicU64,
 }
 
-/// What was said, and how much may still be said of what comes in crowds.
+/// What was published, and how much may still be published of what is rate-limited.
 #[derive(Debug, Default)]
 struct Remembered {
-    said: BTreeMap<Key, Said>,
-    paces: BTreeMap<Pace, Bucket>,
+    series: BTreeMap<Key, Series>,
+    rate_limits: BTreeMap<RateLimit, Bucket>,
 }
 
 /// Of which object, which reason, what.
 type Key = (String, &'static str, u64);
 
-/// What was said before.
+/// One event and its repetitions.
 #[derive(Debug, Clone)]
-struct Said {
+struct Series {
     first: Timestamp,
     last: Timestamp,
     count: i32,
     name: String,
 }
 
-/// What may concern very many objects at once, and is therefore said of a few only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Pace {
-    Nominated,
-    InsufficientCapacity,
-}
-
-/// Whether something was said.
+/// Whether an event was published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum Published {
     /// It was.
-    Now,
-    /// The same was said not long ago.
-    Before,
-    /// Too much of the kind was said just now. It may be said later.
-    NotYet,
+    Sent,
+    /// The same was published not long ago.
+    Duplicate,
+    /// Too many of the kind were published just now. It may be published later.
+    RateLimited,
 }
 
-/// What an event says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Saying {
-    /// Whether somebody should look.
-    pub(crate) is_warning: bool,
-    /// A CamelCase word from a fixed list.
-    pub(crate) reason: &'static str,
-    /// One sentence with the next move.
-    pub(crate) note: String,
-    /// The same is said again only after this long.
-    again_after: SignedDuration,
-    /// Whether other numbers make it something else.
-    numbers_matter: bool,
-    pace: Option<Pace>,
-}
-
-impl Saying {
-    /// Something went as it should.
-    pub(crate) fn normal(reason: &'static str, note: impl Into<String>) -> Saying {
-        let (is_warning, again_after) = (false, SAID_FOR);
-        Saying { is_warning, reason, note: note.into(), again_after, numbers_matter: true, pace: None }
-    }
-
-    /// Somebody should look.
-    pub(crate) fn warning(reason: &'static str, note: impl Into<String>) -> Saying {
-        Saying { is_warning: true, ..Saying::normal(reason, note) }
-    }
-
-    /// A pod has a node to go to.
-    pub(crate) fn nominated(note: impl Into<String>) -> Saying {
-        Saying { pace: Some(Pace::Nominated), ..Saying::normal("Nominated", note) }
-    }
-
-    /// No node is made for a pod or a claim.
-    pub(crate) fn failed_scheduling(note: impl Into<String>) -> Saying {
-        let saying = Saying::warning("FailedScheduling", note).again_after(UNSCHEDULABLE_SAID_FOR);
-        Saying { numbers_matter: false, ..saying }
-    }
-
-    /// A node was to be made, and there was no room.
-    pub(crate) fn insufficient_capacity(note: impl Into<String>) -> Saying {
-        Saying { pace: Some(Pace::InsufficientCapacity), ..Saying::warning("InsufficientCapacityError", note) }
-    }
-
-    /// Says it again after this long.
-    pub(crate) fn again_after(self, patience: SignedDuration) -> Saying {
-        Saying { again_after: patience, ..self }
-    }
-
-    /// What it says, as far as it matters.
-    fn gist(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        let matters = |letter: &char| self.numbers_matter || !letter.is_ascii_digit();
-        self.note.chars().filter(matters).for_each(|letter| letter.hash(&mut hasher));
-        hasher.finish()
-    }
+/// An object, as far as its events need to know it.
+#[derive(Debug, Clone, Copy)]
+struct Regarding<'a> {
+    uid: &'a str,
+    name: &'a str,
 }
 
 impl Events {
@@ -150,73 +88,76 @@ impl Events {
         Events { client, clock, memory: Mutex::default(), number: AtomicU64::new(0) }
     }
 
-    /// Says something of an object, unless the same was said of it just now. An event that cannot be published is logged
+    /// Publishes an event of an object, unless the same was published just now. An event that cannot be published is logged
     /// and never stops the work it speaks of.
-    pub(crate) async fn say<K>(&self, object: &K, saying: &Saying)
+    pub(crate) async fn publish<K>(&self, object: &K, event: &Event)
     where
         K: Resource<DynamicType = ()> + Send + Sync,
     {
-        self.say_of(&object.object_ref(&()), saying).await;
+        self.publish_for(&object.object_ref(&()), event).await;
     }
 
     /// The same for an object of which only a reference is at hand.
-    pub(crate) async fn say_of(&self, object: &ObjectReference, saying: &Saying) -> Heard {
+    pub(crate) async fn publish_for(&self, object: &ObjectReference, event: &Event) -> Published {
         let (kind, name) = (object.kind.as_deref().unwrap_or_default(), object.name.as_deref().unwrap_or_default());
-        let said = match self.remember((object.uid.as_deref().unwrap_or_default(), name), saying) {
-            Ok(said) => said,
-            Err(heard) => return heard,
+        let regarding = Regarding { uid: object.uid.as_deref().unwrap_or_default(), name };
+        let series = match self.remember(regarding, event) {
+            Ok(series) => series,
+            Err(published) => return published,
         };
-        match (saying.is_warning, kind) {
-            (true, _) => tracing::warn!(kind, name, reason = saying.reason, "{}", saying.note),
-            // What becomes of each pod is told to its owner; the log tells what was made.
-            (false, "Pod") => tracing::debug!(kind, name, reason = saying.reason, "{}", saying.note),
-            (false, _) => tracing::info!(kind, name, reason = saying.reason, "{}", saying.note),
+        let reason = event.reason.name();
+        match (event.is_warning(), kind) {
+            (true, _) => tracing::warn!(kind, name, reason, "{}", event.note),
+            // What becomes of each pod its events say; the log says what was changed.
+            (false, "Pod") => tracing::debug!(kind, name, reason, "{}", event.note),
+            (false, _) => tracing::info!(kind, name, reason, "{}", event.note),
         }
-        if let Err(error) = self.publish(object, saying, &said).await {
-            tracing::warn!(kind, name, reason = saying.reason, %error, "an event could not be published");
+        if let Err(error) = self.send(object, event, &series).await {
+            tracing::warn!(kind, name, reason, error = kube_error::message(&error), "cannot publish event");
         }
-        Heard::Now
+        Published::Sent
     }
 
     /// Objects without a namespace have their events in `default`, where kubectl looks for them.
-    async fn publish(&self, object: &ObjectReference, saying: &Saying, said: &Said) -> Result<(), kube::Error> {
+    async fn send(&self, object: &ObjectReference, event: &Event, series: &Series) -> Result<(), kube::Error> {
         let namespace = object.namespace.as_deref().unwrap_or("default");
-        let events: Api<Event> = Api::namespaced(self.client.clone(), namespace);
-        if said.count > 1 {
-            let series = json!({ "series": { "count": said.count, "lastObservedTime": MicroTime(said.last) } });
-            let counted = events.patch(&said.name, &PatchParams::default(), &Patch::Merge(series)).await;
+        let events: Api<KubeEvent> = Api::namespaced(self.client.clone(), namespace);
+        if series.count > 1 {
+            let patch = json!({ "series": { "count": series.count, "lastObservedTime": MicroTime(series.last) } });
+            let counted = events.patch(&series.name, &PatchParams::default(), &Patch::Merge(patch)).await;
             match counted {
                 Err(kube::Error::Api(refusal)) if refusal.code == 404 => {}
                 other => return other.map(drop),
             }
         }
-        let event = serde_json::from_value(written(object, saying, said)).map_err(kube::Error::SerdeError)?;
+        let event = serde_json::from_value(written(object, event, series)).map_err(kube::Error::SerdeError)?;
         events.create(&PostParams::default(), &event).await.map(drop)
     }
 
-    /// Remembers that this is said now, unless it is not to be.
-    fn remember(&self, (uid, name): (&str, &str), saying: &Saying) -> Result<Said, Heard> {
-        let (now, key) = (self.clock.now(), (uid.to_owned(), saying.reason, saying.gist()));
+    /// Remembers that this is published now, unless it is not to be.
+    fn remember(&self, regarding: Regarding<'_>, event: &Event) -> Result<Series, Published> {
+        let Regarding { uid, name } = regarding;
+        let (now, key) = (self.clock.now(), (uid.to_owned(), event.reason.name(), event.gist()));
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = memory.said.get(&key).filter(|known| known.first + KEPT_FOR > now).cloned();
-        if known.as_ref().is_some_and(|known| known.last + saying.again_after > now) {
-            return Err(Heard::Before);
+        let known = memory.series.get(&key).filter(|known| known.first + KEPT_FOR > now).cloned();
+        if known.as_ref().is_some_and(|known| known.last + event.repeat_after > now) {
+            return Err(Published::Duplicate);
         }
-        // Asked last: what was not said for want of room is said when there is some.
-        if saying.pace.is_some_and(|pace| !memory.paces.entry(pace).or_default().take(now)) {
-            return Err(Heard::NotYet);
+        // Asked last: what was rate-limited is published when there is room.
+        if event.rate_limit.is_some_and(|limit| !memory.rate_limits.entry(limit).or_default().take(now)) {
+            return Err(Published::RateLimited);
         }
         let next = match known {
-            Some(known) => Said { last: now, count: known.count.saturating_add(1), ..known },
-            // The number besides: where time is simulated, much is said in the same nanosecond.
+            Some(known) => Series { last: now, count: known.count.saturating_add(1), ..known },
+            // The number besides: where time is simulated, many are published in the same nanosecond.
             None => {
                 let number = self.number.fetch_add(1, Ordering::Relaxed);
                 let name = if name.len() > NAME_MAX { uid } else { name };
-                Said { first: now, last: now, count: 1, name: format!("{name}.{:x}.{number:x}", now.as_nanosecond()) }
+                Series { first: now, last: now, count: 1, name: format!("{name}.{:x}.{number:x}", now.as_nanosecond()) }
             }
         };
         memory.make_room(now);
-        memory.said.insert(key, next.clone());
+        memory.series.insert(key, next.clone());
         Ok(next)
     }
 }
@@ -224,29 +165,30 @@ impl Events {
 impl Remembered {
     /// Forgets what does not matter any more, and else the oldest.
     fn make_room(&mut self, now: Timestamp) {
-        if self.said.len() < REMEMBERED {
+        if self.series.len() < REMEMBERED {
             return;
         }
-        self.said.retain(|_, known| known.first + KEPT_FOR > now);
-        while self.said.len() >= REMEMBERED {
-            let Some(oldest) = self.said.iter().min_by_key(|(_, known)| known.last).map(|(key, _)| key.clone()) else {
+        self.series.retain(|_, known| known.first + KEPT_FOR > now);
+        while self.series.len() >= REMEMBERED {
+            let Some(oldest) = self.series.iter().min_by_key(|(_, known)| known.last).map(|(key, _)| key.clone())
+            else {
                 break;
             };
-            self.said.remove(&oldest);
+            self.series.remove(&oldest);
         }
     }
 }
 
-fn written(object: &ObjectReference, saying: &Saying, said: &Said) -> Value {
+fn written(object: &ObjectReference, event: &Event, series: &Series) -> Value {
     json!({
-        "metadata": { "name": said.name, "namespace": object.namespace.as_deref().unwrap_or("default") },
-        "eventTime": MicroTime(said.last),
+        "metadata": { "name": series.name, "namespace": object.namespace.as_deref().unwrap_or("default") },
+        "eventTime": MicroTime(series.last),
         "reportingController": REPORTER,
         "reportingInstance": REPORTER,
-        "action": saying.reason,
-        "reason": saying.reason,
-        "note": cut(&saying.note),
-        "type": if saying.is_warning { "Warning" } else { "Normal" },
+        "action": event.reason.name(),
+        "reason": event.reason.name(),
+        "note": cut(&event.note),
+        "type": event.reason.severity().as_str(),
         "regarding": object,
     })
 }
@@ -262,7 +204,14 @@ fn cut(note: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tenon_api::event_reasons::LAUNCHED;
+
+    use super::event::REPEAT_AFTER;
     use super::*;
+
+    fn object<'a>(uid: &'a str, name: &'a str) -> Regarding<'a> {
+        Regarding { uid, name }
+    }
 
     #[test]
     fn a_note_is_cut_at_a_characters_edge() {
@@ -288,9 +237,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_same_words_are_said_once_and_counted_later() {
         let events = events();
-        let after =
-            |words: &str, patience| events.remember(("u", "n"), &Saying::normal("R", words).again_after(patience)).ok();
-        let said = |words: &str| after(words, SAID_FOR);
+        let after = |words: &str, patience| {
+            events.remember(object("u", "n"), &Event::new(&LAUNCHED, words).repeat_after(patience)).ok()
+        };
+        let said = |words: &str| after(words, REPEAT_AFTER);
         let first = said("a").unwrap();
         assert!(said("a").is_none());
         assert_ne!(said("b").unwrap().name, first.name, "said at the same moment");
@@ -307,14 +257,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_event_of_an_object_with_a_very_long_name_is_called_by_its_uid() {
         let long = "x".repeat(253);
-        let said = |name: &str| events().remember(("u", name), &Saying::normal("R", "a")).unwrap().name;
+        let said = |name: &str| events().remember(object("u", name), &Event::new(&LAUNCHED, "a")).unwrap().name;
         assert!(said(&long).starts_with("u.") && said("n").starts_with("n."));
     }
 
     #[tokio::test(start_paused = true)]
     async fn why_a_pod_waits_is_said_every_five_minutes_or_when_more_than_numbers_changed() {
         let events = events();
-        let said = |uid: &str, words: &str| events.remember((uid, "n"), &Saying::failed_scheduling(words)).is_ok();
+        let said = |uid: &str, words: &str| events.remember(object(uid, "n"), &Event::failed_scheduling(words)).is_ok();
         assert!(said("u", "no host has 64 GiB free; the largest gap is 48 GiB on pve3"));
         assert!(said("v", "no host has 64 GiB free; the largest gap is 48 GiB on pve3"), "another pod");
         pass(299).await;
@@ -327,33 +277,33 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn of_a_crowd_of_pods_only_some_are_told_where_they_go_and_the_others_a_little_later() {
         let events = events();
-        let told = |numbers: std::ops::Range<u32>| -> Vec<Heard> {
-            let say = |number| events.remember((&format!("u{number}"), "n"), &Saying::nominated("nodeclaim/a"));
-            numbers.map(|number| say(number).map_or_else(|heard| heard, |_| Heard::Now)).collect()
+        let told = |numbers: std::ops::Range<u32>| -> Vec<Published> {
+            let say = |number| events.remember(object(&format!("u{number}"), "n"), &Event::nominated("nodeclaim/a"));
+            numbers.map(|number| say(number).map_or_else(|heard| heard, |_| Published::Sent)).collect()
         };
-        let of = |now: usize, rest: Heard, all: usize| [vec![Heard::Now; now], vec![rest; all - now]].concat();
-        assert_eq!(told(0..30), of(10, Heard::NotYet, 30));
-        assert_eq!(told(0..5), of(0, Heard::Before, 5), "what was said needs no room");
+        let of = |now: usize, rest: Published, all: usize| [vec![Published::Sent; now], vec![rest; all - now]].concat();
+        assert_eq!(told(0..30), of(10, Published::RateLimited, 30));
+        assert_eq!(told(0..5), of(0, Published::Duplicate, 5), "what was said needs no room");
         pass(1).await;
-        assert_eq!(told(10..30), of(5, Heard::NotYet, 20));
+        assert_eq!(told(10..30), of(5, Published::RateLimited, 20));
         assert!(
-            events.remember(("u", "n"), &Saying::insufficient_capacity("full")).is_ok(),
+            events.remember(object("u", "n"), &Event::insufficient_capacity("full")).is_ok(),
             "it has a room of its own"
         );
-        assert!(events.remember(("u", "n"), &Saying::failed_scheduling("full")).is_ok(), "and this needs none");
+        assert!(events.remember(object("u", "n"), &Event::failed_scheduling("full")).is_ok(), "and this needs none");
         pass(3600).await;
-        assert_eq!(told(15..40), of(10, Heard::NotYet, 25), "patience saves up ten");
+        assert_eq!(told(15..40), of(10, Published::RateLimited, 25), "patience saves up ten");
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_remembered_is_bounded_and_the_oldest_goes_first() {
         let events = events();
         let said =
-            |number: usize| events.remember((&format!("u{number}"), "n"), &Saying::failed_scheduling("x")).is_ok();
+            |number: usize| events.remember(object(&format!("u{number}"), "n"), &Event::failed_scheduling("x")).is_ok();
         assert!(said(0));
         pass(1).await;
         assert!((1..=REMEMBERED).all(said));
-        assert_eq!(events.memory.lock().unwrap().said.len(), REMEMBERED);
+        assert_eq!(events.memory.lock().unwrap().series.len(), REMEMBERED);
         assert!(said(0) && !said(REMEMBERED));
     }
 }

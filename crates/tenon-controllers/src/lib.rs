@@ -2,13 +2,14 @@
 
 pub mod claim;
 mod clock;
-mod collect;
 mod context;
 mod controllers;
 pub mod disruption;
 mod drift;
 pub mod election;
 mod events;
+mod garbage_collection;
+mod kube_error;
 mod memory;
 mod metrics;
 pub mod provision;

@@ -18,6 +18,9 @@ const AVOIDED_FIRST: SignedDuration = SignedDuration::from_secs(15);
 /// … up to this.
 const AVOIDED_MOST: SignedDuration = SignedDuration::from_mins(3);
 
+/// The same failure of a claim is logged again only after this long.
+const REPEAT_AFTER: SignedDuration = SignedDuration::from_mins(5);
+
 /// How many launches of a pool are remembered to judge its health, and how many failures make it unhealthy.
 const LAUNCHES: usize = 4;
 const FAILURES: usize = 2;
@@ -35,7 +38,23 @@ struct Inner {
     planned_for: BTreeMap<String, Vec<ObjectReference>>,
     avoided: BTreeMap<Place, Avoided>,
     launches: BTreeMap<String, Vec<bool>>,
-    troubles: BTreeMap<String, u32>,
+    failures: BTreeMap<String, FailedPasses>,
+}
+
+/// How often passes of a claim failed in a row, and what was last reported of that.
+#[derive(Debug, Default)]
+struct FailedPasses {
+    times: u32,
+    reported: Option<(String, Timestamp)>,
+}
+
+/// A pass that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PassFailure {
+    /// How many failed in a row.
+    pub(crate) times: u32,
+    /// Whether it says anything that was not reported just before.
+    pub(crate) is_news: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -138,17 +157,21 @@ impl Memory {
         launches.iter().filter(|well| !**well).count() < FAILURES
     }
 
-    /// A pass of a claim failed; how many have in a row.
-    pub(crate) fn went_wrong(&self, claim: &str) -> u32 {
+    /// A pass of a claim failed with this message.
+    pub(crate) fn pass_failed(&self, claim: &str, message: &str, now: Timestamp) -> PassFailure {
         let mut inner = self.lock();
-        let times = inner.troubles.entry(claim.to_owned()).or_default();
-        *times = times.saturating_add(1);
-        *times
+        let known = inner.failures.entry(claim.to_owned()).or_default();
+        known.times = known.times.saturating_add(1);
+        let is_repeated = known.reported.as_ref().is_some_and(|(last, at)| last == message && *at + REPEAT_AFTER > now);
+        if !is_repeated {
+            known.reported = Some((message.to_owned(), now));
+        }
+        PassFailure { times: known.times, is_news: !is_repeated }
     }
 
-    /// A pass of a claim ended well.
-    pub(crate) fn went_well(&self, claim: &str) {
-        self.lock().troubles.remove(claim);
+    /// A pass of a claim succeeded.
+    pub(crate) fn pass_succeeded(&self, claim: &str) {
+        self.lock().failures.remove(claim);
     }
 
     /// A claim is gone, and all about it may be forgotten.
@@ -157,7 +180,7 @@ impl Memory {
         inner.fresh.retain(|(fresh, _)| fresh.name_any() != claim);
         inner.planned_for.remove(claim);
         inner.nominated.remove(claim);
-        inner.troubles.remove(claim);
+        inner.failures.remove(claim);
     }
 }
 
@@ -224,6 +247,19 @@ mod tests {
         memory.add_claim(&claim(Some("ours")), vec![], at(4));
         memory.forget("a");
         assert!(launches(vec![]).is_empty());
+    }
+
+    #[test]
+    fn the_same_failure_of_a_claim_is_news_once_in_five_minutes() {
+        let memory = Memory::default();
+        let failed = |message, second| memory.pass_failed("a", message, at(second));
+        assert_eq!(failed("refused", 0), PassFailure { times: 1, is_news: true });
+        assert_eq!(failed("refused", 1), PassFailure { times: 2, is_news: false });
+        assert_eq!(failed("timed out", 3), PassFailure { times: 3, is_news: true });
+        assert_eq!(failed("timed out", 302), PassFailure { times: 4, is_news: false });
+        assert_eq!(failed("timed out", 303), PassFailure { times: 5, is_news: true });
+        memory.pass_succeeded("a");
+        assert_eq!(failed("timed out", 304), PassFailure { times: 1, is_news: true });
     }
 
     #[test]

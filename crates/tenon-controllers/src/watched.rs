@@ -87,15 +87,14 @@ pub(crate) struct Watches {
 /// The stores, empty, and the watches that fill them.
 pub(crate) fn watch_all(client: &Client) -> (Watched, Watches) {
     let filled = Filled(watch::Sender::default());
-    let client = (client, &filled);
-    let (pods, pod_changes) = watch_kind(client);
-    let (nodes, node_changes) = watch_kind(client);
-    let (daemons, daemon_changes) = watch_kind(client);
-    let (pools, pool_changes) = watch_kind(client);
-    let (classes, class_changes) = watch_kind(client);
+    let (pods, pod_changes) = watch_kind(client, &filled);
+    let (nodes, node_changes) = watch_kind(client, &filled);
+    let (daemons, daemon_changes) = watch_kind(client, &filled);
+    let (pools, pool_changes) = watch_kind(client, &filled);
+    let (classes, class_changes) = watch_kind(client, &filled);
     // Templates are only watched to be judged anew when they change.
-    let (_, template_changes) = watch_kind(client);
-    let (claims, claim_changes) = watch_kind(client);
+    let (_, template_changes) = watch_kind(client, &filled);
+    let (claims, claim_changes) = watch_kind(client, &filled);
     let watched = Watched {
         pods,
         nodes,
@@ -119,7 +118,7 @@ pub(crate) fn watch_all(client: &Client) -> (Watched, Watches) {
     (watched, watches)
 }
 
-fn watch_kind<K>((client, filled): (&Client, &Filled)) -> (Store<K>, Changes<K>)
+fn watch_kind<K>(client: &Client, filled: &Filled) -> (Store<K>, Changes<K>)
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {

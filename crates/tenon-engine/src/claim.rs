@@ -7,30 +7,30 @@ use tenon_model::{LaunchRecord, LaunchStep, Seconds};
 /// A VM that runs and does not join within this time never will.
 pub const REGISTER_WITHIN_S: i64 = 15 * 60;
 
-/// What is seen of a claim and of its node.
+/// What is observed of a claim and of its node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClaimSeen {
-    /// Whether it is held until its VM is gone.
+pub struct ObservedClaim {
+    /// Whether it has our finalizer: it is not removed before its VM is.
     pub has_finalizer: bool,
     /// Since when it is being deleted.
     pub deleting_since: Option<Seconds>,
     /// When it has become too old.
     pub expires_at: Option<Seconds>,
     /// What is written down of its launch.
-    pub launch: LaunchSeen,
-    /// What was said of it.
-    pub said: Said,
+    pub launch: ObservedLaunch,
+    /// Its conditions.
+    pub conditions: ClaimConditions,
     /// The node that bears its name.
-    pub node: NodeSeen,
-    /// Whether its first-boot data was taken away again.
-    pub seed_retired: bool,
-    /// Whether its operator takes care of what is left of its VM.
-    pub let_go: bool,
+    pub node: ObservedNode,
+    /// Whether its first-boot data was deleted.
+    pub seed_deleted: bool,
+    /// Whether it is to be deleted without touching any VM, because its operator asked for that.
+    pub skip_vm_deletion: bool,
 }
 
 /// What is written down of a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LaunchSeen {
+pub enum ObservedLaunch {
     /// Nothing, and no VM either: nobody planned it.
     Unplanned,
     /// Nothing, but it has a VM: somebody else made that.
@@ -43,7 +43,7 @@ pub enum LaunchSeen {
 
 /// Which conditions hold, and since when it waits for a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct ClaimConditions {
     /// Its VM runs.
     pub launched: bool,
     /// Its node is known.
@@ -58,7 +58,7 @@ pub struct Said {
 
 /// What is seen of the node that bears the claim's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NodeSeen {
+pub enum ObservedNode {
     /// There is none.
     Absent,
     /// It is another machine; why.
@@ -72,26 +72,30 @@ pub enum NodeSeen {
     },
 }
 
-/// What keeps a node from taking pods.
+/// What keeps a node from being initialized.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Obstacle {
-    /// As one word.
-    pub reason: &'static str,
-    /// As a sentence.
-    pub message: String,
+pub enum Obstacle {
+    /// It is not Ready.
+    NotReady,
+    /// A taint of `startupTaints` is still on it, as `key:effect`.
+    StartupTaint(String),
+    /// A taint that Kubernetes removes during start-up is still on it, as `key:effect`.
+    EphemeralTaint(String),
+    /// It does not report a resource that was requested.
+    MissingResource(String),
 }
 
 /// The one thing to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimStep {
-    /// Hold it before anything is made for it.
-    Hold,
+    /// Add our finalizer before anything is created for it.
+    AddFinalizer,
     /// Change nothing, and say why.
-    Leave(Leaving),
-    /// Go on with its launch.
+    LeaveAlone(Unmanaged),
+    /// Continue its launch.
     Launch(LaunchRecord),
-    /// Say that its VM runs.
-    SayLaunched(LaunchRecord),
+    /// Set the condition Launched.
+    ReportLaunched(LaunchRecord),
     /// Wait for its node; why it is not there.
     AwaitNode(Option<String>),
     /// Make the node its own.
@@ -100,94 +104,94 @@ pub enum ClaimStep {
     AwaitReadiness(Obstacle),
     /// Say that the node takes pods.
     Initialize,
-    /// Take its first-boot data away.
-    RetireSeed(LaunchRecord),
-    /// Nothing is to be done; look again at the ids that were lost to half-made copies.
+    /// Delete its first-boot data.
+    DeleteSeed(LaunchRecord),
+    /// Nothing is to be done; check again for incomplete clones.
     Settled(LaunchRecord),
     /// Delete it; why.
-    Delete(Ending),
+    Delete(DeletionCause),
     /// Delete its node.
     DeleteNode,
-    /// Bring its pods to leave.
+    /// Drain its node.
     Drain,
-    /// Take its VM away.
+    /// Destroy its VM.
     Release(LaunchRecord),
-    /// Let it go: nothing of it is left, or was ever made.
-    LetGo,
+    /// Remove its finalizer: nothing of it is left, or was ever created.
+    RemoveFinalizer,
 }
 
-/// Why a claim is left alone.
+/// Why nothing is done for a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Leaving {
+pub enum Unmanaged {
     /// Nobody planned it.
     Unplanned,
     /// Its VM was made by somebody else.
     Foreign,
     /// Its record cannot be read.
     Unreadable(String),
-    /// It is gone but for somebody else's finalizer.
+    /// It is deleted but for the finalizer of another controller.
     Released,
 }
 
 /// Why a claim is deleted by us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// Its VM never joined.
-    NeverJoined,
-    /// Its node is being deleted, or is gone.
-    NodeGone,
+pub enum DeletionCause {
+    /// Its VM did not register in time.
+    NotRegistered,
+    /// Its node is being deleted, or was.
+    NodeDeleted,
     /// It has become too old.
     Expired,
 }
 
 /// Decides the next step of a claim.
-pub fn next_step(seen: &ClaimSeen, now: Seconds) -> ClaimStep {
-    match (&seen.launch, seen.deleting_since) {
-        (_, Some(_)) => way_back(seen),
-        (_, None) if !seen.has_finalizer => ClaimStep::Hold,
-        (LaunchSeen::Record(_), None) if seen.expires_at.is_some_and(|at| at <= now) => {
-            ClaimStep::Delete(Ending::Expired)
+pub fn next_step(observed: &ObservedClaim, now: Seconds) -> ClaimStep {
+    match (&observed.launch, observed.deleting_since) {
+        (_, Some(_)) => way_back(observed),
+        (_, None) if !observed.has_finalizer => ClaimStep::AddFinalizer,
+        (ObservedLaunch::Record(_), None) if observed.expires_at.is_some_and(|at| at <= now) => {
+            ClaimStep::Delete(DeletionCause::Expired)
         }
-        (LaunchSeen::Unplanned, _) => ClaimStep::Leave(Leaving::Unplanned),
-        (LaunchSeen::Foreign, _) => ClaimStep::Leave(Leaving::Foreign),
-        (LaunchSeen::Unreadable(why), _) => ClaimStep::Leave(Leaving::Unreadable(why.clone())),
-        (LaunchSeen::Record(record), _) if record.step != LaunchStep::Launched => ClaimStep::Launch(record.clone()),
-        (LaunchSeen::Record(record), _) => after_launch(seen, record, now),
+        (ObservedLaunch::Unplanned, _) => ClaimStep::LeaveAlone(Unmanaged::Unplanned),
+        (ObservedLaunch::Foreign, _) => ClaimStep::LeaveAlone(Unmanaged::Foreign),
+        (ObservedLaunch::Unreadable(why), _) => ClaimStep::LeaveAlone(Unmanaged::Unreadable(why.clone())),
+        (ObservedLaunch::Record(record), _) if record.step != LaunchStep::Launched => ClaimStep::Launch(record.clone()),
+        (ObservedLaunch::Record(record), _) => after_launch(observed, record, now),
     }
 }
 
 /// Its VM runs.
-fn after_launch(seen: &ClaimSeen, record: &LaunchRecord, now: Seconds) -> ClaimStep {
-    let is_late = now.since(seen.said.waiting_since) > REGISTER_WITHIN_S;
-    match &seen.node {
-        _ if !seen.said.launched => ClaimStep::SayLaunched(record.clone()),
-        NodeSeen::Absent if seen.said.registered => ClaimStep::Delete(Ending::NodeGone),
-        NodeSeen::Absent | NodeSeen::Stranger(_) if is_late && !seen.said.registered => {
-            ClaimStep::Delete(Ending::NeverJoined)
+fn after_launch(observed: &ObservedClaim, record: &LaunchRecord, now: Seconds) -> ClaimStep {
+    let is_late = now.since(observed.conditions.waiting_since) > REGISTER_WITHIN_S;
+    match &observed.node {
+        _ if !observed.conditions.launched => ClaimStep::ReportLaunched(record.clone()),
+        ObservedNode::Absent if observed.conditions.registered => ClaimStep::Delete(DeletionCause::NodeDeleted),
+        ObservedNode::Absent | ObservedNode::Stranger(_) if is_late && !observed.conditions.registered => {
+            ClaimStep::Delete(DeletionCause::NotRegistered)
         }
-        NodeSeen::Absent => ClaimStep::AwaitNode(None),
-        NodeSeen::Stranger(why) => ClaimStep::AwaitNode(Some(why.clone())),
-        NodeSeen::Ours { deleting: true, .. } => ClaimStep::Delete(Ending::NodeGone),
-        NodeSeen::Ours { .. } if !seen.said.registered => ClaimStep::Register(record.clone()),
-        NodeSeen::Ours { obstacle: Some(obstacle), .. } if !seen.said.initialized => {
+        ObservedNode::Absent => ClaimStep::AwaitNode(None),
+        ObservedNode::Stranger(why) => ClaimStep::AwaitNode(Some(why.clone())),
+        ObservedNode::Ours { deleting: true, .. } => ClaimStep::Delete(DeletionCause::NodeDeleted),
+        ObservedNode::Ours { .. } if !observed.conditions.registered => ClaimStep::Register(record.clone()),
+        ObservedNode::Ours { obstacle: Some(obstacle), .. } if !observed.conditions.initialized => {
             ClaimStep::AwaitReadiness(obstacle.clone())
         }
-        NodeSeen::Ours { .. } if !seen.said.initialized => ClaimStep::Initialize,
-        NodeSeen::Ours { .. } if !seen.seed_retired => ClaimStep::RetireSeed(record.clone()),
-        NodeSeen::Ours { .. } => ClaimStep::Settled(record.clone()),
+        ObservedNode::Ours { .. } if !observed.conditions.initialized => ClaimStep::Initialize,
+        ObservedNode::Ours { .. } if !observed.seed_deleted => ClaimStep::DeleteSeed(record.clone()),
+        ObservedNode::Ours { .. } => ClaimStep::Settled(record.clone()),
     }
 }
 
 /// It is being deleted: node first, pods next, VM last. A node that is not its VM is nobody's to delete.
-fn way_back(seen: &ClaimSeen) -> ClaimStep {
-    match (&seen.launch, &seen.node) {
-        _ if !seen.has_finalizer => ClaimStep::Leave(Leaving::Released),
-        _ if seen.let_go => ClaimStep::LetGo,
-        (LaunchSeen::Foreign, _) => ClaimStep::Leave(Leaving::Foreign),
-        (LaunchSeen::Unreadable(why), _) => ClaimStep::Leave(Leaving::Unreadable(why.clone())),
-        (LaunchSeen::Unplanned, _) => ClaimStep::LetGo,
-        (_, NodeSeen::Ours { deleting: false, .. }) => ClaimStep::DeleteNode,
-        (_, NodeSeen::Ours { deleting: true, .. }) if !seen.said.drained => ClaimStep::Drain,
-        (LaunchSeen::Record(record), _) => ClaimStep::Release(record.clone()),
+fn way_back(observed: &ObservedClaim) -> ClaimStep {
+    match (&observed.launch, &observed.node) {
+        _ if !observed.has_finalizer => ClaimStep::LeaveAlone(Unmanaged::Released),
+        _ if observed.skip_vm_deletion => ClaimStep::RemoveFinalizer,
+        (ObservedLaunch::Foreign, _) => ClaimStep::LeaveAlone(Unmanaged::Foreign),
+        (ObservedLaunch::Unreadable(why), _) => ClaimStep::LeaveAlone(Unmanaged::Unreadable(why.clone())),
+        (ObservedLaunch::Unplanned, _) => ClaimStep::RemoveFinalizer,
+        (_, ObservedNode::Ours { deleting: false, .. }) => ClaimStep::DeleteNode,
+        (_, ObservedNode::Ours { deleting: true, .. }) if !observed.conditions.drained => ClaimStep::Drain,
+        (ObservedLaunch::Record(record), _) => ClaimStep::Release(record.clone()),
     }
 }

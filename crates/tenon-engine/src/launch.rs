@@ -13,7 +13,7 @@ const STALLED_AFTER_S: i64 = 600;
 
 /// What is seen of the VM under the recorded id.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum VmSeen {
+pub enum ObservedVm {
     /// There is none.
     Absent,
     /// It is being made, or was left half-made; whose it is cannot be read.
@@ -31,7 +31,7 @@ pub enum VmSeen {
 
 /// What is seen of the recorded task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TaskSeen {
+pub enum ObservedTask {
     /// No task is recorded.
     None,
     /// It runs.
@@ -57,23 +57,30 @@ pub enum Failure {
     Hopeless(String),
 }
 
-/// The one thing to do next.
+/// What a pass of a launch does: make the change of the recorded step, or conclude without one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LaunchAction {
-    /// Write down this record; then look again.
-    Record(LaunchRecord),
-    /// Make the change of the recorded step.
+pub enum LaunchDecision {
+    /// Make the change of the recorded step; what comes of it is a result too.
     Perform(LaunchStep),
-    /// Look again later.
-    Wait(Waiting),
-    /// Choose another id and begin anew; the old id is kept in `retired` if something of ours may be left under it.
+    /// Make no change.
+    Conclude(LaunchResult),
+}
+
+/// What comes of a pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LaunchResult {
+    /// Write this record; then pass again.
+    Record(LaunchRecord),
+    /// Pass again later.
+    Wait(AwaitedEnd),
+    /// Choose another VM id and start again; the old id is kept in `retired` if an incomplete clone may be left under it.
     Relaunch {
         /// Why.
         why: String,
-        /// The id to keep in mind, for a husk that only an operator can free.
-        husk: Option<VmId>,
+        /// The id of an incomplete clone that only an operator can remove.
+        incomplete: Option<VmId>,
     },
-    /// Give the claim back to planning.
+    /// Delete the claim: its pods are planned again.
     GiveUp(String),
     /// The VM under our id is not ours: change nothing and say so.
     Refuse(String),
@@ -83,107 +90,126 @@ pub enum LaunchAction {
 
 /// What is waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Waiting {
+pub enum AwaitedEnd {
     /// The recorded task.
     Task,
-    /// Whoever holds the VM.
+    /// Whoever holds the VM's lock.
     Lock(String),
-    /// The host.
+    /// The host does not answer.
     Host,
 }
 
-/// Decides the next step of a launch.
-pub fn next_step(record: &LaunchRecord, vm: &VmSeen, task: &TaskSeen, now: Seconds) -> LaunchAction {
-    if record.step == LaunchStep::Launched {
-        return LaunchAction::Launched;
+impl From<LaunchResult> for LaunchDecision {
+    fn from(result: LaunchResult) -> LaunchDecision {
+        LaunchDecision::Conclude(result)
     }
+}
+
+/// Decides what a pass of a launch does.
+pub fn next_step(record: &LaunchRecord, vm: &ObservedVm, task: &ObservedTask, now: Seconds) -> LaunchDecision {
     let is_stalled = now.since(record.last_progress_at) > STALLED_AFTER_S;
-    match (task, vm) {
+    let (vmid, host) = (record.vmid, record.host());
+    let result = match (task, vm) {
+        _ if record.step == LaunchStep::Launched => LaunchResult::Launched,
         // The task's own host answers for it; a VM that cannot be seen yet is no reason to doubt it.
-        (TaskSeen::Running, _) => LaunchAction::Wait(Waiting::Task),
-        (_, VmSeen::Unreachable) if is_stalled => {
-            LaunchAction::GiveUp(format!("host {} did not answer", record.host()))
+        (ObservedTask::Running, _) => LaunchResult::Wait(AwaitedEnd::Task),
+        (_, ObservedVm::Unreachable) if is_stalled => LaunchResult::GiveUp(format!("host {host} did not answer")),
+        (_, ObservedVm::Unreachable) => LaunchResult::Wait(AwaitedEnd::Host),
+        _ if record.step == LaunchStep::Clone => return clone_step(record, vm, task, now),
+        (_, ObservedVm::Absent) => LaunchResult::GiveUp(format!("VM {vmid} was removed during its launch")),
+        (_, ObservedVm::Foreign(why)) => {
+            LaunchResult::Refuse(format!("VM {vmid} on host {host} does not belong to this NodeClaim: {why}"))
         }
-        (_, VmSeen::Unreachable) => LaunchAction::Wait(Waiting::Host),
-        _ if record.step == LaunchStep::Clone => clone_step(record, vm, task, now),
-        (_, VmSeen::Absent) => LaunchAction::GiveUp(format!("vm {} was removed while it was made", record.vmid)),
-        (_, VmSeen::Foreign(why)) => LaunchAction::Refuse(format!("vm {} is not ours: {why}", record.vmid)),
-        (_, VmSeen::Locked(lock)) if is_stalled => {
-            LaunchAction::GiveUp(format!("vm {} was held by `{lock}` for too long", record.vmid))
+        (_, ObservedVm::Locked(lock)) if is_stalled => {
+            LaunchResult::GiveUp(format!("VM {vmid} was locked (lock: {lock}) for more than {STALLED_AFTER_S}s"))
         }
-        (_, VmSeen::Locked(lock)) => LaunchAction::Wait(Waiting::Lock(lock.clone())),
-        (_, VmSeen::Ours { uuid }) => later_step(record, uuid.as_deref(), task, now),
-    }
+        (_, ObservedVm::Locked(lock)) => LaunchResult::Wait(AwaitedEnd::Lock(lock.clone())),
+        (_, ObservedVm::Ours { uuid }) => return later_step(record, uuid.as_deref(), task, now),
+    };
+    result.into()
 }
 
 /// The first step, in which nothing of ours may be there yet.
-fn clone_step(record: &LaunchRecord, vm: &VmSeen, task: &TaskSeen, now: Seconds) -> LaunchAction {
-    match (task, vm) {
-        // Whatever became of the task: what it was to make is there, and it is ours. That comes first: a call of ours that
-        // was thought lost may have landed late and won, and then this one was told that the id is taken.
-        (_, VmSeen::Ours { .. }) => LaunchAction::Record(record.advanced(now)),
-        (_, VmSeen::Foreign(_)) => relaunch(record, "the id was taken meanwhile", None),
-        (TaskSeen::Failed(_), VmSeen::Locked(lock)) if now.since(record.last_progress_at) <= STALLED_AFTER_S => {
-            LaunchAction::Wait(Waiting::Lock(lock.clone()))
+fn clone_step(record: &LaunchRecord, vm: &ObservedVm, task: &ObservedTask, now: Seconds) -> LaunchDecision {
+    let is_stalled = now.since(record.last_progress_at) > STALLED_AFTER_S;
+    let result = match (task, vm) {
+        // Whatever became of the task: what it was to create is there, and it is ours. That comes first: a call of ours
+        // that was thought lost may have landed late and won, and then this one was refused because the id is in use.
+        (_, ObservedVm::Ours { .. }) => LaunchResult::Record(record.advanced(now)),
+        (_, ObservedVm::Foreign(_)) => relaunch(record, "the VM id is in use by another VM", None),
+        (ObservedTask::Failed(_), ObservedVm::Locked(lock)) if !is_stalled => {
+            LaunchResult::Wait(AwaitedEnd::Lock(lock.clone()))
         }
-        (TaskSeen::Failed(_), VmSeen::Locked(lock)) => {
-            relaunch(record, &format!("the id is held by a copy that does not end ({lock})"), Some(record.vmid))
+        (ObservedTask::Failed(_), ObservedVm::Locked(lock)) => relaunch(
+            record,
+            &format!("another clone holds the VM id (lock: {lock}) and does not end"),
+            Some(record.vmid),
+        ),
+        (ObservedTask::Failed(failure), _) => clone_failed(record, failure),
+        // A clone that was interrupted stays locked, and an API token can neither unlock nor destroy it.
+        (ObservedTask::Lost, ObservedVm::Locked(lock)) => {
+            relaunch(record, &format!("the clone was interrupted (lock: {lock})"), Some(record.vmid))
         }
-        (TaskSeen::Failed(failure), _) => clone_failed(record, failure),
-        // The copy that nobody makes any more stays locked, and a token can neither unlock nor remove it.
-        (TaskSeen::Lost, VmSeen::Locked(lock)) => {
-            relaunch(record, &format!("the copy was cut short and left locked ({lock})"), Some(record.vmid))
-        }
-        (TaskSeen::Done | TaskSeen::None | TaskSeen::Running, VmSeen::Locked(lock)) => {
-            if now.since(record.last_progress_at) > STALLED_AFTER_S {
-                relaunch(record, &format!("the copy has been locked ({lock}) without a task"), Some(record.vmid))
+        (ObservedTask::Done | ObservedTask::None | ObservedTask::Running, ObservedVm::Locked(lock)) => {
+            if is_stalled {
+                relaunch(record, &format!("the clone is locked (lock: {lock}) without a task"), Some(record.vmid))
             } else {
-                LaunchAction::Wait(Waiting::Lock(lock.clone()))
+                LaunchResult::Wait(AwaitedEnd::Lock(lock.clone()))
             }
         }
-        (TaskSeen::Done | TaskSeen::Lost, VmSeen::Absent) => try_again(record, "the copy is not there"),
-        (_, VmSeen::Absent) => LaunchAction::Perform(LaunchStep::Clone),
-        (_, VmSeen::Unreachable) => LaunchAction::Wait(Waiting::Host),
-    }
+        (ObservedTask::Done | ObservedTask::Lost, ObservedVm::Absent) => {
+            try_again(record, "the clone task ended, but the VM does not exist")
+        }
+        (_, ObservedVm::Absent) => return LaunchDecision::Perform(LaunchStep::Clone),
+        (_, ObservedVm::Unreachable) => LaunchResult::Wait(AwaitedEnd::Host),
+    };
+    result.into()
 }
 
-/// Proxmox cleans up after a copy that failed, and nothing is there under the id.
-fn clone_failed(record: &LaunchRecord, failure: &Failure) -> LaunchAction {
+/// Proxmox cleans up after a clone that failed, and nothing is there under the id.
+fn clone_failed(record: &LaunchRecord, failure: &Failure) -> LaunchResult {
     match failure {
-        Failure::IdTaken => relaunch(record, "the id was taken meanwhile", None),
-        Failure::Hopeless(why) => LaunchAction::GiveUp(why.clone()),
+        Failure::IdTaken => relaunch(record, "the VM id is in use by another VM", None),
+        Failure::Hopeless(why) => LaunchResult::GiveUp(why.clone()),
         Failure::Busy(why) | Failure::Passing(why) => try_again(record, why),
     }
 }
 
 /// A step on a VM that is proven to be ours. Each can be made twice without harm.
-fn later_step(record: &LaunchRecord, uuid: Option<&str>, task: &TaskSeen, now: Seconds) -> LaunchAction {
-    match (record.step, task) {
+fn later_step(record: &LaunchRecord, uuid: Option<&str>, task: &ObservedTask, now: Seconds) -> LaunchDecision {
+    let vmid = record.vmid;
+    let result = match (record.step, task) {
         (LaunchStep::Identify, _) => match uuid {
-            Some(uuid) => LaunchAction::Record(LaunchRecord { uuid: Some(uuid.to_owned()), ..record.advanced(now) }),
-            None => LaunchAction::GiveUp(format!("vm {} has no SMBIOS uuid; does its template have one?", record.vmid)),
+            Some(uuid) => LaunchResult::Record(LaunchRecord { uuid: Some(uuid.to_owned()), ..record.advanced(now) }),
+            None => LaunchResult::GiveUp(format!(
+                "VM {vmid} has no SMBIOS UUID; check that template {} has smbios1 with a uuid",
+                record.template
+            )),
         },
-        (_, TaskSeen::Done) => LaunchAction::Record(record.advanced(now)),
-        (_, TaskSeen::Failed(Failure::Hopeless(why))) => LaunchAction::GiveUp(why.clone()),
-        (_, TaskSeen::Failed(Failure::Busy(why) | Failure::Passing(why))) => try_again(record, why),
-        (_, TaskSeen::Failed(Failure::IdTaken)) => LaunchAction::Refuse(format!("vm {} exists twice", record.vmid)),
-        (step, TaskSeen::None | TaskSeen::Lost | TaskSeen::Running) => LaunchAction::Perform(step),
-    }
+        (_, ObservedTask::Done) => LaunchResult::Record(record.advanced(now)),
+        (_, ObservedTask::Failed(Failure::Hopeless(why))) => LaunchResult::GiveUp(why.clone()),
+        (_, ObservedTask::Failed(Failure::Busy(why) | Failure::Passing(why))) => try_again(record, why),
+        (_, ObservedTask::Failed(Failure::IdTaken)) => LaunchResult::Refuse(format!("VM {vmid} exists twice")),
+        (step, ObservedTask::None | ObservedTask::Lost | ObservedTask::Running) => {
+            return LaunchDecision::Perform(step);
+        }
+    };
+    result.into()
 }
 
-fn try_again(record: &LaunchRecord, why: &str) -> LaunchAction {
+fn try_again(record: &LaunchRecord, why: &str) -> LaunchResult {
     if record.attempt < ATTEMPTS {
-        LaunchAction::Record(record.begun_again())
+        LaunchResult::Record(record.begun_again())
     } else {
-        LaunchAction::GiveUp(format!("{why} ({} attempts)", record.attempt))
+        LaunchResult::GiveUp(format!("{why} ({} attempts)", record.attempt))
     }
 }
 
-fn relaunch(record: &LaunchRecord, why: &str, husk: Option<VmId>) -> LaunchAction {
-    // Bounded: a host on which every copy ends half-made is no host to go on with.
+fn relaunch(record: &LaunchRecord, why: &str, incomplete: Option<VmId>) -> LaunchResult {
+    // Bounded: a host on which every clone ends incomplete is no host to go on with.
     if record.retired.len() < usize::try_from(ATTEMPTS).unwrap_or(usize::MAX) {
-        LaunchAction::Relaunch { why: why.to_owned(), husk }
+        LaunchResult::Relaunch { why: why.to_owned(), incomplete }
     } else {
-        LaunchAction::GiveUp(format!("{why}; {} ids are lost to half-made copies already", record.retired.len()))
+        LaunchResult::GiveUp(format!("{why}; {} VM ids hold incomplete clones already", record.retired.len()))
     }
 }

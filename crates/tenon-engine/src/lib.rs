@@ -1,7 +1,7 @@
 //! Decides. No clock, no network, no randomness: the same snapshot gives the same plan, byte for byte.
 //!
 //! [`plan`] packs pods onto nodes and nodes onto hosts; [`check`] reads a finished plan again and says what is wrong
-//! with it, knowing nothing of how it was made.
+//! with it, knowing nothing of how it was made; [`sound_part`] leaves that out.
 
 mod attempts;
 mod axes;
@@ -12,6 +12,8 @@ mod checker;
 pub mod claim;
 mod daemons;
 mod desk;
+pub mod disruption;
+pub mod drain;
 mod effective_zone;
 mod eligibility;
 mod existing;
@@ -22,6 +24,7 @@ mod improve;
 mod interner;
 mod label_index;
 pub mod launch;
+mod launch_choice;
 mod open_claim;
 mod packing;
 mod reservations;
@@ -31,8 +34,9 @@ mod stock;
 mod template;
 
 pub use catalog_index::Indexes;
-pub use checker::{Violation, check};
+pub use checker::{CheckedPlan, Subject, Violation, check, sound_part};
 pub use effective_zone::effective_zones;
+pub use launch_choice::{LaunchRefusal, launches};
 pub use packing::{Prepared, plan};
 pub use static_pool::StaticCounts;
 pub use static_victims::{Sparing, StaticNode, StaticPod, StaticStage, lifetime_remaining};

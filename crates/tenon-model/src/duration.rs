@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 const SECOND: u128 = 1_000_000_000;
 
@@ -121,6 +122,11 @@ impl Timespan {
     /// ever".
     pub fn as_seconds(&self) -> u64 {
         self.seconds
+    }
+
+    /// The same, to count moments with.
+    pub fn as_duration(&self) -> Duration {
+        Duration::from_secs(self.seconds)
     }
 
     /// The text it was read from.
@@ -247,6 +253,7 @@ mod tests {
             ("1.5h", 5_400_000_000_000, "1h30m0s"),
             (".5s", 500_000_000, "500ms"),
             ("5.s", 5_000_000_000, "5s"),
+            ("-1.5s", -1_500_000_000, "-1.5s"),
             ("-2m3.5s", -123_500_000_000, "-2m3.5s"),
             ("1us2µs3μs", 6_000, "6µs"),
             ("1ms1ns", 1_000_001, "1.000001ms"),

@@ -18,6 +18,8 @@ pub const OS: &str = "kubernetes.io/os";
 pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
 /// The Kubernetes host-name label.
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
+/// The annotation of Pods, Nodes and NodeClaims that are to be left alone.
+pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 /// The part of the instance type's name before the first dot.
 pub const INSTANCE_FAMILY: &str = "karpenter.proxmox.sinextra.dev/instance-family";
 /// The CPU model of the VM.

@@ -111,11 +111,11 @@ impl LaunchRecord {
         LaunchRecord { attempt: self.attempt.saturating_add(1), upid: None, ..self.clone() }
     }
 
-    /// The record of the same launch under another id; the old one is kept in mind if something is left under it.
+    /// The record of the same launch under another id; the old one is kept in mind if an incomplete clone is left under it.
     #[must_use]
-    pub fn moved_to(&self, vmid: VmId, husk: Option<VmId>, now: Seconds) -> LaunchRecord {
+    pub fn moved_to(&self, vmid: VmId, incomplete: Option<VmId>, now: Seconds) -> LaunchRecord {
         let mut retired = self.retired.clone();
-        retired.extend(husk);
+        retired.extend(incomplete);
         LaunchRecord {
             vmid,
             step: LaunchStep::Clone,

@@ -4,14 +4,19 @@
 //! client and no time of day; the crates that decide build on it.
 
 mod calendar;
+mod candidate;
 mod catalog;
+mod disruption_budget;
+mod drain_pod;
 mod duration;
 mod error_message;
+mod eviction_cost;
 mod host;
 mod instance_type;
 pub mod label_text;
 pub mod labels;
 mod launch;
+mod launch_site;
 mod min_values;
 mod mirror;
 #[cfg(test)]
@@ -44,18 +49,24 @@ mod schedule;
 mod schedule_tests;
 mod snapshot;
 mod taint;
+mod timestamp;
 pub mod validation;
 #[cfg(test)]
 mod validation_tests;
 mod vmid;
 mod written_requirement;
 
+pub use candidate::{CandidateClaim, CandidateKubeNode, CandidateNode, CandidatePod, DisruptionPool};
 pub use catalog::{AllocatableGroup, Catalog, CatalogType, Offering, Overrides, RESERVED, Reservation};
+pub use disruption_budget::{BudgetFault, BudgetText, BudgetWindow, DisruptionBudget, DisruptionReason};
+pub use drain_pod::DrainPod;
 pub use duration::{DurationError, GoDuration, Timespan, TimespanOrNever};
 pub use error_message::full_message;
+pub use eviction_cost::PodWorth;
 pub use host::{HostName, HostNameError};
 pub use instance_type::{CapacityType, InstanceType, Overhead};
 pub use launch::{LaunchRecord, LaunchStep, Seconds};
+pub use launch_site::{BootImage, LaunchSite, VmIds};
 pub use min_values::TooFewValues;
 pub use mirror::{BoundPod, Mirror};
 pub use node_share::{NodeShare, NodeShareError};
@@ -80,5 +91,6 @@ pub use resources::{Resources, Shortage};
 pub use schedule::{Schedule, ScheduleError};
 pub use snapshot::Snapshot;
 pub use taint::{Effect, Taint, Tolerated, Toleration};
+pub use timestamp::Timestamp;
 pub use vmid::{VmId, VmIdError, VmIdRange};
 pub use written_requirement::{RequirementError, WrittenRequirement};

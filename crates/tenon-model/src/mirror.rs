@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::launch::Seconds;
+use crate::launch_site::LaunchSite;
 use crate::node_state::NodeState;
 use crate::options::Options;
 use crate::pod::{HostPort, Pod, PodAffinityTerm, PodKey};
@@ -165,6 +166,7 @@ impl Mirror {
             invalid: self.invalid.iter().map(|(key, why)| (key.clone(), why.clone())).collect(),
             bound_anti_affinity: self.bound_anti_affinity(),
             daemons: self.daemons.values().cloned().collect(),
+            launch_site: LaunchSite::default(),
             options: options.clone(),
             now,
         }

@@ -100,6 +100,8 @@ pub enum Reason {
     Truncated(TooFewValues),
     /// The planner itself is wrong: this was not found under an index of its own.
     Internal(&'static str),
+    /// What was planned for it broke this rule and was dropped, which is a bug of ours.
+    CheckFailed(String),
 }
 
 /// What is in the way of using capacity that was set aside.

@@ -29,8 +29,13 @@ impl fmt::Display for Reason {
                 Ok(())
             }
             Reason::Reserved { pool, why } => write!(f, "NodePool {pool}: {why}; Tenon retries with the next plan"),
-            Reason::Internal(what) => write!(f, "{}", internal(what)),
-            Reason::Truncated(short) => write!(f, "minValues requirement is not met by the instance types that one NodeClaim can list: {short}"),
+            Reason::Truncated(short) => {
+                write!(f, "minValues requirement is not met by the instance types that one NodeClaim can list: {short}")
+            }
+            Reason::Internal(what) => f.write_str(&internal(what)),
+            Reason::CheckFailed(rule) => {
+                write!(f, "the plan for this pod failed its check: {rule}; this is a bug in Tenon, please report it")
+            }
         }
     }
 }
@@ -69,7 +74,7 @@ impl fmt::Display for PoolRefusal {
                 shown(resource, *limit)
             ),
             PoolRefusal::Reserved(why) => why.fmt(f),
-            PoolRefusal::Internal(what) => write!(f, "{}", internal(what)),
+            PoolRefusal::Internal(what) => f.write_str(&internal(what)),
             PoolRefusal::NoHost { instance_type, shortage, largest_on, closed } => {
                 match largest_on {
                     Some(place) => {
@@ -139,9 +144,7 @@ fn phrase(met: Met) -> &'static str {
 }
 
 fn internal(what: &str) -> String {
-    format!(
-        "internal error of the planner: {what} was not found; this is a bug in Tenon, report it with the output of `tenon plan`"
-    )
+    format!("internal error of the planner: {what} was not found; this is a bug in Tenon, please report it")
 }
 
 fn listed(amounts: &Resources) -> String {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::launch::Seconds;
+use crate::launch_site::LaunchSite;
 use crate::node_state::NodeState;
 use crate::options::Options;
 use crate::place::Host;
@@ -26,6 +27,8 @@ pub struct Snapshot {
     pub bound_anti_affinity: Vec<PodAffinityTerm>,
     /// One pod of each DaemonSet, as it would be on a new node.
     pub daemons: Vec<Arc<Pod>>,
+    /// What new nodes are launched from. No part of which nodes are created where.
+    pub launch_site: LaunchSite,
     /// What an operator decides.
     pub options: Options,
     /// When it was taken.

@@ -18,31 +18,31 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Make nodes for pods that wait, and take nodes away that nobody needs, until told to end.
+    /// Run the controllers: create nodes for pending pods and remove nodes that are no longer needed.
     Controller(Box<Controller>),
-    /// Print which build this is.
+    /// Print version and build information.
     Version {
-        /// How to print it.
+        /// Output format.
         #[arg(short, long, value_name = "FORMAT", default_value = "text")]
         output: Format,
     },
-    /// Print a script that completes tenon's commands in your shell.
+    /// Print a shell completion script.
     Completions {
-        /// The shell to complete in.
+        /// Shell that the script is for.
         #[arg(value_name = "SHELL")]
         shell: Shell,
     },
-    /// Show the whole system at work on a simulated cluster, in this process and in seconds.
+    /// Run the whole system on a simulated cluster, in one process and in seconds.
     Demo(Demo),
     Plan(Box<Plan>),
-    /// Print the custom resource definitions a cluster needs, for `kubectl apply --server-side -f -`.
+    /// Print the custom resource definitions, for `kubectl apply --server-side -f -`.
     Crds,
     /// Serve a simulated Proxmox VE cluster over HTTPS until interrupted.
     PveSim(PveSim),
-    /// Print a page of the documentation: this command line, or what is named.
+    /// Print a generated page of the documentation: this command line, or the page with this name.
     #[command(hide = true)]
     Reference {
-        /// A kind in small letters, or `chart/` and the file of a definition.
+        /// A kind in lower case, or `chart/` and the file name of a definition.
         #[arg(value_name = "NAME")]
         name: Option<String>,
     },

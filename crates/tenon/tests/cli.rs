@@ -41,7 +41,7 @@ fn help_names_every_verb_a_person_may_use() -> io::Result<()> {
     let output = tenon(&["--help"])?;
     assert!(output.status.success());
     let text = stdout(&output);
-    for verb in ["controller", "demo", "crds", "version", "completions", "pve-sim"] {
+    for verb in ["controller", "demo", "plan", "crds", "version", "completions", "pve-sim"] {
         assert!(text.contains(verb), "{text}");
     }
     Ok(())
@@ -97,9 +97,9 @@ fn pve_sim_refuses_what_it_cannot_make() -> io::Result<()> {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).starts_with(&format!("error: cannot listen on {address}: ")), "{}", stderr(&output));
     let output = tenon(&["pve-sim", "--hosts", "0"])?;
-    assert!(stderr(&output).contains("give a number from 1 to 64"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("give --hosts a number from 1 to 64"), "{}", stderr(&output));
     let output = tenon(&["pve-sim", "--storages", "fast:nvme"])?;
-    assert!(stderr(&output).contains("KIND being dir, shared or thin"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("with KIND dir, shared or thin"), "{}", stderr(&output));
     Ok(())
 }
 
@@ -126,7 +126,7 @@ fn the_demo_places_its_pods_and_leaves_nothing_behind() -> io::Result<()> {
     assert_eq!((&told["vmsMade"], told["vmsMade"].as_u64() > Some(0)), (&told["vmsDestroyed"], true), "{told}");
     let lines = tenon(&["demo", "--headless", "--speed", "0", "--hosts", "1", "--pods", "1"])?;
     let text = stdout(&lines);
-    for words in ["1 pods wait for a node", "the node takes pods", "1 pods run", "left behind         0"] {
+    for words in ["1 pod is pending", "node initialized, ready for pods", "1 pod is running", "left behind         0"] {
         assert!(text.contains(words), "{text}");
     }
     Ok(())
@@ -137,8 +137,8 @@ fn a_demo_that_cannot_be_played_says_why() -> io::Result<()> {
     let taken = TcpListener::bind("127.0.0.1:0")?;
     let address = taken.local_addr()?.to_string();
     for (args, words) in [
-        (&["demo", "--hosts", "0"][..], "give a number from 1 to 16"),
-        (&["demo", "--pods", "9999"], "give a number from 1 to 500"),
+        (&["demo", "--hosts", "0"][..], "give --hosts a number from 1 to 16"),
+        (&["demo", "--pods", "9999"], "give --pods a number from 1 to 500"),
         (&["demo", "--keep", "--kubernetes-listen", &address], "choose another address with --kubernetes-listen"),
         (&["demo", "--keep", "--proxmox-listen", &address], "choose another address with --proxmox-listen"),
     ] {
@@ -148,7 +148,7 @@ fn a_demo_that_cannot_be_played_says_why() -> io::Result<()> {
     }
     let nowhere =
         Command::new(env!("CARGO_BIN_EXE_tenon")).args(["demo", "--keep"]).env("TMPDIR", "/proc/1").output()?;
-    assert!(stderr(&nowhere).contains("set TMPDIR to one that can be written"), "{}", stderr(&nowhere));
+    assert!(stderr(&nowhere).contains("set TMPDIR to a writable directory"), "{}", stderr(&nowhere));
     Ok(())
 }
 
@@ -218,16 +218,20 @@ fn a_controller_that_was_told_wrong_says_what_is_wrong() -> io::Result<()> {
     let at = ["--cloud-config", "/nowhere"];
     for (args, code, words) in [
         (&[][..], 2, "--cloud-config <FILE>"),
-        (&["--cloud-config="], 1, "no cloud config is given: name the file with --cloud-config"),
-        (&at, 1, "error: cannot read the cloud config /nowhere: No such file or directory"),
-        (&[at[0], at[1], "--batch-max-duration", "10"], 2, "the unit is missing: write it as 1s, 500ms or 1m30s"),
+        (&["--cloud-config="], 1, "no cloud config is given; give its path with --cloud-config"),
+        (&at, 1, "error: cannot read cloud config /nowhere: No such file or directory"),
+        (
+            &[at[0], at[1], "--batch-max-duration", "10"],
+            2,
+            "the unit is missing; give a duration such as 1s, 500ms or 1m30s",
+        ),
         (&[at[0], at[1], "--log-level", "loud"], 2, "[possible values: error, warn, info, debug, trace]"),
         (&[at[0], at[1], "--metrics-port", "65536"], 2, "--metrics-port <PORT>"),
         (&[at[0], at[1], "--proxmox-vmid", "30000"], 1, "the VM ID range 30000 to 29999 is empty"),
         (&[at[0], at[1], "--cluster-endpoint", "https://a:s3cret@b"], 2, "give https://host or https://host:port"),
         (&[at[0], at[1], "-disable-leader-election=1"], 2, "[possible values: true, false]"),
         (&[at[0], at[1], "-renew-deadline", "15s"], 1, "error: cannot use --lease-duration, --renew-deadline and"),
-        (&[at[0], at[1], "--instance-types-file", "/none"], 1, "cannot read the instance types /none: No such file"),
+        (&[at[0], at[1], "--instance-types-file", "/none"], 1, "cannot read instance types file /none: No such file"),
     ] {
         let output = controller(args).output()?;
         let said = stderr(&output);
@@ -241,7 +245,7 @@ fn a_controller_that_was_told_wrong_says_what_is_wrong() -> io::Result<()> {
 #[test]
 fn a_flag_with_one_dash_and_a_variable_mean_the_same() -> io::Result<()> {
     let expected = stderr(&controller(&["--cloud-config", "/nowhere"]).output()?);
-    assert!(expected.trim_end().ends_with("; give its path with --cloud-config"), "{expected}");
+    assert!(expected.trim_end().ends_with("; check the path given with --cloud-config"), "{expected}");
     for args in [
         &["-cloud-config", "/nowhere"][..],
         &["-cloud-config=/nowhere", "-metrics-port", "0"],
@@ -262,11 +266,11 @@ fn a_flag_with_one_dash_and_a_variable_mean_the_same() -> io::Result<()> {
 fn a_malformed_file_is_named_and_not_quoted() -> io::Result<()> {
     let cloud = Scratch::new("cloud-malformed", "clusters:\n- token_secret: s3cret: x\n")?;
     let said = stderr(&controller(&["--cloud-config", cloud.path()]).output()?);
-    let start = format!("error: cannot use the file {}: cannot read the cloud config: ", cloud.path());
+    let start = format!("error: cannot use cloud config {}: not a valid cloud config: ", cloud.path());
     assert!(said.starts_with(&start) && said.contains("line 2, column 23") && !said.contains("s3cret"), "{said}");
     let (cloud, kube) = (Scratch::new("cloud-good", CLOUD)?, Scratch::new("kube-malformed", "users: [{token: s3cret")?);
     let said = stderr(&controller(&["--cloud-config", cloud.path(), "--kubeconfig", kube.path()]).output()?);
-    assert!(said.starts_with(&format!("error: cannot use the kubeconfig {}: ", kube.path())), "{said}");
+    assert!(said.starts_with(&format!("error: cannot use kubeconfig {}: ", kube.path())), "{said}");
     assert!(!said.contains("s3cret") && said.lines().count() == 1, "{said}");
     Ok(())
 }
@@ -282,7 +286,7 @@ fn a_port_that_is_taken_is_named_with_its_flag() -> io::Result<()> {
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert!(said.starts_with(&format!("error: cannot listen on port {port}: Address already in use")), "{said}");
-        assert!(said.trim_end().ends_with(&format!("; give another with -{flag}")), "{said}");
+        assert!(said.trim_end().ends_with(&format!("; give another port with -{flag}")), "{said}");
     }
     Ok(())
 }
@@ -315,7 +319,7 @@ fn a_plan_goes_to_standard_output_and_what_was_left_out_to_standard_error() -> i
     let output = json()?;
     let mut told: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     assert_eq!((output.status.code(), told["newNodeClaims"][0]["pods"][0].as_str()), (Some(0), Some("default/a")));
-    assert_eq!(stderr(&output), "note: left out 1 Secret (v1): no plan looks at this kind\n");
+    assert_eq!(stderr(&output), "note: ignored 1 Secret of v1: this kind does not affect a plan\n");
     let mut again: serde_json::Value = serde_json::from_slice(&json()?.stdout)?;
     for plan in [&mut told, &mut again] {
         for micros in ["solveMicros", "buildMicros", "loadMicros"] {
@@ -326,7 +330,7 @@ fn a_plan_goes_to_standard_output_and_what_was_left_out_to_standard_error() -> i
     let table = plan(&objects.replace("cpu: 1", "cpu: 64"), &["--instance-types", types.path()])?;
     assert_eq!(table.status.code(), Some(0), "a pod that stays pending is no error");
     let text = stdout(&table);
-    assert!(text.contains("Still pending: 1 pod\n\n  default/a\n      NodePool p: no instance type has"), "{text}");
+    assert!(text.contains("Unschedulable: 1 pod\n\n  default/a\n      NodePool p: no instance type has"), "{text}");
     Ok(())
 }
 
@@ -334,21 +338,69 @@ fn a_plan_goes_to_standard_output_and_what_was_left_out_to_standard_error() -> i
 fn a_plan_that_cannot_be_made_prints_nothing_but_why() -> io::Result<()> {
     let types = Scratch::new("plan-types-2", TYPES)?;
     let (cloud, kube) = (Scratch::new("plan-cloud", CLOUD)?, Scratch::new("plan-kube", KUBECONFIG)?);
-    let sizes = ["--instance-types", types.path()];
+    let types = ["--instance-types", types.path()];
     for (objects, args, words) in [
-        ("", &sizes[..], "standard input:1: there is nothing here"),
-        (POD, &[], "name a file with --instance-types"),
-        (POD, &["--cloud-config", cloud.path()], "name it with --kubeconfig"),
-        (POD, &["--kubeconfig", kube.path()], "no instance types are given: name a file with --instance-types"),
-        (POD, &[sizes[0], sizes[1], "--kubeconfig", kube.path()], "is it the one --kubeconfig means?"),
-        (&POD.replace("cpu: 1", "cpu: -1"), &sizes, "standard input:8: Pod a: spec.containers[0].resources"),
-        (&POD[..POD.len() / 2], &sizes, "standard input:"),
+        ("", &types[..], "standard input:1: no objects found; give a file with Kubernetes objects"),
+        (POD, &["--cloud-config", cloud.path()], "--cloud-config needs a cluster"),
+        (
+            POD,
+            &["--kubeconfig", kube.path()],
+            "; check that the API server named in the file given with --kubeconfig is",
+        ),
+        (&POD.replace("cpu: 1", "cpu: -1"), &types, "standard input:8: Pod a: spec.containers[0].resources"),
+        (&POD[..POD.len() / 2], &types, "standard input:"),
     ] {
         let output = plan(objects, args)?;
         let said = stderr(&output);
         assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""), "{said}");
         assert!(said.starts_with("error: ") && said.contains(words) && said.lines().count() == 1, "{said}");
     }
+    Ok(())
+}
+
+#[test]
+fn a_manifest_is_planned_with_the_built_in_instance_types() -> io::Result<()> {
+    let deployment = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 3\n  selector: {}\n  \
+                      template: {spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}}\n";
+    let objects = format!("{POOL}{deployment}");
+    let table = plan(&objects, &[])?;
+    let (text, notes) = (stdout(&table), stderr(&table));
+    assert!(
+        table.status.success() && notes.starts_with("note: --instance-types is not given: using the built-in"),
+        "{notes}"
+    );
+    assert!(text.starts_with("planned 3 pods of Deployment default/web\n\nNew nodes: 1\n"), "{text}");
+    assert!(text.contains("default/web-1 … web-3 (3 pods)") && text.contains("c1.4VCPU-8GB"), "{text}");
+    assert!(text.contains("\n3 pods: 3 on 1 new node, 0 on existing nodes, 0 unschedulable\n"), "{text}");
+    let json = plan(&objects, &["-o", "json"])?;
+    let value: serde_json::Value = serde_json::from_slice(&json.stdout)?;
+    assert_eq!(
+        value["newNodeClaims"][0]["pods"],
+        serde_json::json!(["default/web-1", "default/web-2", "default/web-3"])
+    );
+    assert!(stderr(&json).contains("note: planned 3 pods of Deployment default/web\n"), "{}", stderr(&json));
+    let huge = plan(&objects.replace("replicas: 3", "replicas: 2147483647"), &[])?;
+    let said = stderr(&huge);
+    assert!(said.contains("Deployment web: spec.replicas: 2147483647 pods are too many"), "{said}");
+    assert_eq!((huge.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    Ok(())
+}
+
+#[test]
+fn what_pods_only_prefer_does_not_matter_where_preferences_are_ignored() -> io::Result<()> {
+    let options = Scratch::new("plan-options", "preferencePolicy: Ignore\n")?;
+    let term = "{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: x}}}";
+    let wishes = format!(
+        "spec:\n  affinity: {{podAffinity: {{preferredDuringSchedulingIgnoredDuringExecution: [{{weight: 1, podAffinityTerm: \
+         {term}}}]}}}}\n  topologySpreadConstraints: [{{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: \
+         ScheduleAnyway}}]"
+    );
+    let prefers = POD.replace("{name: a}", "{name: prefers}").replace("spec:", &wishes);
+    let output = plan(&format!("{POOL}{POD}{prefers}"), &["--options", options.path()])?;
+    let text = stdout(&output);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(text.contains("\n2 pods: 2 on 1 new node, 0 on existing nodes, 0 unschedulable\n"), "{text}");
+    assert!(!stderr(&output).contains("bug"), "{}", stderr(&output));
     Ok(())
 }
 
@@ -384,27 +436,24 @@ fn a_controller_answers_on_its_ports_and_ends_when_told() -> io::Result<()> {
         let mut child = Running(command.spawn()?);
         let mut lines = io::BufReader::new(child.0.stdout.take().expect("it was piped")).lines();
         let mut log: Vec<serde_json::Value> = Vec::new();
-        while log.last().is_none_or(|line| line["message"] != "health") {
+        while log.last().is_none_or(|line| line["message"] != "serving health") {
             log.push(serde_json::from_str(&lines.next().expect("it has not begun yet")?)?);
         }
         assert_eq!((&log[0]["regions"], &log[0]["vm_ids"]), (&"lab".into(), &"20000-29999".into()), "{log:?}");
         assert_eq!(log[0]["version"], env!("CARGO_PKG_VERSION"));
-        assert!(
-            log[1]["level"] == "WARN" && log[1]["message"].to_string().contains("`colour` is not known"),
-            "{log:?}"
-        );
+        assert!(log[1]["level"] == "WARN" && log[1]["message"].to_string().contains("unknown key `colour`"), "{log:?}");
         let metrics = get(&log[log.len() - 2]["address"], "/metrics")?;
         assert!(metrics.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8"));
         assert!(metrics.starts_with("HTTP/1.1 200") && metrics.contains("karpenter_build_info{"), "{metrics}");
         let health = &log[log.len() - 1]["address"];
         let (healthy, ready) = (get(health, "/healthz")?, get(health, "/readyz")?);
         assert!(healthy.starts_with("HTTP/1.1 200") && healthy.ends_with("\r\n\r\nok"), "{healthy}");
-        assert!(ready.starts_with("HTTP/1.1 503") && ready.ends_with("was read yet"), "{ready}");
+        assert!(ready.starts_with("HTTP/1.1 503") && ready.ends_with("caches are not synced yet"), "{ready}");
         assert!(Command::new("kill").args([signal, &child.0.id().to_string()]).status()?.success());
         let rest = lines.collect::<Result<Vec<_>, _>>()?.join("\n");
         assert!(child.0.wait()?.success(), "{rest}");
-        assert_eq!(rest.contains("asking who leads"), !is_alone, "{rest}");
-        assert!(!format!("{log:?}{rest}").contains("s3cret") && rest.contains("\"message\":\"ended\""), "{rest}");
+        assert_eq!(rest.contains("starting leader election"), !is_alone, "{rest}");
+        assert!(!format!("{log:?}{rest}").contains("s3cret") && rest.contains("\"message\":\"stopped\""), "{rest}");
     }
     Ok(())
 }

@@ -15,10 +15,10 @@ pub(super) fn judge(ours: &Outcome, theirs: &Summary) -> Vec<String> {
         faults.push(difference);
     }
     if ours.nodes() > theirs.nodes.max {
-        faults.push(format!("{} nodes; Karpenter needs at most {}", ours.nodes(), theirs.nodes.max));
+        faults.push(format!("Tenon needs {} nodes; Karpenter needs at most {}", ours.nodes(), theirs.nodes.max));
     }
     if ours.cost() > theirs.cost.max + EPSILON {
-        faults.push(format!("cost {:.4}; Karpenter pays at most {:.4}", ours.cost(), theirs.cost.max));
+        faults.push(format!("Tenon's plan costs {:.4}; Karpenter's costs at most {:.4}", ours.cost(), theirs.cost.max));
     }
     faults
 }
@@ -34,7 +34,11 @@ fn set_difference(ours: &BTreeSet<String>, theirs: &[BTreeSet<String>]) -> Optio
         let all: Vec<_> = from.difference(to).map(String::as_str).collect();
         if all.is_empty() { "none".to_owned() } else { all.join(" ") }
     };
-    Some(format!("pods only Karpenter places: {}; pods only we place: {}", names(nearest, ours), names(ours, nearest)))
+    Some(format!(
+        "pods only Karpenter places: {}; pods only Tenon places: {}",
+        names(nearest, ours),
+        names(ours, nearest)
+    ))
 }
 
 /// What is known about one scenario.
@@ -92,8 +96,8 @@ impl fmt::Display for Totals {
         let Totals { right, wrong, void, nodes, their_nodes, cost, their_cost } = self;
         write!(
             f,
-            "{right} right, {wrong} wrong, {void} void; nodes {nodes}, Karpenter's medians {their_nodes}; \
-             cost {cost:.4}, Karpenter's medians {their_cost:.4}"
+            "{right} right, {wrong} wrong, {void} void; nodes: Tenon {nodes}, Karpenter {their_nodes} (sum of medians); \
+             cost: Tenon {cost:.4}, Karpenter {their_cost:.4}"
         )
     }
 }
@@ -121,7 +125,7 @@ mod tests {
         let theirs = Summary::of(&[outcome(&[&["a"]], 1.0)]).unwrap();
         assert_eq!(judge(&outcome(&[&["b"]], 1.0), &theirs).len(), 1);
         let larger = judge(&outcome(&[&["a", "b"]], 1.0), &theirs);
-        assert_eq!(larger, ["pods only Karpenter places: none; pods only we place: b"]);
+        assert_eq!(larger, ["pods only Karpenter places: none; pods only Tenon places: b"]);
     }
 
     #[test]

@@ -40,46 +40,46 @@ const RUNS: &str = "15";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DiffVerb {
-    /// Generate scenarios, plan them with Karpenter and with Tenon, and compare. This is what runs without a verb.
+    /// Generate scenarios, plan each with Karpenter and with Tenon, and compare the plans. The default.
     Live(Live),
-    /// Compare with what Karpenter made of forty fixed seeds. Needs no Go.
+    /// Compare Tenon's plans with recorded plans of Karpenter for forty fixed seeds. Needs no Go.
     Recorded {
-        /// The tenon binary to judge, instead of this tree's own.
+        /// The tenon binary to test, instead of one built from this checkout.
         #[arg(long, value_name = "FILE")]
         tenon: Option<PathBuf>,
     },
-    /// Write the scenarios of seeds to a folder, one folder each.
+    /// Write the scenarios of some seeds to a folder, each into a folder of its own.
     Generate {
         /// The seeds: `7`, `1-300`, `1-40,77`.
         #[arg(long, default_value = "1-300")]
         seeds: Seeds,
-        /// The folder.
+        /// The folder to write to.
         to: PathBuf,
     },
-    /// Plan the scenarios of a folder with Karpenter, and write what came out.
+    /// Plan the scenarios in a folder with Karpenter, and write its plans.
     Reference {
-        /// How often each.
+        /// How often Karpenter plans each scenario.
         #[arg(long, default_value = RUNS)]
         runs: u32,
         /// A folder of scenario folders.
         scenarios: PathBuf,
-        /// The folder that gets one `NAME.json` a scenario.
+        /// The folder to write to: one `NAME.json` for each scenario.
         to: PathBuf,
     },
-    /// Compare plans that are there already: `NAME.json` of ours with `NAME.json` of Karpenter's.
+    /// Compare plans that were written before: each `NAME.json` of Tenon with Karpenter's `NAME.json`.
     Judge {
         /// A folder of scenario folders.
         scenarios: PathBuf,
-        /// What `reference` wrote.
+        /// The folder `cargo xtask diff reference` wrote.
         reference: PathBuf,
-        /// The output of `tenon plan -o json`, one `NAME.json` a scenario.
+        /// A folder with the output of `tenon plan -o json`, one `NAME.json` for each scenario.
         ours: PathBuf,
     },
-    /// Record anew what Karpenter makes of the fixed seeds, after the generator or Karpenter's version changed.
+    /// Record the plans of Karpenter for the fixed seeds. Run this after the generator or the version of Karpenter changed.
     Record,
 }
 
-/// A comparison from nothing.
+/// A comparison of fresh plans.
 #[derive(Debug, Args)]
 pub(crate) struct Live {
     /// The seeds: `7`, `1-300`, `1-40,77`.
@@ -88,10 +88,10 @@ pub(crate) struct Live {
     /// How often Karpenter plans each scenario.
     #[arg(long, default_value = RUNS)]
     runs: u32,
-    /// The tenon binary to judge, instead of this tree's own.
+    /// The tenon binary to test, instead of one built from this checkout.
     #[arg(long, value_name = "FILE")]
     tenon: Option<PathBuf>,
-    /// Leave scenarios and Karpenter's plans in this folder.
+    /// Keep the scenarios and Karpenter's plans in this folder.
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
 }
@@ -162,7 +162,7 @@ fn judge_folders(scenarios: &Path, reference: &Path, ours: &Path) -> anyhow::Res
     compare(cases, |_, name| {
         let path = ours.join(format!("{name}.json"));
         let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        serde_json::from_slice(&text).with_context(|| format!("{} is no plan", path.display()))
+        serde_json::from_slice(&text).with_context(|| format!("{} is not a plan", path.display()))
     })
 }
 
@@ -189,15 +189,17 @@ fn compare(
             },
         };
         match &verdict {
-            Verdict::Void(reason) => println!("{name}: void: {reason}"),
-            Verdict::Failed(error) => println!("{name}: no plan: {error}"),
+            Verdict::Void(reason) => println!("{name}: void: Karpenter has a known bug here: {reason}"),
+            Verdict::Failed(error) => println!("{name}: tenon made no plan: {error}"),
             Verdict::Judged { faults, .. } => faults.iter().for_each(|fault| println!("{name}: {fault}")),
         }
         totals.add(&verdict, &theirs);
     }
     println!("{totals}");
     if !totals.is_right() {
-        bail!("our plans are not as good as Karpenter's; `cargo xtask diff generate` writes a seed's files");
+        bail!(
+            "some plans are worse than those of Karpenter; write the files of a seed with `cargo xtask diff generate --seeds SEED FOLDER`"
+        );
     }
     Ok(())
 }

@@ -82,7 +82,7 @@ pub(super) struct Summary {
 impl Summary {
     pub(super) fn of(outcomes: &[Outcome]) -> anyhow::Result<Summary> {
         let sets: BTreeSet<BTreeSet<String>> = outcomes.iter().map(Outcome::schedulable).collect();
-        let nothing = "there is not one run to sum up";
+        let nothing = "the file has no plans";
         Ok(Summary {
             runs: outcomes.len(),
             sets: sets.into_iter().collect(),

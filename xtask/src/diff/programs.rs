@@ -65,7 +65,7 @@ impl Tenon {
             .lines()
             .filter_map(|line| serde_json::from_str::<Value>(line).ok())
             .find_map(|message| message["executable"].as_str().map(PathBuf::from));
-        Ok(Tenon { path: executable.context("cargo names no tenon binary")? })
+        Ok(Tenon { path: executable.context("cannot find the tenon binary in the output of cargo")? })
     }
 
     /// Our plan of a scenario.
@@ -83,6 +83,6 @@ impl Tenon {
             let said = String::from_utf8_lossy(&output.stderr);
             bail!("`tenon plan` ended with {}: {}", output.status, said.lines().last().unwrap_or_default());
         }
-        serde_json::from_slice(&output.stdout).context("`tenon plan` printed no plan")
+        serde_json::from_slice(&output.stdout).context("cannot read the output of `tenon plan` as a plan")
     }
 }

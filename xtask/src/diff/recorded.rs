@@ -32,8 +32,8 @@ impl Recording {
         let scenario = Scenario::generate(self.seed);
         if scenario.fingerprint() != self.input {
             bail!(
-                "seed {} stands for another input than the one that was recorded; \
-                 the generator changed: run `cargo xtask diff record`",
+                "seed {} now generates another scenario than the recorded one: the generator changed; \
+                 run `cargo xtask diff record`",
                 self.seed
             );
         }

@@ -18,7 +18,7 @@ impl FromStr for Seeds {
             let number = |text: &str| text.trim().parse::<u64>().with_context(|| format!("`{text}` is not a seed"));
             let (first, last) = (number(first)?, number(last)?);
             ensure!(first <= last, "`{part}` ends before it begins");
-            ensure!(last - first < 100_000, "`{part}` is more than anybody waits for");
+            ensure!(last - first < 100_000, "`{part}` has more than 100000 seeds; use fewer");
             all.extend(first..=last);
         }
         Ok(Seeds(all))

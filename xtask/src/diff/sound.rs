@@ -20,18 +20,18 @@ pub(super) fn faults(plan: &Outcome, scenario: &Scenario) -> Vec<String> {
             }
             offering => {
                 let said = offering.unwrap_or(&Value::Null);
-                faults.push(format!("{} has no such offering: {said}", name(claim)));
+                faults.push(format!("{} uses an offering that is not in the instance types: {said}", name(claim)));
             }
         }
     }
     if faults.is_empty() && (sum - plan.cost()).abs() > EPSILON {
-        faults.push(format!("the plan says it costs {:.4}, its offerings cost {sum:.4}", plan.cost()));
+        faults.push(format!("the plan says that it costs {:.4}, but its offerings cost {sum:.4}", plan.cost()));
     }
     faults
 }
 
 fn name(claim: &Claim) -> String {
-    format!("the node of {}", claim.pods.first().map_or("no pod", String::as_str))
+    format!("the new node of pod {}", claim.pods.first().map_or("(none)", String::as_str))
 }
 
 /// Each pod has one place, and is a pod of the input.
@@ -42,7 +42,10 @@ fn pod_faults(plan: &Outcome, objects: &Value) -> Vec<String> {
         format!("{}/{}", text("namespace").unwrap_or("default"), text("name").unwrap_or_default())
     });
     let mut left: BTreeSet<String> = named.collect();
-    plan.placed().filter(|pod| !left.remove(*pod)).map(|pod| format!("{pod} is placed twice, or is no pod")).collect()
+    plan.placed()
+        .filter(|pod| !left.remove(*pod))
+        .map(|pod| format!("pod {pod} is placed twice, or is not in the input"))
+        .collect()
 }
 
 /// Whether the catalogue has this offering, to be had, at this price.

@@ -15,24 +15,30 @@ pub(super) fn reason(scenario: &Scenario) -> Option<&'static str> {
     let (pods, pools) = (of_kind("Pod"), of_kind("NodePool"));
     let (claims, nodes) = (of_kind("NodeClaim"), of_kind("Node"));
     if of_kind("DaemonSet").iter().any(|set| required_terms(&set["spec"]["template"]["spec"]).len() > 1) {
-        return Some("a daemon has several required node-affinity terms, and some get lost while types are walked");
+        return Some(
+            "of several required node-affinity terms of a DaemonSet, it loses some while it goes through instance types",
+        );
     }
     if pools.iter().any(|pool| has_near_node_limit(pool, &claims, pods.len())) {
-        return Some("limits.nodes is near, and is not counted down within a run");
+        return Some("within one run it does not count new nodes against limits.nodes, and the limit is near");
     }
     if forgets_spread(&pods, &pools) {
-        return Some("a relaxation changes the node filter of a spread, whose new group forgets placed pods");
+        return Some(
+            "when a relaxation changes the node filter of a topology spread, it forgets the pods it placed before",
+        );
     }
     let existing: Vec<&Value> = nodes.iter().filter(|node| !is_passed_over(node)).chain(&claims).copied().collect();
     if collapse::happens(scenario, &pods, &existing) {
-        return Some("demands of one pod on a label collapse, and a node without the label is accepted");
+        return Some("it merges several requirements of one pod on one label, and accepts a node without the label");
     }
     if counts_full_reservations(scenario) {
-        return Some("reservations are switched off, and nodes are planned from one that is full");
+        return Some("with reservations switched off, it plans nodes from a reservation that is full");
     }
     let leaving = leaving(&claims, &nodes);
     if invents_labels(&pods, &existing, &leaving) {
-        return Some("a NotIn pod on a node without the label defines it there, and pods that want a value follow");
+        return Some(
+            "a pod with NotIn adds the label to a node that lacks it, and later pods that need a value are placed there",
+        );
     }
     None
 }

@@ -32,7 +32,7 @@ pub(crate) fn check(tree: &Tree) -> anyhow::Result<Vec<Problem>> {
             None => problems.push(Problem::new(
                 path,
                 0,
-                "a pure crate needs its own clippy.toml; copy another pure crate's",
+                "missing: a pure crate needs its own clippy.toml; copy the one of another pure crate",
             )),
             Some(own) => problems.extend(missing(&root, &own).map(|what| Problem::new(&path, 0, what))),
         }

@@ -97,7 +97,7 @@ fn refusal(row: &Row, dependency: &Dependency) -> Option<String> {
     let is_dev = dependency.kind.as_deref() == Some("dev");
     if dependency.path.is_none() {
         let refused = !is_dev && row.unknown.contains(&name);
-        return refused.then(|| format!("`{}` must not know `{name}`", row.name));
+        return refused.then(|| format!("`{}` must not depend on outside crate `{name}`", row.name));
     }
     // The binary starts the verbs, and nobody else may.
     let is_verbs = row.name == "tenon" && name == "tenon-cli";

@@ -17,7 +17,7 @@ pub(crate) fn check(tree: &Tree) -> anyhow::Result<Vec<Problem>> {
             problems.push(Problem::new(
                 path,
                 0,
-                format!("`{name}` says nothing; name the file for the question it answers"),
+                format!("`{name}` does not say what the file is for; name the file for the question it answers"),
             ));
         }
     }

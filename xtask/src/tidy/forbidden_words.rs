@@ -1,4 +1,4 @@
-//! Rule: the project stands alone. It names no folder beside it, no path of somebody's machine, no package host.
+//! Rule: the project stands alone. It names no folder beside it, no path of one computer, no package host.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use crate::tree::Tree;
 
 /// Written in two parts each, so that this file does not break its own rule.
 const WORDS: [(&str, &str); 12] = [
-    (concat!("../", "shared"), "the folder beside the project is not part of it"),
-    (concat!(".lib", "rary/"), "the folder beside the project is not part of it"),
-    (concat!("/wo", "rk/"), "a path of one machine"),
-    (concat!("/ro", "ot/"), "a path of one machine"),
-    (concat!("/ho", "me/"), "a path of one machine"),
-    (concat!("/Us", "ers/"), "a path of one machine"),
+    (concat!("../", "shared"), "a folder that is not part of the project"),
+    (concat!(".lib", "rary/"), "a folder that is not part of the project"),
+    (concat!("/wo", "rk/"), "a path that exists on one computer only; write a path relative to the project"),
+    (concat!("/ro", "ot/"), "a path that exists on one computer only; write a path relative to the project"),
+    (concat!("/ho", "me/"), "a path that exists on one computer only; write a path relative to the project"),
+    (concat!("/Us", "ers/"), "a path that exists on one computer only; write a path relative to the project"),
     (concat!("proxy.gol", "ang.org"), "the host of a package registry; say what is fetched, not from where"),
     (concat!("index.crat", "es.io"), "the host of a package registry; say what is fetched, not from where"),
     (concat!("static.crat", "es.io"), "the host of a package registry; say what is fetched, not from where"),

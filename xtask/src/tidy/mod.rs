@@ -1,4 +1,4 @@
-//! The house rules a machine can check. Each rule is one file; each problem names the place and the next move.
+//! The rules of this project that a program can check. Each rule is one file; each problem names the place and the next move.
 
 mod clippy_files;
 mod crate_edges;

@@ -12,15 +12,15 @@ const SIMULATOR: &str = "crates/tenon-sim/src";
 
 /// Ways to read a file, and names of what must not be read.
 const WORDS: [(&str, &str); 9] = [
-    ("include!", "a source that takes in a file"),
-    ("include_str!", "a source that takes in a file"),
-    ("include_bytes!", "a source that takes in a file"),
+    ("include!", "a source that includes a file"),
+    ("include_str!", "a source that includes a file"),
+    ("include_bytes!", "a source that includes a file"),
     ("std::fs", "a source that reads files"),
     ("tokio::fs", "a source that reads files"),
-    ("exchanges", "the recordings by their name"),
-    ("recordings", "the recordings by their folder"),
-    ("fixtures", "what tests are held to"),
-    ("/tests/", "what tests are held to"),
+    ("exchanges", "the name of the recordings"),
+    ("recordings", "the folder of the recordings"),
+    ("fixtures", "what tests compare with"),
+    ("/tests/", "what tests compare with"),
 ];
 
 pub(crate) fn check(tree: &Tree) -> anyhow::Result<Vec<Problem>> {
@@ -33,7 +33,7 @@ fn problems(path: &Path, text: &str) -> Vec<Problem> {
     for (number, line) in text.lines().enumerate() {
         let found = WORDS.iter().filter(|(word, _)| line.contains(word) && !takes_in_a_neighbour(line, word));
         problems.extend(found.map(|(word, why)| {
-            let message = format!("`{word}`: {why}; the simulator answers by rules and never reads what it is held to");
+            let message = format!("`{word}`: {why}; the simulator must not read the recordings it is tested against");
             Problem::new(path, number + 1, message)
         }));
     }

@@ -104,7 +104,9 @@ fn growth(tree: &Tree, current: &Exceptions) -> anyhow::Result<Vec<Problem>> {
         return Ok(problems);
     }
     if tree.git(&["rev-parse", "--is-shallow-repository"])?.trim() == "true" {
-        eprintln!("note: this clone has no history, so the list of size exceptions cannot be compared with it");
+        eprintln!(
+            "note: this clone is shallow, so the size exceptions cannot be compared with those of earlier commits"
+        );
     }
     for commit in tree.git(&["log", "--format=%H", "--diff-filter=AM", "--", LIST])?.lines() {
         let earlier = parse(&tree.git(&["show", &format!("{commit}:{LIST}")])?)?;

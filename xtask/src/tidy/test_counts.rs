@@ -29,8 +29,8 @@ fn problems(page: &str, count: impl Fn(&str) -> Option<usize>) -> Vec<Problem> {
             let full = full.unwrap_or_else(|| path.to_owned());
             let message = match count(&full) {
                 Some(found) if found == said => continue,
-                Some(found) => format!("`{path}` has {found} tests and not {said}: correct the number"),
-                None => format!("`{path}` is not there: correct the path"),
+                Some(found) => format!("`{path}` has {found} tests, not {said}: correct the number"),
+                None => format!("`{path}` does not exist: correct the path"),
             };
             problems.push(Problem::new(PAGE, number + 1, message));
         }
@@ -70,8 +70,8 @@ mod tests {
         assert_eq!(messages(&format!("{short}| `a/x.rs` 2, `a/x.rs` without a number |")), [""; 0]);
         let wrong = messages(&format!("{short}| `a/x.rs` 3, `a/y.rs` 1; more |"));
         assert_eq!(wrong.len(), 2);
-        assert!(wrong[0].contains(":2: `a/x.rs` has 2 tests and not 3"), "{wrong:?}");
-        assert!(wrong[1].contains("`a/y.rs` is not there"), "{wrong:?}");
+        assert!(wrong[0].contains(":2: `a/x.rs` has 2 tests, not 3"), "{wrong:?}");
+        assert!(wrong[1].contains("`a/y.rs` does not exist"), "{wrong:?}");
     }
 
     #[test]

@@ -68,7 +68,7 @@ fn a_worse_plan_fails_and_is_named() -> anyhow::Result<()> {
     let output = bench.judge()?;
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     assert!(text(&output).contains("7: pods only Karpenter places: default/b"), "{}", text(&output));
-    assert!(text(&output).contains("7: cost 2.0000"), "{}", text(&output));
+    assert!(text(&output).contains("7: Tenon's plan costs 2.0000"), "{}", text(&output));
     Ok(())
 }
 

@@ -183,7 +183,7 @@ fn a_broken_file_in_the_cache_is_built_anew() -> anyhow::Result<()> {
     fs::write(machine.cached(Program::Etcd), "cut short")?;
     let output = machine.build(&[])?;
     assert!(output.status.success(), "{}", text(&output));
-    assert!(text(&output).contains("building it anew"), "{}", text(&output));
+    assert!(text(&output).contains("building etcd again"), "{}", text(&output));
     assert_eq!(machine.builds(), Program::ALL.len() + 1);
     Ok(())
 }

@@ -115,7 +115,11 @@ fn a_person_can_bring_a_testbed_up_use_it_and_take_it_down() -> anyhow::Result<(
     assert!(!folder.exists() && !is_named_by_a_process(folder));
     let output = person.testbed(&["kubectl", "get", "nodes"])?;
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output).contains("no testbed is up; `cargo xtask testbed up` starts one"), "{}", text(&output));
+    assert!(
+        text(&output).contains("no testbed is running; start one with `cargo xtask testbed up`"),
+        "{}",
+        text(&output)
+    );
     assert!(person.testbed(&["down"])?.status.success(), "what is down can be taken down");
     Ok(())
 }

@@ -48,14 +48,14 @@ fn a_simulator_that_reads_what_it_is_held_to_is_refused() -> anyhow::Result<()> 
     tree.add_crate("tenon-sim", "")?;
     tree.expect_tidy()?;
     tree.write("crates/tenon-sim/src/lib.rs", "//! Answers.\n\nconst A: &str = include_str!(\"../answers.txt\");\n")?;
-    tree.expect_problem("crates/tenon-sim/src/lib.rs", "never reads what it is held to")
+    tree.expect_problem("crates/tenon-sim/src/lib.rs", "must not read the recordings")
 }
 
 #[test]
 fn a_pure_crate_must_not_know_a_runtime() -> anyhow::Result<()> {
     let tree = Fixture::new()?;
     tree.add_crate("tenon-model", "[dependencies]\ntokio = \"1\"\n")?;
-    tree.expect_problem("crates/tenon-model/Cargo.toml", "`tenon-model` must not know `tokio`")
+    tree.expect_problem("crates/tenon-model/Cargo.toml", "`tenon-model` must not depend on outside crate `tokio`")
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_file_named_for_being_a_drawer_is_refused() -> anyhow::Result<()> {
     let tree = Fixture::new()?;
     tree.write("crates/tenon-model/src/lib.rs", "//! Values.\nmod utils;\n")?;
     tree.write("crates/tenon-model/src/utils.rs", "//! Everything.\n")?;
-    tree.expect_problem("crates/tenon-model/src/utils.rs", "`utils` says nothing")
+    tree.expect_problem("crates/tenon-model/src/utils.rs", "`utils` does not say what the file is for")
 }
 
 #[test]

@@ -10,7 +10,7 @@ mod settle;
 use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
-use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{
     Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service,
 };
@@ -130,6 +130,7 @@ kinds! {
     Deployment, deployments, Namespaced, "Owners of replica sets: deployments.";
     StatefulSet, stateful_sets, Namespaced, "Owners of pods: stateful sets.";
     Job, jobs, Namespaced, "Owners of pods: jobs.";
+    CronJob, cron_jobs, Namespaced, "Owners of jobs: cron jobs.";
     ReplicationController, replication_controllers, Namespaced, "Owners of pods: replication controllers.";
     PersistentVolume, persistent_volumes, Cluster, "Volumes, and where they can be used.";
     PersistentVolumeClaim, persistent_volume_claims, Namespaced, "What pods ask of volumes.";

@@ -13,11 +13,12 @@ use tenon_model::{BoundPod, Catalog, Mirror, Owner, PodKey, Seconds, Snapshot};
 use super::Surroundings;
 use super::daemons::{DaemonPods, daemon};
 use super::nodes::{Machine, machines};
-use super::pods::{bound_to, is_provisionable, is_terminal, moving, with_default_spread};
+use super::pods::{moving, with_default_spread};
 use super::pools::pool;
 use super::version_cache::{Changes, VersionCache};
 use crate::objects::Objects;
 use crate::plan_options::PlanOptions;
+use crate::pod_predicates::{bound_to, is_provisionable, is_terminal};
 use crate::{NodeClaim, NodePool, pod};
 
 /// Follows a cluster from look to look.

@@ -19,9 +19,9 @@ use crate::objects::Objects;
 use crate::plan_options::PlanOptions;
 use crate::{NodeClaim, NodePool};
 
+pub use crate::pod_predicates::{is_provisionable, is_terminal};
 pub use catalog::catalog;
 pub use follower::Follower;
-pub use pods::{is_provisionable, is_terminal};
 
 /// What whoever gathers the objects knows besides.
 pub trait Surroundings {

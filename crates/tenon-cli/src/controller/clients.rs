@@ -23,7 +23,7 @@ type GenericService = BoxService<http::Request<Body>, http::Response<Box<DynBody
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How to reach one cluster, and where that was said.
+/// How to reach one cluster, and the flag that says so.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     config: Config,
@@ -43,7 +43,7 @@ impl Cluster {
 
     fn builder(&self) -> anyhow::Result<ClientBuilder<GenericService>> {
         ClientBuilder::try_from(self.config.clone())
-            .with_context(|| format!("cannot make a client from what {} names", self.flag))
+            .with_context(|| format!("cannot create a Kubernetes client from the kubeconfig given with {}", self.flag))
     }
 }
 
@@ -55,7 +55,9 @@ pub(crate) async fn cluster(files: Option<&OsStr>, flag: &'static str, identity:
     let files: Vec<PathBuf> = files.unwrap_or_default();
     let mut config = if files.is_empty() { around(flag).await? } else { named(&files, flag).await? };
     if config.proxy_url.is_some() {
-        bail!("cannot reach Kubernetes through a proxy: remove proxy-url from the kubeconfig, or unset HTTPS_PROXY");
+        bail!(
+            "connecting to Kubernetes through a proxy is not supported; remove proxy-url from the kubeconfig, or unset HTTPS_PROXY"
+        );
     }
     // The controllers decide what is tried again; the library would sit on a refused eviction (429).
     config.default_retry = false;
@@ -63,7 +65,7 @@ pub(crate) async fn cluster(files: Option<&OsStr>, flag: &'static str, identity:
     // A quiet watch is not a dead one; watches have a limit of their own.
     config.read_timeout = None;
     let agent = format!("tenon/{} ({identity})", env!("CARGO_PKG_VERSION"));
-    let agent = HeaderValue::from_str(&agent).with_context(|| format!("`{agent}` cannot be the user agent"))?;
+    let agent = HeaderValue::from_str(&agent).with_context(|| format!("cannot use `{agent}` as the user agent"))?;
     config.headers.push((USER_AGENT, agent));
     // The TLS provider needs no installing: ring is the only one in the build, so rustls takes it.
     Ok(Cluster { config, flag })
@@ -71,7 +73,7 @@ pub(crate) async fn cluster(files: Option<&OsStr>, flag: &'static str, identity:
 
 async fn named(files: &[PathBuf], flag: &str) -> anyhow::Result<Config> {
     let fail = |path: &Path, error: &KubeconfigError| {
-        anyhow!("cannot use the kubeconfig {}: {}; give another with {flag}", path.display(), words(error))
+        anyhow!("cannot use kubeconfig {}: {}; check the path given with {flag}", path.display(), words(error))
     };
     let mut all = Kubeconfig::default();
     for path in files {
@@ -93,7 +95,7 @@ async fn around(flag: &str) -> anyhow::Result<Config> {
             KubeconfigError::ReadConfig(cause, path) => format!("{}: {cause}", path.display()),
             other => words(other),
         };
-        anyhow!("no Kubernetes cluster is known, neither around us ({inside}) nor by a file ({outside}); give one with {flag}")
+        anyhow!("cannot find a Kubernetes cluster: not running in a cluster ({inside}), and no kubeconfig ({outside}); give a kubeconfig with {flag}")
     })
 }
 
@@ -125,7 +127,7 @@ mod tests {
     #[tokio::test]
     async fn a_file_that_is_not_there_is_named_with_its_flag() {
         let said = cluster(Some(OsStr::new(":/nowhere/a:")), "--home-kubeconfig", "x").await.err().unwrap().to_string();
-        assert!(said.starts_with("cannot use the kubeconfig /nowhere/a: No such file"), "{said}");
-        assert!(said.ends_with("give another with --home-kubeconfig"), "{said}");
+        assert!(said.starts_with("cannot use kubeconfig /nowhere/a: No such file"), "{said}");
+        assert!(said.ends_with("check the path given with --home-kubeconfig"), "{said}");
     }
 }

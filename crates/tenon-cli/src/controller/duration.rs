@@ -17,15 +17,15 @@ const UNITS: [(&str, u64); 8] = [
 /// Fractions finer than this are cut off: the longest unit has fewer nanoseconds than this.
 const FRACTION_DIGITS: usize = 18;
 
-const EXAMPLE: &str = "write it as 1s, 500ms or 1m30s";
+const EXAMPLE: &str = "give a duration such as 1s, 500ms or 1m30s";
 
-/// Reads a duration: numbers, each with its unit. What is not one is said with the next move.
+/// Reads a duration: numbers, each with its unit. An error says how to write one.
 pub(super) fn parse(text: &str) -> Result<Duration, String> {
     if text.is_empty() {
-        return Err(format!("a duration is missing: {EXAMPLE}"));
+        return Err(format!("the duration is empty; {EXAMPLE}"));
     }
     if text.starts_with(['-', '+']) {
-        return Err(format!("a duration has no sign: {EXAMPLE}"));
+        return Err(format!("a duration has no sign; {EXAMPLE}"));
     }
     // The one number that means the same in every unit.
     if text == "0" {
@@ -40,7 +40,7 @@ pub(super) fn parse(text: &str) -> Result<Duration, String> {
     }
     // Go counts nanoseconds in a signed word; what it refuses is refused here.
     let nanos = u64::try_from(total).ok().filter(|nanos| i64::try_from(*nanos).is_ok());
-    nanos.map(Duration::from_nanos).ok_or_else(|| "a duration is 290 years at the most".to_owned())
+    nanos.map(Duration::from_nanos).ok_or_else(|| "the duration is too long; the maximum is 290 years".to_owned())
 }
 
 /// The first number with its unit in nanoseconds, and what comes after them.
@@ -48,15 +48,15 @@ fn term(text: &str) -> Result<(u128, &str), String> {
     let (whole, rest) = digits(text);
     let (fraction, rest) = rest.strip_prefix('.').map_or(("", rest), digits);
     if whole.is_empty() && fraction.is_empty() {
-        return Err(format!("`{text}` does not begin with a number: {EXAMPLE}"));
+        return Err(format!("`{text}` does not begin with a number; {EXAMPLE}"));
     }
     let end = rest.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(rest.len());
     let (name, after) = rest.split_at(end);
     if name.is_empty() {
-        return Err(format!("the unit is missing: {EXAMPLE}"));
+        return Err(format!("the unit is missing; {EXAMPLE}"));
     }
     let Some((_, unit)) = UNITS.iter().find(|(known, _)| *known == name) else {
-        return Err(format!("`{name}` is none of the units ns, us, ms, s, m, h: {EXAMPLE}"));
+        return Err(format!("unknown unit `{name}` (known units: ns, us, ms, s, m, h); {EXAMPLE}"));
     };
     let unit = u128::from(*unit);
     // More digits than fit are more than any duration has, and saturate to what is refused.
@@ -101,17 +101,17 @@ mod tests {
     #[test]
     fn what_is_no_duration_says_how_to_write_one() {
         for (text, words) in [
-            ("", "a duration is missing"),
+            ("", "the duration is empty"),
             ("-1s", "has no sign"),
             ("+1s", "has no sign"),
             ("10", "the unit is missing"),
             ("1m30", "the unit is missing"),
             ("s", "does not begin with a number"),
             (".s", "does not begin with a number"),
-            ("1 s", "` s` is none of the units"),
-            ("1d", "`d` is none of the units"),
-            ("1S", "`S` is none of the units"),
-            ("1s-2s", "`s-` is none of the units"),
+            ("1 s", "unknown unit ` s`"),
+            ("1d", "unknown unit `d`"),
+            ("1S", "unknown unit `S`"),
+            ("1s-2s", "unknown unit `s-`"),
             ("9223372036854775808ns", "290 years"),
             ("999999999999999999999999999999999999999999h", "290 years"),
         ] {

@@ -1,4 +1,4 @@
-//! Which Lease says who leads, how long it is good for, and under which name this process wants it.
+//! The Lease that decides which replica is the leader: its name, its timing, and the identity of this process.
 
 use std::time::Duration;
 use std::{env, fs};
@@ -21,26 +21,26 @@ const ELSEWHERE: &str = "kube-system";
 /// Where Linux says its name; in a pod that is the pod's.
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 
-/// Who works, when several controllers run.
+/// Leader election.
 #[derive(Debug, Args)]
 pub(super) struct ElectionArgs {
-    /// Work without asking who leads; only for a controller that is certainly alone.
+    /// Run without leader election. Only safe if no other replica runs.
     #[arg(long, value_name = "BOOL", env = "DISABLE_LEADER_ELECTION", action = ArgAction::Set, num_args = 0..=1)]
     #[arg(require_equals = true, default_missing_value = "true", default_value = "false")]
     disable_leader_election: bool,
-    /// Name of the Lease that says who leads, in the cluster the controller lives in.
+    /// Name of the leader election Lease.
     #[arg(long, value_name = "NAME", env = "LEADER_ELECTION_NAME", default_value = NAME)]
     leader_election_name: String,
-    /// Namespace of that Lease; unset: the pod's own, or kube-system outside of a pod.
+    /// Namespace of the leader election Lease; unset: the pod's namespace, or kube-system outside of a pod.
     #[arg(long, value_name = "NAME", env = "LEADER_ELECTION_NAMESPACE")]
     leader_election_namespace: Option<String>,
-    /// Whoever waits takes the Lease when it has not changed for this long, in whole seconds.
+    /// A standby replica takes over the Lease when it was not renewed for this time; whole seconds.
     #[arg(long, value_name = "DURATION", env = "LEASE_DURATION", default_value = "15s", value_parser = duration::parse)]
     lease_duration: Duration,
-    /// Whoever leads ends when it could not renew the Lease for this long.
+    /// The leader exits when it cannot renew the Lease for this time.
     #[arg(long, value_name = "DURATION", env = "RENEW_DEADLINE", default_value = "10s", value_parser = duration::parse)]
     renew_deadline: Duration,
-    /// How often the Lease is renewed, or looked at.
+    /// Time between attempts to acquire or renew the Lease.
     #[arg(long, value_name = "DURATION", env = "RETRY_PERIOD", default_value = "2s", value_parser = duration::parse)]
     retry_period: Duration,
 }
@@ -56,7 +56,7 @@ impl ElectionArgs {
         let timing = Timing::new(self.lease_duration, self.renew_deadline, self.retry_period)
             .context("cannot use --lease-duration, --renew-deadline and --retry-period")?;
         let own = fs::read_to_string(OWN_NAMESPACE).ok();
-        let identity = identity(&host_name()).context("cannot name this process for the election")?;
+        let identity = identity(&host_name()).context("cannot create the leader election identity of this process")?;
         Ok(Bid { at: self.lease(own.as_deref()), identity, timing })
     }
 

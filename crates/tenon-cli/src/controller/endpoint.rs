@@ -20,9 +20,9 @@ impl TypedValueParser for EndpointParser {
         text.map(str::to_owned).ok_or_else(|| {
             let flag = arg.map(ToString::to_string).unwrap_or_default();
             let given = value.to_string_lossy();
-            let shown = if given.contains('@') { "an address with a user".into() } else { format!("`{given}`") };
+            let shown = if given.contains('@') { "an address with a user name".into() } else { format!("`{given}`") };
             let said = format!(
-                "{shown} cannot be used for '{flag}': give https://host or https://host:port, without user and path\n"
+                "invalid value {shown} for '{flag}': give https://host or https://host:port, without user name and path\n"
             );
             clap::Error::raw(ErrorKind::ValueValidation, said).with_cmd(command)
         })
@@ -76,6 +76,6 @@ mod tests {
         let command = Command::new("x").arg(Arg::new("at").long("at").value_parser(EndpointParser));
         let said = |at: &str| command.clone().try_get_matches_from(["x", "--at", at]).unwrap_err().to_string();
         assert!(!said("https://user:s3cret@api").contains("s3cret"));
-        assert!(said("http://api").contains("`http://api` cannot be used for '--at <at>': give https://host"));
+        assert!(said("http://api").contains("invalid value `http://api` for '--at <at>': give https://host"));
     }
 }

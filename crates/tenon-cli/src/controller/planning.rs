@@ -7,25 +7,24 @@ use tenon_api::plan_options::{MinValuesPolicy, PlanOptions, PreferencePolicy};
 /// How plans are made.
 #[derive(Debug, Args)]
 pub(super) struct PlanningArgs {
-    /// Whether what pods prefer is tried before it is given up.
+    /// Whether preferences of pods count as requirements as long as they can be met.
     #[arg(long, value_name = "POLICY", env = "PREFERENCE_POLICY", default_value = "Respect")]
     preference_policy: Preferences,
-    /// What happens where fewer values of a label stay possible than a pool asks for.
+    /// What to do when minValues of a NodePool cannot be met.
     #[arg(long, value_name = "POLICY", env = "MIN_VALUES_POLICY", default_value = "Strict")]
     min_values_policy: MinValues,
-    /// Make no nodes for pods that ask for devices by resource claims.
+    /// Create no nodes for pods with resource claims (dynamic resource allocation).
     #[arg(long, value_name = "BOOL", env = "IGNORE_DRA_REQUESTS", action = ArgAction::Set, num_args = 0..=1)]
     #[arg(require_equals = true, default_missing_value = "true", default_value = "true")]
     ignore_dra_requests: bool,
-    /// What is switched on and off, as Gate=true,Gate=false; a gate that is not named keeps its default, and one that nobody
-    /// knows has no effect.
+    /// Feature gates as Gate=true,Gate=false. A gate that is not listed keeps its default; an unknown gate has no effect.
     #[arg(long, value_name = "GATES", env = "FEATURE_GATES", default_value = GATES)]
     feature_gates: String,
-    /// Spread constraints of pods that have none of their own, as the text of a YAML or JSON document with
+    /// Default topology spread constraints, for pods without their own: the text of a YAML or JSON document with
     /// podTopologySpread.defaultConstraints; unset: none.
     #[arg(long, value_name = "TEXT", env = "SCHEDULER_CONFIG")]
     scheduler_config: Option<String>,
-    /// Millicores the controller has. Accepted for the sake of manifests of the reference; a plan needs one core.
+    /// CPU request of the controller in millicores. Accepted for compatibility with Karpenter; it has no effect.
     #[arg(long, value_name = "MILLICORES", env = "CPU_REQUESTS", default_value = "1000", allow_hyphen_values = true)]
     cpu_requests: String,
 }
@@ -35,25 +34,25 @@ const GATES: &str = "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidat
     StaticCapacity=false,CapacityBuffer=false,TerminateFirstDrift=false,TerminateFirstRepair=false,\
     PodDeletionCostManagement=false";
 
-/// Whether wishes count. An empty text means the default, because charts write one.
+/// Whether preferences count. An empty text means the default, because charts write one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "PascalCase")]
 enum Preferences {
-    /// A preference counts as a demand until it cannot be met.
+    /// A preference counts as a requirement until it cannot be met.
     #[value(alias = "")]
     Respect,
-    /// Only demands count.
+    /// Only requirements count.
     Ignore,
 }
 
-/// What is made of too few values.
+/// What to do when minValues cannot be met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "PascalCase")]
 enum MinValues {
-    /// No node is made.
+    /// No node is created.
     #[value(alias = "")]
     Strict,
-    /// A node is made with as many as there are.
+    /// A node is created with as many values as possible.
     BestEffort,
 }
 
@@ -84,16 +83,16 @@ impl PlanningArgs {
     }
 }
 
-/// Says what was decided and has no effect, and what pods will be spread by.
+/// Logs the settings that have no effect, and the default spread constraints.
 pub(super) fn introduce(options: &PlanOptions) {
     for note in &options.notes {
         tracing::warn!("{note}");
     }
     for gate in options.feature_gates.without_effect() {
-        tracing::warn!(gate, "this feature gate is on, but has no effect yet");
+        tracing::warn!(gate, "feature gate is enabled but not implemented yet; it has no effect");
     }
     for spread in &options.default_spread {
         let (key, skew) = (&spread.topology_key, spread.max_skew);
-        tracing::info!(key, skew, when = spread.when_unsatisfiable, "pods are spread by default");
+        tracing::info!(key, skew, when = spread.when_unsatisfiable, "using default topology spread constraint");
     }
 }

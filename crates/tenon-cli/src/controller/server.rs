@@ -1,4 +1,4 @@
-//! The two ports others ask the controller on: what it counts, and whether it works.
+//! The two HTTP ports of the controller: metrics and health probes.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(super) struct Server {
 pub(super) async fn listen(port: u16, flag: &str) -> anyhow::Result<TcpListener> {
     TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))
         .await
-        .map_err(|error| anyhow!("cannot listen on port {port}: {error}; give another with {flag}"))
+        .map_err(|error| anyhow!("cannot listen on port {port}: {error}; give another port with {flag}"))
 }
 
 /// Answers on /metrics.
@@ -44,7 +44,7 @@ pub(super) fn health(probe: Probe) -> Router {
         if probe.is_ready() {
             (StatusCode::OK, "ok")
         } else {
-            (StatusCode::SERVICE_UNAVAILABLE, "not everything that is watched was read yet")
+            (StatusCode::SERVICE_UNAVAILABLE, "caches are not synced yet")
         }
     };
     Router::new().route("/healthz", get(async || "ok")).route("/readyz", get(ready))
@@ -53,7 +53,7 @@ pub(super) fn health(probe: Probe) -> Router {
 impl Server {
     /// Answers from now on.
     pub(super) fn start(listener: TcpListener, router: Router) -> anyhow::Result<Server> {
-        let address = listener.local_addr().context("cannot tell the port")?;
+        let address = listener.local_addr().context("cannot read the local address of the listener")?;
         let (end, ended) = oneshot::channel();
         let serve = axum::serve(listener, router).with_graceful_shutdown(async move {
             // A sender that is gone means the same as one that spoke.

@@ -92,7 +92,8 @@ fn row(claim: &NodeClaim) -> ClaimRow {
 fn state(claim: &NodeClaim) -> State {
     let conditions: Vec<&Condition> =
         claim.status.iter().flat_map(|status| status.conditions.iter().flatten()).collect();
-    let holds = |type_: &str| conditions.iter().any(|told| told.type_ == type_ && told.status == ConditionStatus::True);
+    let holds =
+        |type_: &str| conditions.iter().any(|found| found.type_ == type_ && found.status == ConditionStatus::True);
     match claim.metadata.deletion_timestamp.is_some() {
         true if holds("Drained") || !holds("Registered") => State::Stopping,
         true => State::Draining,

@@ -29,7 +29,7 @@ const FIRST_VM: u32 = 20_000;
 /// The hour at which every demo begins, so that equal seeds give equal demos.
 const EPOCH: i64 = 1_794_700_000;
 
-/// Where new nodes are told to find the API server. Nobody listens there: guests are connected in memory.
+/// Where new nodes find the API server. Nobody listens there: guests are connected in memory.
 const ENDPOINT: &str = "https://cluster.example:6443";
 
 /// The parts.
@@ -56,16 +56,16 @@ pub(crate) struct Requests {
 impl Site {
     /// Puts everything together and starts it.
     pub(crate) async fn start(seed: u64, hosts: u32) -> anyhow::Result<Site> {
-        let epoch = Timestamp::from_second(EPOCH).context("the demo's hour is no time")?;
+        let epoch = Timestamp::from_second(EPOCH).context("invalid start time of the demo")?;
         let epoch_s = u64::try_from(EPOCH).unwrap_or_default();
         let cluster = Cluster::new(ClusterConfig { seed, epoch_s, ..ClusterConfig::default() })
-            .context("cannot make a cluster")?;
+            .context("cannot create the simulated cluster")?;
         let client = cluster.client();
         for definition in tenon_api::definitions() {
             Api::all(client.clone())
                 .create(&PostParams::default(), &definition)
                 .await
-                .context("cannot install a kind")?;
+                .context("cannot create a custom resource definition")?;
         }
         let estate = estate(seed, hosts, epoch_s)?;
         let volumes = estate.volumes().len();
@@ -146,7 +146,7 @@ impl Site {
     /// Ends everything, and waits for it.
     pub(crate) async fn end(self) -> anyhow::Result<()> {
         let _ = self.stop.send(());
-        self.controllers.await.context("the controllers were cut off")??;
+        self.controllers.await.context("the controllers stopped unexpectedly")??;
         self.actors.shutdown().await;
         self.guests.shutdown().await;
         Ok(())
@@ -159,15 +159,15 @@ fn estate(seed: u64, hosts: u32, epoch: u64) -> anyhow::Result<Estate> {
     let estate = Estate::new(EstateConfig { hosts: specs, seed, epoch, ..EstateConfig::default() });
     for (vmid, host) in (FIRST_TEMPLATE..).zip(names) {
         let template = TemplateSpec { host, vmid, name: "debian-13".to_owned(), ..TemplateSpec::default() };
-        estate.add_template(&template).with_context(|| format!("cannot add template {vmid}"))?;
+        estate.add_template(&template).with_context(|| format!("cannot create template {vmid}"))?;
     }
     Ok(estate)
 }
 
 /// The real client, over memory.
 fn pve(estate: &Estate) -> anyhow::Result<tenon_pve::Client> {
-    let endpoint = Endpoint::new("https://pve.example:8006").context("not an endpoint")?;
-    let token = EstateConfig::default().tokens.into_iter().next().context("the estate has no token")?;
+    let endpoint = Endpoint::new("https://pve.example:8006").context("invalid address of the simulated Proxmox")?;
+    let token = EstateConfig::default().tokens.into_iter().next().context("the simulated Proxmox has no API token")?;
     let transport = Transport::over(estate.service(), |_| false);
     Ok(tenon_pve::Client::new(vec![endpoint], transport, Token::new(&token.id, &token.secret)?))
 }

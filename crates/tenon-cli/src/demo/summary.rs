@@ -77,11 +77,11 @@ impl Summary {
                 out,
                 "\n\
                  pods placed         {}, all running after {:.1} s\n\
-                 VMs                 {} made, {} destroyed\n\
-                 pod to ready node   {:.1} s at the median, {:.1} s at most\n\
-                 Proxmox requests    {:.0} for each VM, from clone to destroyed\n\
-                 left behind         {}\n\
-                 time                {:.0} s on the demo's clock, {:.1} s on yours\n",
+                 VMs                 {} created, {} destroyed\n\
+                 time to ready node  {:.1} s median, {:.1} s maximum\n\
+                 Proxmox requests    {:.0} per VM, from clone to destroy\n\
+                 left behind         {} VMs and volumes\n\
+                 time                {:.0} s simulated, {:.1} s real\n",
                 self.pods_placed,
                 self.seconds_until_all_pods_ran,
                 self.vms_made,

@@ -29,12 +29,14 @@ impl View {
         }
         writeln!(
             out,
-            "A Kubernetes cluster without nodes, a Proxmox cluster of {hosts} hosts, and Tenon between them."
+            "A Kubernetes cluster without nodes, a Proxmox cluster with {}, and Tenon between them.",
+            if hosts == 1 { "1 host".to_owned() } else { format!("{hosts} hosts") }
         )?;
-        writeln!(
-            out,
-            "{pods} pods come; when they run, they go again. Everything is simulated but the controllers.\n"
-        )?;
+        let what = match pods {
+            1 => "1 pod is created; once it runs, it is deleted".to_owned(),
+            _ => format!("{pods} pods are created; once they run, they are deleted"),
+        };
+        writeln!(out, "{what}. Everything except the controllers is simulated.\n")?;
         out.flush()
     }
 
@@ -43,7 +45,7 @@ impl View {
         if self.is_shown && self.is_live {
             self.draw(scene, out)?;
         } else if self.is_shown {
-            self.tell(scene, out)?;
+            self.print_changes(scene, out)?;
         }
         self.last = Some(scene.clone());
         out.flush()
@@ -59,7 +61,7 @@ impl View {
         picture.iter().try_for_each(|line| writeln!(out, "{line}"))
     }
 
-    fn tell(&self, scene: &Scene, out: &mut dyn Write) -> io::Result<()> {
+    fn print_changes(&self, scene: &Scene, out: &mut dyn Write) -> io::Result<()> {
         let at = format!("{:6.1} s ", scene.at.as_secs_f64());
         let nothing = BTreeMap::new();
         let (pending, running, claims) = match &self.last {
@@ -67,38 +69,43 @@ impl View {
             None => (0, 0, &nothing),
         };
         if scene.pending > pending {
-            writeln!(out, "{at} {} pods wait for a node", scene.pending)?;
+            writeln!(out, "{at} {} pending", pods(scene.pending))?;
         }
         for (name, row) in &scene.claims {
             if claims.get(name).map(|known| known.state) != Some(row.state) {
-                writeln!(out, "{at} {name}: {}", told(row))?;
+                writeln!(out, "{at} NodeClaim {name}: {}", progress(row))?;
             }
         }
         for (name, row) in claims.iter().filter(|(name, _)| !scene.claims.contains_key(*name)) {
-            writeln!(out, "{at} {name}: gone, vm {} and all", row.vmid)?;
+            writeln!(out, "{at} NodeClaim {name}: deleted VM {}, seed image and NodeClaim", row.vmid)?;
         }
         if scene.running != running {
-            writeln!(out, "{at} {} pods run", scene.running)?;
+            writeln!(out, "{at} {} running", pods(scene.running))?;
         }
         Ok(())
     }
 }
 
-fn told(row: &ClaimRow) -> String {
+/// Pods, and the verb that goes with them.
+fn pods(number: usize) -> String {
+    if number == 1 { "1 pod is".to_owned() } else { format!("{number} pods are") }
+}
+
+fn progress(row: &ClaimRow) -> String {
     let ClaimRow { size, host, vmid, state } = row;
     match state {
-        State::Planned => format!("a {size} is made on {host} as vm {vmid}"),
-        State::Booting => format!("vm {vmid} boots on {host}"),
-        State::Joined => "the node joined".to_owned(),
-        State::Ready => "the node takes pods".to_owned(),
-        State::Draining => "the node is empty, and is drained".to_owned(),
-        State::Stopping => format!("vm {vmid} is stopped and destroyed"),
+        State::Planned => format!("creating {size} on {host} as VM {vmid}"),
+        State::Booting => format!("VM {vmid} started on {host}"),
+        State::Joined => "node registered".to_owned(),
+        State::Ready => "node initialized, ready for pods".to_owned(),
+        State::Draining => "node is empty; draining".to_owned(),
+        State::Stopping => format!("node drained; stopping and destroying VM {vmid}"),
     }
 }
 
 fn picture(scene: &Scene) -> Vec<String> {
     let mut lines = vec![format!(
-        "{:6.1} s   pods: {:3} waiting  {:3} running     nodes: {:2}     VMs: {:2}",
+        "{:6.1} s   pods: {:3} pending  {:3} running     nodes: {:2}     VMs: {:2}",
         scene.at.as_secs_f64(),
         scene.pending,
         scene.running,
@@ -114,16 +121,16 @@ fn picture(scene: &Scene) -> Vec<String> {
     }
     lines.push(String::new());
     for (name, row) in &scene.claims {
-        lines.push(format!("  {name:16} {:16} {:6} vm {:<6} {}", row.size, row.host, row.vmid, word(row.state)));
+        lines.push(format!("  {name:16} {:16} {:6} VM {:<6} {}", row.size, row.host, row.vmid, word(row.state)));
     }
     lines
 }
 
 fn word(state: State) -> &'static str {
     match state {
-        State::Planned => "being made",
-        State::Booting => "booting",
-        State::Joined => "joined",
+        State::Planned => "creating",
+        State::Booting => "starting",
+        State::Joined => "registered",
         State::Ready => "ready",
         State::Draining => "draining",
         State::Stopping => "stopping",

@@ -23,7 +23,10 @@ pub(crate) async fn apply_rules(client: &Client) -> anyhow::Result<()> {
         "apiVersion": "karpenter.proxmox.sinextra.dev/v1alpha1", "kind": "ProxmoxUnmanagedTemplate",
         "metadata": { "name": "debian" }, "spec": { "templateName": "debian-13" },
     }))?;
-    Api::all(client.clone()).create(&PostParams::default(), &template).await.context("cannot create the template")?;
+    Api::all(client.clone())
+        .create(&PostParams::default(), &template)
+        .await
+        .context("cannot create ProxmoxUnmanagedTemplate debian")?;
     let class: ProxmoxNodeClass = read(json!({
         "apiVersion": "karpenter.proxmox.sinextra.dev/v1alpha1", "kind": "ProxmoxNodeClass",
         "metadata": { "name": "default" },
@@ -32,7 +35,10 @@ pub(crate) async fn apply_rules(client: &Client) -> anyhow::Result<()> {
             "metadataOptions": { "type": "cdrom" },
         },
     }))?;
-    Api::all(client.clone()).create(&PostParams::default(), &class).await.context("cannot create the class")?;
+    Api::all(client.clone())
+        .create(&PostParams::default(), &class)
+        .await
+        .context("cannot create ProxmoxNodeClass default")?;
     let pool: NodePool = read(json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": "default" },
         "spec": {
@@ -43,7 +49,7 @@ pub(crate) async fn apply_rules(client: &Client) -> anyhow::Result<()> {
             "disruption": { "consolidationPolicy": "WhenEmpty", "consolidateAfter": "5s", "budgets": [{ "nodes": "100%" }] },
         },
     }))?;
-    Api::all(client.clone()).create(&PostParams::default(), &pool).await.context("cannot create the pool")?;
+    Api::all(client.clone()).create(&PostParams::default(), &pool).await.context("cannot create NodePool default")?;
     Ok(())
 }
 
@@ -67,7 +73,9 @@ pub(crate) async fn apply(client: &Client, pods: u32) -> anyhow::Result<()> {
                 },
             },
         }))?;
-        api.create(&PostParams::default(), &deployment).await.with_context(|| format!("cannot create {name}"))?;
+        api.create(&PostParams::default(), &deployment)
+            .await
+            .with_context(|| format!("cannot create Deployment {name}"))?;
     }
     Ok(())
 }
@@ -78,7 +86,9 @@ pub(crate) async fn scale_to_zero(client: &Client) -> anyhow::Result<()> {
     for deployment in api.list(&ListParams::default()).await?.items {
         let name = deployment.metadata.name.unwrap_or_default();
         let patch = Patch::Merge(json!({ "spec": { "replicas": 0 } }));
-        api.patch(&name, &PatchParams::default(), &patch).await.with_context(|| format!("cannot scale {name}"))?;
+        api.patch(&name, &PatchParams::default(), &patch)
+            .await
+            .with_context(|| format!("cannot scale Deployment {name}"))?;
     }
     Ok(())
 }
@@ -90,5 +100,5 @@ fn sizes() -> Vec<String> {
 }
 
 fn read<T: serde::de::DeserializeOwned>(value: Value) -> anyhow::Result<T> {
-    serde_json::from_value(value).context("an object of the demo does not parse")
+    serde_json::from_value(value).context("cannot read an object of the demo")
 }

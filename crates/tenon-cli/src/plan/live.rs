@@ -21,22 +21,22 @@ use tenon_controllers::Clock;
 use tenon_controllers::election::Fence;
 
 use super::collect::Collector;
-use super::place::Place;
-use super::supply::{Sizes, Supply};
+use super::location::Location;
+use super::supply::{Supply, TypeSource};
 use crate::controller::clients;
 
 /// Objects in one answer: what an API server likes to give at once.
 const PAGE: u32 = 500;
 
-/// Reads the cluster that a kubeconfig names, and what nodes there are made of.
-pub fn read(kubeconfig: &OsStr, sizes: Sizes, into: &mut Collector) -> anyhow::Result<Supply> {
+/// Reads the cluster that a kubeconfig names, and the instance types its nodes are created from.
+pub fn read(kubeconfig: &OsStr, types: TypeSource, into: &mut Collector) -> anyhow::Result<Supply> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.context("cannot start the runtime")?.block_on(async {
         // It never opens: a plan changes nothing, in Kubernetes or in Proxmox.
         let fence = Fence::closed(Clock::Wall);
         let client = clients::cluster(Some(kubeconfig), "--kubeconfig", "plan").await?.fenced(&fence)?;
         list_all(&client, into).await?;
-        sizes.look(&client, &fence, into).await
+        types.look(&client, &fence, into).await
     })
 }
 
@@ -77,7 +77,7 @@ where
             Ok(page) => page,
             // A cluster without a kind has no objects of it; but a server that knows no pods is no cluster.
             Err(kube::Error::Api(status)) if status.code == 404 && kind != "Pod" && kind != "Node" => {
-                into.note(format!("the cluster does not know {kind} of {}", K::api_version(&())));
+                into.note(format!("the cluster has no {kind} resource ({})", K::api_version(&())));
                 return Ok(());
             }
             Err(error) => return Err(not_listed(&kind, error)),
@@ -86,8 +86,8 @@ where
         for object in page.items {
             let object = Object::from(object);
             let key = object.key();
-            let object = object.settled().map_err(|fault| anyhow!("the cluster's {key}: {fault}"))?;
-            into.add(object, Place::whole(&source))?;
+            let object = object.settled().map_err(|fault| anyhow!("cannot use {key} of the cluster: {fault}"))?;
+            into.add(object, Location::cluster(&source))?;
         }
         match next {
             Some(token) => params = params.continue_token(&token),
@@ -96,22 +96,22 @@ where
     }
 }
 
-/// Why a kind cannot be listed, and what to do about it.
+/// Why a kind cannot be listed, and the next step.
 pub(super) fn not_listed(kind: &str, error: kube::Error) -> anyhow::Error {
     let kube::Error::Api(status) = &error else {
-        let move_ =
-            format!("cannot list {kind} in the cluster (does its server run, and is it the one --kubeconfig means?)");
-        return anyhow::Error::from(error).context(move_);
+        let cause = anyhow::Error::from(error);
+        let next = "check that the API server named in the file given with --kubeconfig is running";
+        return anyhow!("cannot list {kind} in the cluster: {cause:#}; {next}");
     };
     let next = match status.code {
-        401 => "renew the credentials in the file --kubeconfig names".to_owned(),
-        403 => format!("let this user list {kind} in all namespaces, or give objects in files with -f"),
-        404 => "check the server in the file --kubeconfig names".to_owned(),
-        410 => "the list was too long in coming; try again".to_owned(),
+        401 => "renew the credentials in the file given with --kubeconfig".to_owned(),
+        403 => format!("allow this user to list {kind} in all namespaces, or give the objects as files with -f"),
+        404 => "check the server in the file given with --kubeconfig".to_owned(),
+        410 => "the list took too long; try again".to_owned(),
         _ => "try again".to_owned(),
     };
     let said = if status.message.is_empty() { &status.reason } else { &status.message };
-    anyhow!("cannot list {kind} in the cluster: the server answers {}: {said}; {next}", status.code)
+    anyhow!("cannot list {kind} in the cluster: the API server answered {}: {said}; {next}", status.code)
 }
 
 #[cfg(test)]
@@ -122,6 +122,7 @@ mod tests {
     use serde_json::json;
     use tenon_sim::{Cluster, ClusterConfig};
 
+    use super::super::collect::Collected;
     use super::*;
 
     #[tokio::test]
@@ -151,11 +152,11 @@ mod tests {
             .unwrap();
         let mut collector = Collector::default();
         list_all(&client, &mut collector).await.unwrap();
-        let (objects, notes) = collector.finish();
+        let Collected { objects, notes, .. } = collector.finish().unwrap();
         assert_eq!(objects.pods.len(), 3);
         assert!(objects.pods[0].metadata.uid.as_deref().is_some_and(|uid| uid != "default/web-0"));
         assert!(objects.node_claims.is_empty());
-        assert!(notes.iter().any(|note| note.contains("1 NodeClaim without a providerID")), "{notes:?}");
+        assert!(notes.iter().any(|note| note.contains("1 NodeClaim without status.providerID")), "{notes:?}");
     }
 
     /// What is said of a server that gives one answer to everything.
@@ -171,15 +172,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_refuses_is_quoted_with_the_next_move() {
+    async fn a_server_that_refuses_is_quoted_with_the_next_step() {
         for (code, words) in [
-            (401, "cannot list NodePool in the cluster: the server answers 401: no, thank you; renew the credentials"),
-            (403, "no, thank you; let this user list NodePool in all namespaces"),
+            (
+                401,
+                "cannot list NodePool in the cluster: the API server answered 401: no, thank you; renew the credentials",
+            ),
+            (403, "no, thank you; allow this user to list NodePool in all namespaces"),
             (
                 404,
-                "cannot list Node in the cluster: the server answers 404: no, thank you; check the server in the file",
+                "cannot list Node in the cluster: the API server answered 404: no, thank you; check the server in the file",
             ),
-            (500, "the server answers 500: no, thank you; try again"),
+            (500, "the API server answered 500: no, thank you; try again"),
         ] {
             let said = said_of(code).await;
             assert!(said.contains(words), "{said}");

@@ -1,4 +1,4 @@
-//! Reads the files and folders a plan is made from.
+//! Reads the files and directories a plan is made from.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,9 +10,9 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow, bail};
 
 use super::collect::Collector;
+use super::location::{Fault, Location};
 use super::parse::{Parsed, parse};
 use super::pieces::{Lists, fault, pieces};
-use super::place::{Fault, Place};
 
 /// A file beyond this is no list of objects; it is read as a whole.
 const FILE_MAX: u64 = 2 << 30;
@@ -23,10 +23,10 @@ const STDIN_NAME: &str = "standard input";
 /// What is to be read.
 #[derive(Debug, Default)]
 pub struct Sources<'a> {
-    /// Files, folders, and `-`.
+    /// Files, directories, and `-`.
     pub paths: &'a [PathBuf],
-    /// Files that are something else and are passed over in folders.
-    pub apart: Vec<&'a Path>,
+    /// Files that hold no objects and are skipped in directories.
+    pub excluded: Vec<&'a Path>,
     /// Whether the objects of a cluster are read too.
     pub has_cluster: bool,
 }
@@ -35,56 +35,57 @@ pub struct Sources<'a> {
 pub fn load(sources: &Sources<'_>, stdin: &mut dyn Read, into: &mut Collector) -> anyhow::Result<()> {
     let (mut seen, mut is_stdin_read) = (BTreeSet::new(), false);
     let (mut empty, mut is_something) = (Vec::new(), sources.has_cluster);
-    let mut tell = |name: &str, found: bool| {
+    let mut note = |name: &str, found: bool| {
         is_something |= found;
         empty.extend((!found).then(|| name.to_owned()));
     };
     for path in sources.paths {
         if path.as_os_str() == STDIN {
             if std::mem::replace(&mut is_stdin_read, true) {
-                bail!("`-f -` is given twice, and standard input can be read once");
+                bail!("`-f -` is given twice, but standard input can be read only once; remove one");
             }
-            tell(STDIN_NAME, read_into(STDIN_NAME, stdin, into)?);
+            note(STDIN_NAME, read_into(STDIN_NAME, stdin, into)?);
             continue;
         }
-        for file in files(path, &sources.apart)? {
+        for file in files(path, &sources.excluded)? {
             // The same file by two ways is no contradiction.
             if !seen.insert(identity(&file)) {
-                into.note(format!("{} is given twice and read once", file.display()));
+                into.note(format!("{} is given twice; it is read once", file.display()));
                 continue;
             }
             let mut open = fs::File::open(&file).with_context(|| format!("cannot read {}", file.display()))?;
             let name = file.display().to_string();
-            tell(&name, read_into(&name, &mut open, into)?);
+            note(&name, read_into(&name, &mut open, into)?);
         }
     }
     if let (false, Some(first)) = (is_something, empty.first()) {
-        bail!("{first}:1: there is nothing here, and no plan to be made: give a file with objects");
+        bail!("{first}:1: no objects found; give a file with Kubernetes objects");
     }
-    empty.iter().for_each(|name| into.note(format!("there is nothing in {name}")));
+    empty.iter().for_each(|name| into.note(format!("{name} has no objects")));
     Ok(())
 }
 
-/// The file itself, or the files of a folder that hold objects by their name.
-fn files(path: &Path, apart: &[&Path]) -> anyhow::Result<Vec<PathBuf>> {
+/// The file itself, or the files of a directory that hold objects by their name.
+fn files(path: &Path, excluded: &[&Path]) -> anyhow::Result<Vec<PathBuf>> {
     let shown = path.display();
-    let kind = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
+    let kind =
+        fs::metadata(path).map_err(|error| anyhow!("cannot read {shown}: {error}; check the path given with -f"))?;
     if !kind.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let apart: Vec<PathBuf> = apart.iter().map(|path| identity(path)).collect();
+    let excluded: Vec<PathBuf> = excluded.iter().map(|path| identity(path)).collect();
     let mut files = Vec::new();
     for entry in fs::read_dir(path).with_context(|| format!("cannot list {shown}"))? {
         let file = entry.with_context(|| format!("cannot list {shown}"))?.path();
         let ending = file.extension().map(|ending| ending.to_string_lossy().to_lowercase());
         let is_ours = ending.is_some_and(|ending| ["yaml", "yml", "json"].contains(&ending.as_str()));
-        if is_ours && !file.is_dir() && !apart.contains(&identity(&file)) {
+        if is_ours && !file.is_dir() && !excluded.contains(&identity(&file)) {
             files.push(file);
         }
     }
     if files.is_empty() {
         return Err(anyhow!(
-            "there is no object file in {shown}: a folder is searched for .yaml, .yml and .json, not its subfolders"
+            "no object files in directory {shown}: it has no .yaml, .yml or .json file (subdirectories are not searched)"
         ));
     }
     files.sort();
@@ -99,7 +100,7 @@ fn read_into(name: &str, from: &mut dyn Read, into: &mut Collector) -> anyhow::R
     let mut bytes = Vec::new();
     from.take(FILE_MAX + 1).read_to_end(&mut bytes).with_context(|| format!("cannot read {name}"))?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > FILE_MAX) {
-        bail!("{name} has more than {} GiB: divide it into several files", FILE_MAX >> 30);
+        bail!("{name} is larger than {} GiB; split it into several files", FILE_MAX >> 30);
     }
     let source: Arc<str> = Arc::from(name);
     let text = String::from_utf8(bytes).map_err(|error| not_text(&source, &error))?;
@@ -107,7 +108,7 @@ fn read_into(name: &str, from: &mut dyn Read, into: &mut Collector) -> anyhow::R
 }
 
 fn not_text(source: &Arc<str>, error: &FromUtf8Error) -> Fault {
-    Fault { place: Place::line(source, not_text_line(error)), why: "this is not text in UTF-8".to_owned() }
+    Fault { location: Location::line(source, not_text_line(error)), why: "not UTF-8 text".to_owned() }
 }
 
 /// The line on which bytes cease to be text.
@@ -116,7 +117,7 @@ pub(super) fn not_text_line(error: &FromUtf8Error) -> usize {
     1 + error.as_bytes().iter().take(valid).filter(|byte| **byte == b'\n').count()
 }
 
-/// Reads the objects of one text, and tells whether there was something.
+/// Reads the objects of one text, and returns whether there was something.
 pub fn read_text(source: &Arc<str>, text: &str, into: &mut Collector) -> Result<bool, Fault> {
     let mut found = pieces(source, text, Lists::Apart)?;
     let mut outcomes = parse(&found.pieces);
@@ -126,7 +127,7 @@ pub fn read_text(source: &Arc<str>, text: &str, into: &mut Collector) -> Result<
     }
     for (piece, outcome) in found.pieces.iter().zip(outcomes) {
         match outcome {
-            Ok(Parsed::Object(object)) => into.add(*object, Place::line(source, piece.line))?,
+            Ok(Parsed::Object(object)) => into.add(*object, Location::line(source, piece.line))?,
             Ok(Parsed::Other { api_version, kind }) => into.leave_out(&api_version, &kind),
             Err(broken) => return Err(fault(source, text, broken.line, broken.why)),
         }

@@ -1,4 +1,4 @@
-//! What files can look like, and what is said of those that cannot be read.
+//! What files can look like, and the errors in those that cannot be read.
 
 use std::fs;
 use std::io::{self, Read};
@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
-use tenon_api::objects::Objects;
 use tenon_api::planning::is_provisionable;
 
-use super::collect::Collector;
+use super::collect::{Collected, Collector};
 use super::load::read_text;
 use super::supply::Supply;
 use super::{Input, Plan, gather};
@@ -18,15 +17,15 @@ pub(super) const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nsp
 const CLOUD: &str = "clusters: [{region: lab, url: 'https://pve:8006', token_id: a@b!c, token_secret: d}]";
 pub(super) const TYPES: &str = r#"[{"name":"m4","capacity":{"cpu":"4","memory":"16Gi","pods":"30"}}]"#;
 
-pub(super) fn read(name: &str, text: &str) -> Result<(Objects, Vec<String>), String> {
+pub(super) fn read(name: &str, text: &str) -> Result<Collected, String> {
     let mut collector = Collector::default();
     read_text(&Arc::from(name), text, &mut collector).map_err(|fault| fault.to_string())?;
-    Ok(collector.finish())
+    collector.finish().map_err(|fault| fault.to_string())
 }
 
 fn pod_names(name: &str, text: &str) -> Vec<String> {
-    let (objects, _) = read(name, text).unwrap_or_else(|fault| panic!("{text}\n{fault}"));
-    objects.pods.iter().map(|pod| pod.metadata.name.clone().unwrap()).collect()
+    let found = read(name, text).unwrap_or_else(|fault| panic!("{text}\n{fault}"));
+    found.objects.pods.iter().map(|pod| pod.metadata.name.clone().unwrap()).collect()
 }
 
 fn pod_yaml(name: &str) -> String {
@@ -74,7 +73,7 @@ fn objects_are_found_however_they_are_written_down() {
     }
     let allow =
         "apiVersion: x/v1\nkind: AllowList\n---\n{\"apiVersion\": \"x/v1\", \"kind\": \"AllowList\", \"items\": 5}";
-    assert_eq!(read("x.yaml", allow).unwrap().1, ["left out 2 AllowList (x/v1): no plan looks at this kind"]);
+    assert_eq!(read("x.yaml", allow).unwrap().notes, ["ignored 2 AllowList of x/v1: this kind does not affect a plan"]);
     for nothing in
         ["", "\n\n", "# words\n", "---\n---\n", "apiVersion: v1\nkind: PodList\nitems: []\n", "kind: List\nitems:\n"]
     {
@@ -83,36 +82,36 @@ fn objects_are_found_however_they_are_written_down() {
 }
 
 #[test]
-fn what_no_plan_looks_at_is_counted() {
+fn what_does_not_affect_a_plan_is_counted() {
     let text = "apiVersion: v1\nkind: Secret\nwhatever: [1]\n---\napiVersion: v1\nkind: Secret\n---\n\
                 apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nspec: 5\n---\n\
                 apiVersion: karpenter.sh/v1\nkind: NodeClaim\nmetadata: {name: c}\nspec: {nodeClassRef: {group: g, kind: k, name: n}}\n";
-    let (objects, notes) = read("x.yaml", text).unwrap();
+    let Collected { objects, notes, .. } = read("x.yaml", text).unwrap();
     assert!(objects.node_claims.is_empty() && objects.node_pools.is_empty());
     assert_eq!(
         notes,
         [
-            "left out 1 NodePool of karpenter.sh/v1beta1: only karpenter.sh/v1 is read",
-            "left out 2 Secret (v1): no plan looks at this kind",
-            "left out 1 NodeClaim without a providerID: no VM was made yet",
+            "ignored 1 NodePool of karpenter.sh/v1beta1: only NodePool of karpenter.sh/v1 is supported",
+            "ignored 2 Secret of v1: this kind does not affect a plan",
+            "ignored 1 NodeClaim without status.providerID: no VM exists yet",
         ]
     );
 }
 
 #[test]
-fn a_pod_that_no_scheduler_has_tried_is_told_of() {
+fn a_pod_that_no_scheduler_has_tried_is_noted() {
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: x}]}\n";
-    let (_, notes) = read("x.yaml", &format!("{pod}status: {{phase: Pending}}\n")).unwrap();
-    assert!(notes.iter().any(|note| note.starts_with("left out 1 pod without a node")), "{notes:?}");
+    let notes = read("x.yaml", &format!("{pod}status: {{phase: Pending}}\n")).unwrap().notes;
+    assert!(notes.iter().any(|note| note.starts_with("ignored 1 pod without a node")), "{notes:?}");
     let gated = pod.replace("spec: {", "spec: {schedulingGates: [{name: g}], ");
     let ready = "status: {conditions: [{type: Initialized, status: 'True'}]}\n";
     let both = format!("{gated}---\n{}{ready}", pod.replace("name: a", "name: b"));
-    let (_, notes) = read("x.yaml", &both).unwrap();
+    let notes = read("x.yaml", &both).unwrap().notes;
     assert_eq!(notes.len(), 2, "{notes:?}");
-    assert!(notes[0].starts_with("left out 1 pod with a scheduling gate"), "{notes:?}");
+    assert!(notes[0].starts_with("ignored 1 pod with spec.schedulingGates"), "{notes:?}");
     let tried = "status: {conditions: [{type: PodScheduled, status: 'False', reason: Unschedulable}]}\n";
     for pod in [pod, &gated] {
-        assert_eq!(read("x.yaml", &format!("{pod}{tried}")).unwrap().1, [""; 0]);
+        assert_eq!(read("x.yaml", &format!("{pod}{tried}")).unwrap().notes, [""; 0]);
     }
 }
 
@@ -120,19 +119,11 @@ fn a_pod_that_no_scheduler_has_tried_is_told_of() {
 fn a_pod_as_people_write_it_is_planned_for() {
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: x}]}\n";
     for status in ["", "status: {}\n", "status: null\n"] {
-        let (objects, notes) = read("x.yaml", &format!("{pod}{status}")).unwrap();
+        let Collected { objects, notes, .. } = read("x.yaml", &format!("{pod}{status}")).unwrap();
         assert!(notes.is_empty() && is_provisionable(&objects.pods[0]), "{status}: {notes:?}");
     }
-    let (objects, _) = read("x.yaml", &pod.replace("spec: {", "spec: {nodeName: n, ")).unwrap();
+    let objects = read("x.yaml", &pod.replace("spec: {", "spec: {nodeName: n, ")).unwrap().objects;
     assert!(!is_provisionable(&objects.pods[0]), "it has a node");
-}
-
-#[test]
-fn workloads_without_pods_are_told_of() {
-    let job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n";
-    let said = ["of 1 workload there are no pods: a plan is for the pods a cluster made of them"];
-    assert_eq!(read("x.yaml", job).unwrap().1, said);
-    assert_eq!(read("x.yaml", &format!("{job}---\n{POD}")).unwrap().1, [""; 0]);
 }
 
 #[test]
@@ -147,16 +138,16 @@ fn a_claim_counts_once_its_vm_is_known() {
     let record = r#"{"region":"lab","host":"pve1","vmid":20001,"template":9000,"step":"Clone","attempt":1,"startedAt":1,"lastProgressAt":1}"#;
     let launching = claim(&format!("  annotations: {{tenon.dev/launch: '{record}'}}"));
     for (text, count) in [(claim(""), 0), (launched, 1), (launching, 1)] {
-        assert_eq!(read("x.yaml", &text).unwrap().0.node_claims.len(), count, "{text}");
+        assert_eq!(read("x.yaml", &text).unwrap().objects.node_claims.len(), count, "{text}");
     }
-    let said = read("x.yaml", &claim("  annotations: {tenon.dev/launch: x}")).unwrap_err();
+    let said = read("x.yaml", &claim("  annotations: {tenon.dev/launch: x}")).map(drop).unwrap_err();
     assert!(said.contains("x.yaml:1: NodeClaim c: cannot read annotation tenon.dev/launch"), "{said}");
 }
 
 #[test]
-fn the_same_object_twice_is_a_fault_that_names_both_places() {
-    let said = read("x.yaml", &format!("{POD}---\n{}---\n{POD}", pod_yaml("b"))).unwrap_err();
-    assert_eq!(said, "x.yaml:11: Pod default/a is there twice: it also stands at x.yaml:1; remove one");
+fn the_same_object_twice_is_a_fault_that_names_both_locations() {
+    let said = read("x.yaml", &format!("{POD}---\n{}---\n{POD}", pod_yaml("b"))).map(drop).unwrap_err();
+    assert_eq!(said, "x.yaml:11: duplicate Pod default/a: the first one is at x.yaml:1; remove one");
     let other = POD.replace("name: a", "name: a, namespace: other");
     assert_eq!(pod_names("x.yaml", &format!("{POD}---\n{other}")), ["a", "a"]);
 }
@@ -165,7 +156,7 @@ fn the_same_object_twice_is_a_fault_that_names_both_places() {
 fn words_and_numbers_mean_what_kubernetes_means() {
     let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {hash: 12e45, off: no}}\n\
                 spec:\n  containers:\n  - name: c\n    resources: {requests: {cpu: 0.5, memory: 1e9, pods: 3}}\n";
-    let pod = read("x.yaml", text).unwrap().0.pods.remove(0);
+    let pod = read("x.yaml", text).unwrap().objects.pods.remove(0);
     let labels = pod.metadata.labels.clone().unwrap();
     assert_eq!((labels["hash"].as_str(), labels["off"].as_str()), ("12e45", "no"));
     let requests = pod.spec.as_ref().unwrap().containers[0].resources.clone().unwrap().requests.unwrap();
@@ -176,8 +167,9 @@ fn words_and_numbers_mean_what_kubernetes_means() {
 fn a_bomb_of_references_is_refused_in_time() {
     let levels: String =
         (1..9).map(|n| format!("l{n}: &l{n} [{}]\n", vec![format!("*l{}", n - 1); 10].join(","))).collect();
-    let said =
-        read("x.yaml", &format!("l0: &l0 [a,a,a,a,a,a,a,a,a,a]\n{levels}apiVersion: v1\nkind: Pod\n")).unwrap_err();
+    let said = read("x.yaml", &format!("l0: &l0 [a,a,a,a,a,a,a,a,a,a]\n{levels}apiVersion: v1\nkind: Pod\n"))
+        .map(drop)
+        .unwrap_err();
     assert!(said.starts_with("x.yaml:"), "{said}");
 }
 
@@ -186,7 +178,7 @@ fn many_objects_are_read_by_many_threads_and_the_first_fault_is_the_first() {
     let mut text: String = (0..4_000).map(|index| format!("{}---\n", pod_yaml(&format!("p{index:04}")))).collect();
     assert_eq!(pod_names("x.yaml", &text).len(), 4_000);
     text.push_str("apiVersion: v1\nkind: Pod\nmetadata: 3\n---\napiVersion: v1\nkind: Pod\nmetadata: 4\n");
-    assert!(read("x.yaml", &text).unwrap_err().starts_with("x.yaml:20003: "));
+    assert!(read("x.yaml", &text).map(drop).unwrap_err().starts_with("x.yaml:20003: "));
 }
 
 #[derive(Debug, Parser)]
@@ -247,7 +239,7 @@ fn a_folder_is_read_without_its_subfolders_and_without_the_files_of_other_flags(
 }
 
 #[test]
-fn what_is_missing_or_misspelt_on_the_command_line_is_told_with_the_next_move() {
+fn what_is_missing_or_misspelt_on_the_command_line_is_reported_with_the_next_step() {
     let run = Run::new(&[
         ("a.yaml", POD),
         ("types.json", TYPES),
@@ -261,39 +253,31 @@ fn what_is_missing_or_misspelt_on_the_command_line_is_told_with_the_next_move() 
     let types = ["--instance-types", "@/types.json"];
     for (args, words) in [
         (vec![], "required"),
-        (vec!["-f", "@/a.yaml"], "no instance types are given: name a file with --instance-types"),
-        (vec!["-f", "@/a.yaml"], "with --kubeconfig and --cloud-config"),
-        (vec!["-f", "@/a.yaml", "--cloud-config", "@/cloud.yaml"], "name it with --kubeconfig"),
+        (vec!["-f", "@/a.yaml", "--cloud-config", "@/cloud.yaml"], "--cloud-config needs a cluster"),
         (vec!["-f", "@/a.yaml", "--instance-types-file", "@/types.json"], "--cloud-config <FILE>"),
         (
             vec!["-f", "@/a.yaml", "--instance-types", "@/bad.json"],
-            "@/bad.json: line 1: instance type entry 1: name: must be a string",
+            "cannot use instance types file @/bad.json: line 1: instance type entry 1: name: must be a string",
         ),
         (
             vec!["-f", "@/a.yaml", "--instance-types", "@/none.json"],
-            "cannot read the instance types @/none.json: No such file",
+            "cannot read instance types file @/none.json: No such file",
         ),
         ([&types[..], &["-f", "@/none.yaml"]].concat(), "cannot read @/none.yaml: No such file"),
-        ([&types[..], &["-f", "@/empty"]].concat(), "there is no object file in @/empty"),
-        ([&types[..], &["-f", "@/bytes.yaml"]].concat(), "@/bytes.yaml:2: this is not text in UTF-8"),
-        ([&types[..], &["-f", "@/nothing.yaml"]].concat(), "@/nothing.yaml:1: there is nothing here"),
-        ([&types[..], &["-f", "-"]].concat(), "standard input:1: there is nothing here"),
-        (
-            vec!["-f", "@/a.yaml", "--instance-types", "@/bytes.yaml"],
-            "types @/bytes.yaml: line 2: this is not text in UTF-8",
-        ),
+        ([&types[..], &["-f", "@/empty"]].concat(), "no object files in directory @/empty"),
+        ([&types[..], &["-f", "@/bytes.yaml"]].concat(), "@/bytes.yaml:2: not UTF-8 text"),
+        ([&types[..], &["-f", "@/nothing.yaml"]].concat(), "@/nothing.yaml:1: no objects found"),
+        ([&types[..], &["-f", "-"]].concat(), "standard input:1: no objects found"),
+        (vec!["-f", "@/a.yaml", "--instance-types", "@/bytes.yaml"], "types file @/bytes.yaml: line 2: not UTF-8 text"),
         (
             [&types[..], &["-f", "@/a.yaml", "--options", "@/bytes.yaml"]].concat(),
-            "options @/bytes.yaml: line 2: this is",
+            "options file @/bytes.yaml: line 2: not UTF-8",
         ),
-        ([&types[..], &["-f", "@/a.yaml", "-f", "-", "-f", "-"]].concat(), "standard input can be read once"),
-        (
-            [&types[..], &["-f", "@/a.yaml", "--options", "@/odd.yaml"]].concat(),
-            "@/odd.yaml: line 1: cpu: no such setting",
-        ),
+        ([&types[..], &["-f", "@/a.yaml", "-f", "-", "-f", "-"]].concat(), "standard input can be read only once"),
+        ([&types[..], &["-f", "@/a.yaml", "--options", "@/odd.yaml"]].concat(), "@/odd.yaml: line 1: cpu: "),
         ([&types[..], &["-f", "@/a.yaml", "--cloud-config", "x"]].concat(), "cannot be used with"),
-        (vec!["-f", "@/a.yaml", "--cloud-config", "@/none"], "cannot read the cloud config @/none"),
-        ([&types[..], &["--kubeconfig", "@/none"]].concat(), "cannot use the kubeconfig @/none"),
+        (vec!["-f", "@/a.yaml", "--cloud-config", "@/none"], "cannot read cloud config @/none"),
+        ([&types[..], &["--kubeconfig", "@/none"]].concat(), "cannot use kubeconfig @/none"),
         ([&types[..], &["-f", "@/a.yaml", "-o", "xml"]].concat(), "table, json, yaml"),
     ] {
         let said = run.fault(&args);

@@ -10,8 +10,8 @@ use tenon_api::objects::{Kind, Object, made_good};
 use super::head::{Head, HeadOf};
 use super::locate::Way;
 use super::pieces::{Form, Piece, is_list, json_words};
-use super::twice::NoneTwice;
-use super::yaml;
+use super::unique_keys::UniqueKeys;
+use super::{workloads, yaml};
 
 /// Less than this is read before a second thread has begun.
 const WORTH_A_THREAD: usize = 256 * 1024;
@@ -27,7 +27,7 @@ const STACK: usize = 8 << 20;
 pub(super) enum Parsed {
     /// An object that matters, settled.
     Object(Box<Object>),
-    /// A kind that no plan looks at.
+    /// A kind that does not affect a plan.
     Other {
         /// Its version.
         api_version: String,
@@ -53,8 +53,8 @@ impl From<(usize, String)> for Broken {
     }
 }
 
-/// Outcomes by the index of their piece.
-type Outcome = (usize, Result<Parsed, Broken>);
+/// What became of a piece, by its index.
+type Indexed = (usize, Result<Parsed, Broken>);
 
 /// Reads every piece up to the first that cannot be read.
 pub(super) fn parse(pieces: &[Piece<'_>]) -> Vec<Result<Parsed, Broken>> {
@@ -62,7 +62,7 @@ pub(super) fn parse(pieces: &[Piece<'_>]) -> Vec<Result<Parsed, Broken>> {
     let cores = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);
     let threads = cores.min(size / WORTH_A_THREAD + 1);
     let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
-    let mut outcomes: Vec<Outcome> = thread::scope(|scope| {
+    let mut outcomes: Vec<Indexed> = thread::scope(|scope| {
         let work = || take(pieces, &next, &failed);
         // A thread that cannot be started is one fewer; the rest do its work.
         let others: Vec<_> = (1..threads)
@@ -81,7 +81,7 @@ pub(super) fn parse(pieces: &[Piece<'_>]) -> Vec<Result<Parsed, Broken>> {
     outcomes.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-fn take(pieces: &[Piece<'_>], next: &AtomicUsize, failed: &AtomicUsize) -> Vec<Outcome> {
+fn take(pieces: &[Piece<'_>], next: &AtomicUsize, failed: &AtomicUsize) -> Vec<Indexed> {
     let mut outcomes = Vec::new();
     loop {
         let begin = next.fetch_add(BATCH, Ordering::Relaxed);
@@ -108,13 +108,15 @@ fn one(piece: &Piece<'_>) -> Result<Parsed, Broken> {
     let missing = |field: &str| {
         (
             piece.line,
-            format!("this is no Kubernetes object: it has no `{field}` (lists of sizes go to --instance-types)"),
+            format!(
+                "not a Kubernetes object: `{field}` is missing (give a list of instance types with --instance-types)"
+            ),
         )
     };
     let name = head.kind.or(piece.head.kind.clone()).filter(|kind| !kind.is_empty()).ok_or_else(|| missing("kind"))?;
     let api_version = head.api_version.filter(|version| !version.is_empty()).ok_or_else(|| missing("apiVersion"))?;
     if is_list(&name) {
-        let why = "a list within a list cannot be read: write its items into the outer one";
+        let why = "a list within a list is not supported; move its items to the outer list";
         return Err((piece.line, why.to_owned()).into());
     }
     let Some(kind) = Kind::find(&api_version, &name) else {
@@ -127,7 +129,8 @@ fn one(piece: &Piece<'_>) -> Result<Parsed, Broken> {
     let object = object(piece, kind).map_err(named)?;
     let key = object.key();
     let who = if key.name.is_empty() { name } else { key.to_string() };
-    let object = object.settled().map_err(|fault| {
+    let settled = object.settled().and_then(|object| workloads::check(&object).map(|()| object));
+    let object = settled.map_err(|fault| {
         let line = fault.field().and_then(|field| line_of(piece, Way(field))).unwrap_or(piece.line);
         (line, format!("{who}: {fault}"))
     })?;
@@ -175,7 +178,7 @@ fn object(piece: &Piece<'_>, kind: Kind) -> Result<Object, Broken> {
 
 fn json_object(piece: &Piece<'_>, kind: Kind) -> Result<Object, serde_json::Error> {
     let object = kind.read(&mut serde_json::Deserializer::from_str(&piece.text))?;
-    serde_json::from_str::<NoneTwice>(&piece.text)?;
+    serde_json::from_str::<UniqueKeys>(&piece.text)?;
     Ok(object)
 }
 
@@ -184,7 +187,7 @@ fn again(piece: &Piece<'_>, kind: Kind) -> Option<Object> {
     let value = match piece.form {
         Form::Yaml | Form::YamlItem => yaml::value_of(piece),
         Form::Json | Form::JsonOfYaml => {
-            serde_json::from_str::<NoneTwice>(&piece.text).ok()?;
+            serde_json::from_str::<UniqueKeys>(&piece.text).ok()?;
             serde_json::from_str(&piece.text).ok()
         }
     };

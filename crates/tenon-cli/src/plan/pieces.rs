@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use tenon_api::objects::Kind;
 
 use super::head::Head;
-use super::place::{Fault, Place};
+use super::location::{Fault, Location};
 use super::yaml;
 use super::yaml_layout::{Part, documents, is_null, layout};
 
@@ -96,10 +96,10 @@ pub(super) fn pieces<'a>(source: &Arc<str>, text: &'a str, lists: Lists) -> Resu
     Ok(found)
 }
 
-/// A fault on a line. What is missing shows behind the last one, and is told on the last.
+/// A fault on a line. What is missing shows behind the last one, and is reported on the last.
 pub(super) fn fault(source: &Arc<str>, text: &str, line: usize, why: String) -> Fault {
     let last = text.trim_end_matches(['\n', '\r']).split(['\n', '\r']).count();
-    Fault { place: Place::line(source, line.min(last)), why }
+    Fault { location: Location::line(source, line.min(last)), why }
 }
 
 fn lines(text: &str) -> usize {
@@ -133,7 +133,7 @@ fn next<'a, T: Deserialize<'a>>(from: Part<'a>) -> Result<(T, usize), LineFault>
     match stream.next() {
         Some(Ok(value)) => Ok((value, stream.byte_offset())),
         Some(Err(error)) => Err((from.line + error.line().saturating_sub(1), json_words(&error))),
-        None => Err((from.line, "there is nothing here".to_owned())),
+        None => Err((from.line, "the file is empty".to_owned())),
     }
 }
 
@@ -163,7 +163,7 @@ fn json_object<'a>(from: Part<'a>, pieces: &mut Vec<Piece<'a>>) -> Result<usize,
     Ok(used)
 }
 
-/// Whether a key stands there twice.
+/// Whether a key is given twice.
 fn is_of_two(error: &serde_json::Error) -> bool {
     error.to_string().starts_with("duplicate field")
 }
@@ -244,12 +244,12 @@ fn member_piece<'a>((line, member): (usize, Value), head: &Head) -> Piece<'a> {
     Piece { text: Cow::Owned(member.to_string()), line, form: Form::JsonOfYaml, head: head.clone() }
 }
 
-/// What the JSON reader says, without its place: that is told in lines of the file.
+/// What the JSON reader says, without its position: that is given in lines of the file.
 pub(super) fn json_words(error: &serde_json::Error) -> String {
     let words = error.to_string();
     let words = words.split(" at line ").next().unwrap_or_default();
     match words.strip_prefix("duplicate field ") {
-        _ if error.is_eof() => format!("the JSON ends too early: {words}"),
+        _ if error.is_eof() => format!("unexpected end of the JSON: {words}"),
         Some(key) => format!("duplicate key {key}; keep one"),
         None => words.to_owned(),
     }

@@ -1,4 +1,4 @@
-//! What a plan says, as plain data, and as JSON and YAML in one exact format.
+//! The plan as plain data, and as JSON and YAML in one exact format.
 //!
 //! Other programs read it: keys stay, and what is added later is optional.
 
@@ -16,58 +16,64 @@ pub const VERSION: u32 = 1;
 /// How a plan is printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Output {
-    /// For people.
+    /// Text for people.
     #[default]
     Table,
-    /// For programs.
+    /// JSON for programs.
     Json,
-    /// For programs, as YAML.
+    /// The same as YAML.
     Yaml,
 }
 
-/// What would be done.
+/// What would be created, and what would not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
     /// The version of the format.
     pub version: u32,
-    /// Nodes to be made.
+    /// Nodes to be created.
     pub new_node_claims: Vec<NewClaim>,
-    /// Nodes that are there and take pods.
+    /// Existing nodes that take pods.
     pub existing_nodes: Vec<ExistingNode>,
-    /// Pods that stay where they are: nowhere.
-    pub unschedulable: Vec<Waiting>,
+    /// Pods that stay pending.
+    pub unschedulable: Vec<Unschedulable>,
     /// How much, and how long it took.
     pub stats: Stats,
+    /// How each workload was planned; only for people.
+    #[serde(skip)]
+    pub workloads: Vec<String>,
+    /// What is wrong with the plan itself; only for people.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
 }
 
-/// A node to be made.
+/// A node to be created.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NewClaim {
     /// Its pool.
     pub node_pool: String,
-    /// Sizes it may have, cheapest first.
+    /// Instance types it may have, cheapest first.
     pub instance_types: Vec<String>,
-    /// What the cheapest way to get it is.
+    /// The cheapest offering.
     pub offering: Offering,
-    /// Demands on its labels, without the list of sizes.
+    /// Requirements on its labels, without the list of instance types.
     pub requirements: Vec<Demand>,
     /// What its pods need together, daemons included.
     pub requests: BTreeMap<String, String>,
-    /// The pods it is made for, as `namespace/name`.
+    /// The pods it is created for, as `namespace/name`.
     pub pods: Vec<String>,
 }
 
-/// One way to get a node.
+/// One way to create a node.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Offering {
-    /// The size.
+    /// The instance type.
     pub instance_type: String,
     /// Where; empty where there are no zones.
     pub zone: String,
-    /// How it is paid for.
+    /// The capacity type.
     pub capacity_type: String,
     /// What it costs.
     pub price: f64,
@@ -89,26 +95,26 @@ pub struct Demand {
     pub min_values: Option<u32>,
 }
 
-/// A node that is there and takes pods.
+/// An existing node that takes pods.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExistingNode {
     /// The Node, or the NodeClaim of one on its way.
     pub name: String,
-    /// Pods that go there, as `namespace/name`.
+    /// Pods that fit there, as `namespace/name`.
     pub pods: Vec<String>,
 }
 
-/// A pod that finds no place.
+/// A pod that stays pending.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Waiting {
+pub struct Unschedulable {
     /// The pod, as `namespace/name`.
     pub pod: String,
     /// Why.
     pub reasons: Vec<String>,
-    /// Whether it was refused before anything was tried.
+    /// Whether it was rejected before planning.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rejected: bool,
-    /// Whether it waits for capacity that is set aside.
+    /// Whether it waits for reserved capacity.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deferred: bool,
 }
@@ -117,15 +123,15 @@ pub struct Waiting {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stats {
-    /// Pods that were looked at.
+    /// Pods that were planned.
     pub pods: usize,
-    /// Nodes to be made.
+    /// Nodes to be created.
     pub nodes: usize,
     /// What they cost together, each at its cheapest.
     pub cost: f64,
     /// How long solving took.
     pub solve_micros: u64,
-    /// How long it took to make ready for it.
+    /// How long it took to prepare.
     pub build_micros: u64,
     /// How long reading took.
     pub load_micros: u64,
@@ -133,7 +139,7 @@ pub struct Stats {
 
 impl Report {
     /// A report in its one order: pods sorted, and the sums in the statistics those of its lists. `pods` is how many were
-    /// looked at.
+    /// planned.
     pub fn settled(mut self, pods: usize) -> Report {
         self.version = VERSION;
         self.new_node_claims.iter_mut().for_each(|claim| claim.pods.sort());
@@ -172,6 +178,8 @@ impl Default for Report {
             existing_nodes: Vec::new(),
             unschedulable: Vec::new(),
             stats: Stats::default(),
+            workloads: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 }

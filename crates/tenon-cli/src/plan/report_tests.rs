@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::report::{Demand, ExistingNode, NewClaim, Offering, Output, Report, Stats, Waiting};
+use super::report::{Demand, ExistingNode, NewClaim, Offering, Output, Report, Stats, Unschedulable};
 
 fn claim(zone: &str, pods: impl IntoIterator<Item = String>) -> NewClaim {
     let amounts = [("cpu", "3500m"), ("memory", "6442450944"), ("pods", "12")];
@@ -30,7 +30,7 @@ fn report() -> Report {
     let web = |range: std::ops::Range<u32>| range.map(|index| format!("shop/web-{index}")).collect::<Vec<_>>();
     let reason = "NodePool default: no instance type has enough resources, memory: 64 GiB wanted, at most 48 GiB left for \
                   pods, requirements=karpenter.sh/nodepool In [default], resources={memory: 64Gi}";
-    let waiting = |pod: &str, reasons: &[&str], deferred: bool| Waiting {
+    let pending = |pod: &str, reasons: &[&str], deferred: bool| Unschedulable {
         pod: pod.to_owned(),
         reasons: reasons.iter().map(ToString::to_string).collect(),
         rejected: reasons.is_empty(),
@@ -44,10 +44,10 @@ fn report() -> Report {
             ExistingNode { name: "idle".to_owned(), pods: Vec::new() },
         ],
         unschedulable: vec![
-            waiting("shop/big-1", &[reason], false),
-            waiting("shop/big-0", &[reason], false),
-            waiting("shop/odd", &[], false),
-            waiting("shop/late", &["reserved capacity is used up"], true),
+            pending("shop/big-1", &[reason], false),
+            pending("shop/big-0", &[reason], false),
+            pending("shop/odd", &[], false),
+            pending("shop/late", &["reserved capacity is used up"], true),
         ],
         stats: Stats { solve_micros: 1_234, build_micros: 56, load_micros: 2_345_678, ..Stats::default() },
         ..Report::default()
@@ -62,7 +62,7 @@ fn printed(report: &Report, output: Output) -> String {
 }
 
 #[test]
-fn the_table_names_what_is_made_what_goes_where_and_what_waits() {
+fn the_table_names_new_nodes_existing_nodes_and_unschedulable_pods() {
     let expected = "\
 New nodes: 3
 
@@ -72,40 +72,50 @@ New nodes: 3
   1 ×  default   m4    -     spot      0.05   3.5      6 GiB
       shop/db-0
 
-On nodes that are there: 5 pods
+On existing nodes: 5 pods
 
   node-1
       a/x, kube-system/dns-b
   node-2
       shop/web-30 … web-32 (3 pods)
 
-Still pending: 4 pods
+Unschedulable: 4 pods
 
   shop/big-0, big-1
       NodePool default: no instance type has enough resources, memory: 64 GiB
         wanted, at most 48 GiB left for pods
-  shop/odd (refused)
-  shop/late (waits for reserved capacity)
+  shop/odd (rejected)
+  shop/late (waiting for reserved capacity)
       reserved capacity is used up
 
-33 pods: 24 on 3 new nodes, 5 on nodes that are there, 4 pending
+33 pods: 24 on 3 new nodes, 5 on existing nodes, 4 unschedulable
 price of the new nodes: 0.15
-solved in 1.2 ms, after 2.3 s to read and 56 µs to prepare
+time: 2.3 s to read, 56 µs to prepare, 1.2 ms to solve
 ";
     let page = printed(&report(), Output::Table);
     assert_eq!(page, expected, "\n{page}");
 }
 
 #[test]
+fn the_table_begins_with_what_became_of_the_workloads() {
+    let workloads = vec!["planned 3 pods of Deployment a/web".to_owned(), "planned 0 pods of Job a/b: x".to_owned()];
+    let page = printed(&Report { workloads, ..Report::default() }.settled(0), Output::Table);
+    assert!(
+        page.starts_with("planned 3 pods of Deployment a/web\nplanned 0 pods of Job a/b: x\n\nNo pending"),
+        "{page}"
+    );
+}
+
+#[test]
 fn a_plan_that_does_nothing_says_so() {
     let page = printed(&Report::default().settled(0), Output::Table);
-    assert!(page.starts_with("No pod waits for a node.\n\n0 pods: 0 on 0 new nodes"), "{page}");
+    assert!(page.starts_with("No pending pods.\n\n0 pods: 0 on 0 new nodes"), "{page}");
     assert!(page.contains("price of the new nodes: 0\n"), "{page}");
 }
 
 #[test]
 fn a_name_that_a_terminal_would_obey_is_not_passed_on() {
-    let waiting = Waiting { pod: "a/\u{1b}[31mr\ned".to_owned(), ..Waiting::default() };
+    let waiting = Unschedulable { pod: "a/\u{1b}[31mr\ned".to_owned(), ..Unschedulable::default() };
     let page = printed(&Report { unschedulable: vec![waiting], ..Report::default() }.settled(1), Output::Table);
     assert!(page.contains("  a/\u{fffd}[31mr\u{fffd}ed\n"), "{page}");
 }
@@ -117,10 +127,10 @@ fn a_large_plan_is_summed_up() {
         NewClaim { requests, ..claim("a", [format!("shop/web-{index}")]) }
     });
     let nodes = (0..30).map(|index| ExistingNode { name: format!("n{index:02}"), pods: vec![format!("a/p-{index}")] });
-    let waiting = (0..40).map(|index| Waiting {
+    let waiting = (0..40).map(|index| Unschedulable {
         pod: format!("b/q-{index}"),
         reasons: vec![format!("NodePool p: reason {}, requirements=x In [y], resources={{cpu: {index}}}", index / 30)],
-        ..Waiting::default()
+        ..Unschedulable::default()
     });
     let report = Report {
         new_node_claims: claims.collect(),
@@ -131,7 +141,7 @@ fn a_large_plan_is_summed_up() {
     let page = printed(&report.settled(120), Output::Table);
     for words in [
         "  50 ×  default   m4    a     spot      0.05   1 – 1.049  -\n      shop/web-0 … web-49 (50 pods)\n",
-        "  n19\n      a/p-19\n  … and 10 pods on 10 nodes more; -o json lists all\n",
+        "  n19\n      a/p-19\n  … and 10 pods on 10 more nodes; use -o json to list all\n",
         "  b/q-0 … q-29 (30 pods)\n      NodePool p: reason 0, requirements=x In [y]\n  b/q-30 … q-39 (10 pods)\n",
     ] {
         assert!(page.contains(words), "{words}\n{page}");

@@ -1,20 +1,22 @@
-//! The plan for what was read, and what it says.
+//! The plan for what was read, and the report about it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::ensure;
 use tenon_api::planning::Surroundings;
 use tenon_api::{NodeClaim, NodePool, names, pool_not_ready};
-use tenon_engine::{Indexes, Prepared, check};
+use tenon_engine::{CheckedPlan, Indexes, Prepared, sound_part};
 use tenon_model::{Catalog, NewNode, Overrides, Placement, Plan, Reason, Resources, Seconds, Snapshot, Unplaced};
 
 use super::Input;
-use super::report::{Demand, ExistingNode, NewClaim, Offering, Report, Stats, Waiting};
+use super::report::{Demand, ExistingNode, NewClaim, Offering, Report, Stats, Unschedulable};
 
-/// Plans, and reads the plan again: one that breaks its own rules is not shown.
-pub fn solve(input: &Input) -> anyhow::Result<Report> {
+/// Violations that are named before the rest is only counted: one bug may break a rule for each of many pods.
+const VIOLATIONS_NAMED: usize = 5;
+
+/// Plans, and checks the plan. What breaks a rule is dropped from it, as in the controller.
+pub fn solve(input: &Input) -> Report {
     let begun = Instant::now();
     let now = Seconds(jiff::Timestamp::now().as_second());
     let snapshot = input.supply.to_snapshot(&input.objects, &input.options, now);
@@ -23,25 +25,35 @@ pub fn solve(input: &Input) -> anyhow::Result<Report> {
     let built = Instant::now();
     let plan = prepared.solve();
     let solved = built.elapsed();
-    hold(&snapshot, &plan)?;
+    let mut report = report(&snapshot, plan);
+    (report.stats.solve_micros, report.stats.build_micros) = (micros(solved), micros(built - begun));
+    report
+}
+
+/// The report about the sound part of a plan.
+fn report(snapshot: &Snapshot, plan: Plan) -> Report {
+    let CheckedPlan { plan, violations } = sound_part(snapshot, plan);
+    let named: Vec<String> = violations.iter().take(VIOLATIONS_NAMED).map(ToString::to_string).collect();
+    let rest = violations.len() - named.len();
+    let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+    let warning = || {
+        format!(
+            "part of the plan failed its check and was dropped; this is a bug in Tenon, please report it: {}{more}",
+            named.join("; ")
+        )
+    };
     let report = Report {
         new_node_claims: plan.new_nodes.iter().map(claim).collect(),
         existing_nodes: existing(&plan.placements),
-        unschedulable: plan.unplaced.iter().map(waiting).collect(),
-        stats: Stats { solve_micros: micros(solved), build_micros: micros(built - begun), ..Stats::default() },
+        unschedulable: plan.unplaced.iter().map(unschedulable).collect(),
+        stats: Stats::default(),
+        warnings: (!named.is_empty()).then(warning).into_iter().collect(),
         ..Report::default()
     };
-    Ok(report.settled(snapshot.pods.len() + snapshot.invalid.len()))
+    report.settled(snapshot.pods.len() + snapshot.invalid.len())
 }
 
-/// Whether the plan holds. The controller would make nothing from one that does not.
-fn hold(snapshot: &Snapshot, plan: &Plan) -> anyhow::Result<()> {
-    let broken: Vec<String> = check(snapshot, plan).iter().map(ToString::to_string).collect();
-    ensure!(broken.is_empty(), "the plan does not hold and is not shown; please report this: {}", broken.join("; "));
-    Ok(())
-}
-
-/// What files say: one catalogue for every pool, and a pool is ready unless it says otherwise.
+/// What files say: one catalogue for every NodePool, and a NodePool is ready unless its status says otherwise.
 pub(super) struct Files {
     pub(super) catalog: Arc<Catalog>,
 }
@@ -96,8 +108,8 @@ fn existing(placements: &[Placement]) -> Vec<ExistingNode> {
     nodes.into_iter().map(|(name, pods)| ExistingNode { name: name.to_owned(), pods }).collect()
 }
 
-/// A reason for each pool, so that nobody has to take sentences apart.
-fn waiting(unplaced: &Unplaced) -> Waiting {
+/// A reason for each NodePool, so that nobody has to take sentences apart.
+fn unschedulable(unplaced: &Unplaced) -> Unschedulable {
     let reasons = match &unplaced.reason {
         Reason::Refused(refusals) => {
             refusals.iter().map(|(pool, refusal)| format!("NodePool {pool}: {refusal}")).collect()
@@ -105,22 +117,30 @@ fn waiting(unplaced: &Unplaced) -> Waiting {
         other => vec![other.to_string()],
     };
     let (rejected, deferred) = (unplaced.reason.is_rejected(), unplaced.reason.is_deferred());
-    Waiting { pod: unplaced.pod.to_string(), reasons, rejected, deferred }
+    Unschedulable { pod: unplaced.pod.to_string(), reasons, rejected, deferred }
 }
 
 #[cfg(test)]
 mod tests {
-    use tenon_model::PodKey;
+    use tenon_model::{NodeState, Pod, PodKey};
 
     use super::*;
 
     #[test]
-    fn a_plan_that_breaks_its_own_rules_is_an_error() {
-        let snapshot = Snapshot::default();
-        hold(&snapshot, &Plan::default()).unwrap();
-        let pod = PodKey { namespace: "n".to_owned(), name: "p".to_owned(), uid: "u".to_owned() };
-        let placements = vec![Placement { pod, node: "nowhere".to_owned() }];
-        let said = hold(&snapshot, &Plan { placements, ..Plan::default() }).unwrap_err().to_string();
-        assert!(said.contains("does not hold") && said.contains("pods nobody asked about"), "{said}");
+    fn what_breaks_a_rule_is_dropped_from_the_plan_and_reported_as_a_bug() {
+        assert!(report(&Snapshot::default(), Plan::default()).warnings.is_empty());
+        let key = |name: &str| PodKey { namespace: "n".to_owned(), name: name.to_owned(), uid: name.to_owned() };
+        let pod = |name: &str| Arc::new(Pod { key: key(name), ..Pod::default() });
+        let node = Arc::new(NodeState { name: "there".to_owned(), ..NodeState::default() });
+        let snapshot = Snapshot { pods: vec![pod("a"), pod("b")], nodes: vec![node], ..Snapshot::default() };
+        let place = |pod: &str, node: &str| Placement { pod: key(pod), node: node.to_owned() };
+        let placements = vec![place("a", "there"), place("b", "nowhere")];
+        let report = report(&snapshot, Plan { placements, ..Plan::default() });
+        assert_eq!(report.existing_nodes, [ExistingNode { name: "there".to_owned(), pods: vec!["n/a".to_owned()] }]);
+        assert_eq!((report.unschedulable.len(), report.unschedulable[0].pod.as_str()), (1, "n/b"));
+        let reason = &report.unschedulable[0].reasons[0];
+        assert!(reason.contains("node nowhere takes pods, but does not exist; this is a bug in Tenon"), "{reason}");
+        assert_eq!(report.warnings.len(), 1);
+        assert!(report.warnings[0].ends_with("please report it: node nowhere takes pods, but does not exist"));
     }
 }

@@ -1,4 +1,5 @@
-//! What new nodes are made of: the sizes of a file, or what the controller itself would choose from.
+//! What new nodes are created from: the instance types of a file, the built-in ones, or what the controller itself would
+//! choose from.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,34 +7,36 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use kube::Client;
 use kube::api::{Api, ListParams};
-use tenon_api::instance_types_file::{self, CatalogEntry};
+use tenon_api::instance_types_file::{self, CatalogEntry, OfferingEntry};
 use tenon_api::objects::Objects;
 use tenon_api::plan_options::PlanOptions;
-use tenon_api::{ProxmoxNodeClass, planning};
+use tenon_api::{ProxmoxNodeClass, names, planning};
 use tenon_controllers::election::Fence;
 use tenon_controllers::provision::{self, Gathered};
 use tenon_controllers::status::Estate;
-use tenon_model::{InstanceType, Seconds, Snapshot};
+use tenon_model::{InstanceType, Operator, Requirement, Requirements, Seconds, Snapshot};
 
 use super::collect::Collector;
 use super::solve::Files;
 use super::{Plan, live, text};
 use crate::cloud_config::CloudConfig;
-use crate::controller::{cloud, sizes};
+use crate::controller::{cloud, instance_types};
 
-/// What the arguments say about sizes.
+/// What the arguments say about instance types.
 #[derive(Debug)]
-pub enum Sizes {
-    /// Sizes with what is offered of them.
+pub enum TypeSource {
+    /// The instance types of a file, with their offerings.
     File(Vec<CatalogEntry>),
-    /// Sizes, and the Proxmox clusters to make them in.
+    /// The built-in instance types, in any zone.
+    BuiltIn,
+    /// Instance types, and the Proxmox clusters to create them in.
     Controller(CloudConfig, Vec<InstanceType>),
 }
 
-/// What new nodes are made of.
+/// What new nodes are created from.
 #[derive(Debug)]
 pub enum Supply {
-    /// One catalogue for every pool.
+    /// One catalogue for every NodePool.
     Catalog(Vec<CatalogEntry>),
     /// What the controller would choose from.
     Proxmox(Proxmox),
@@ -42,42 +45,40 @@ pub enum Supply {
 /// What the controller knows besides objects.
 #[derive(Debug, Default)]
 pub struct Proxmox {
-    /// Sizes of VMs.
+    /// Instance types.
     pub types: Vec<InstanceType>,
-    /// Which hosts each pool's VMs can be made on.
+    /// Which hosts the VMs of each NodePool can be created on.
     pub classes: Vec<Arc<ProxmoxNodeClass>>,
     /// The hosts, and what is on them.
     pub estate: Estate,
 }
 
-impl Sizes {
+impl TypeSource {
     /// Reads the files the arguments name.
-    pub fn read(args: &Plan) -> anyhow::Result<Sizes> {
+    pub fn read(args: &Plan) -> anyhow::Result<TypeSource> {
         match (&args.instance_types, &args.cloud_config) {
             (Some(path), _) => {
-                let text = text(path, "instance types", "--instance-types")?;
+                let text = text(path, "instance types file", "--instance-types")?;
                 let entries = instance_types_file::read_catalog(&text)
-                    .with_context(|| format!("cannot use the instance types {}", path.display()))?;
-                Ok(Sizes::File(entries))
+                    .with_context(|| format!("cannot use instance types file {}", path.display()))?;
+                Ok(TypeSource::File(entries))
             }
             (None, Some(path)) => {
-                let types = sizes(args.instance_types_file.as_deref())?;
-                Ok(Sizes::Controller(cloud(path)?, types.unwrap_or_else(InstanceType::built_in)))
+                let types = instance_types(args.instance_types_file.as_deref())?;
+                Ok(TypeSource::Controller(cloud(path)?, types.unwrap_or_else(InstanceType::built_in)))
             }
-            (None, None) => bail!(
-                "no instance types are given: name a file with --instance-types, or a cluster and its Proxmox with \
-                 --kubeconfig and --cloud-config"
-            ),
+            (None, None) => Ok(TypeSource::BuiltIn),
         }
     }
 
     /// What is known where there is no cluster.
-    pub fn without_cluster(self) -> anyhow::Result<Supply> {
+    pub fn without_cluster(self, notes: &mut Collector) -> anyhow::Result<Supply> {
         match self {
-            Sizes::File(entries) => Ok(Supply::Catalog(entries)),
-            Sizes::Controller(..) => bail!(
-                "which hosts a pool may use stands in the cluster: name it with --kubeconfig, or give sizes with \
-                 --instance-types instead of --cloud-config"
+            TypeSource::File(entries) => Ok(Supply::Catalog(entries)),
+            TypeSource::BuiltIn => Ok(built_in(notes)),
+            TypeSource::Controller(..) => bail!(
+                "--cloud-config needs a cluster: its ProxmoxNodeClasses say which hosts a NodePool may use; add \
+                 --kubeconfig, or give --instance-types instead of --cloud-config"
             ),
         }
     }
@@ -85,22 +86,55 @@ impl Sizes {
     /// Looks at the cluster and at Proxmox, where that is needed.
     pub async fn look(self, client: &Client, fence: &Fence, notes: &mut Collector) -> anyhow::Result<Supply> {
         let (config, types) = match self {
-            Sizes::File(entries) => return Ok(Supply::Catalog(entries)),
-            Sizes::Controller(config, types) => (config, types),
+            TypeSource::File(entries) => return Ok(Supply::Catalog(entries)),
+            TypeSource::BuiltIn => return Ok(built_in(notes)),
+            TypeSource::Controller(config, types) => (config, types),
         };
         config.notes.iter().for_each(|note| notes.note(format!("cloud config: {note}")));
         let mut regions = BTreeMap::new();
         for region in &config.regions {
-            let made = region.client(fence);
-            let made = made.with_context(|| format!("cannot make a client for region {}", region.name))?;
-            regions.insert(region.name.clone(), made);
+            let client = region.client(fence);
+            let client =
+                client.with_context(|| format!("cannot create the Proxmox client of region {}", region.name))?;
+            regions.insert(region.name.clone(), client);
         }
         Ok(Supply::Proxmox(Proxmox::look(client, &regions, types, notes).await?))
     }
 }
 
+/// The controller's built-in instance types. Where no Proxmox is known, each is offered in every zone and region: a node has
+/// both labels, with whichever value its pool or its pods require.
+fn built_in(notes: &mut Collector) -> Supply {
+    notes.note("--instance-types is not given: using the built-in instance types in any zone, without limits of hosts");
+    Supply::Catalog(InstanceType::built_in().iter().map(anywhere).collect())
+}
+
+fn anywhere(size: &InstanceType) -> CatalogEntry {
+    let capacity_type = (names::LABEL_CAPACITY_TYPE.to_owned(), Requirement::is(size.capacity_type.as_str()));
+    let mut requirements = size.offered_at(&[]).requirements;
+    let mut offered: Requirements = [capacity_type].into_iter().collect();
+    for label in [names::LABEL_ZONE, names::LABEL_REGION] {
+        let Some(any) = Requirement::new(Operator::Exists, []) else { continue };
+        requirements.replace(label.to_owned(), any.clone());
+        offered.replace(label.to_owned(), any);
+    }
+    CatalogEntry {
+        name: size.name.clone(),
+        capacity: size.capacity.clone(),
+        overhead: size.overhead.clone(),
+        requirements,
+        offerings: vec![OfferingEntry {
+            requirements: offered,
+            price: size.price().value(),
+            available: true,
+            reservation_capacity: None,
+        }],
+        volume_attachment_limits: BTreeMap::new(),
+    }
+}
+
 impl Proxmox {
-    /// Looks at classes and hosts once. A region that does not answer is told, and its hosts are not planned with.
+    /// Reads ProxmoxNodeClasses and hosts once. A region that does not answer is noted, and its hosts are not used.
     pub async fn look(
         client: &Client,
         regions: &BTreeMap<String, tenon_pve::Client>,
@@ -112,13 +146,13 @@ impl Proxmox {
         let estate = Estate::look(regions).await;
         for (region, view) in &estate.regions {
             if let Err(why) = view {
-                notes.note(format!("region {region} cannot be planned with: {why}"));
+                notes.note(format!("ignored the hosts of region {region}: {why}"));
             }
         }
         Ok(Proxmox { types, classes: classes.into_iter().map(Arc::new).collect(), estate })
     }
 
-    /// The snapshot the controller would make.
+    /// The snapshot the controller would take.
     fn to_snapshot(&self, objects: &Objects, options: &PlanOptions, now: Seconds) -> Snapshot {
         let gathered = Gathered {
             pods: objects.pods.clone(),

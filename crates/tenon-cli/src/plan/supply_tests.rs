@@ -1,9 +1,10 @@
-//! Plans from a live cluster and its Proxmox, without a file of sizes: what the controller would choose from.
+//! Plans from a live cluster and its Proxmox, without a file of instance types: what the controller would choose from.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{Api, Patch, PatchParams, PostParams};
@@ -19,15 +20,15 @@ use tenon_pve::{Endpoint, Token, Transport};
 use tenon_sim::{Cluster, ClusterConfig, Estate, EstateConfig, HostSpec, TemplateSpec};
 
 use super::Input;
-use super::collect::Collector;
+use super::collect::{Collected, Collector};
 use super::live::list_all;
 use super::report::Report;
 use super::solve::solve;
-use super::supply::{Proxmox, Supply};
+use super::supply::{Proxmox, Supply, TypeSource};
 
 const GROUP: &str = "karpenter.proxmox.sinextra.dev";
 
-/// A cluster with a pool whose VMs may be made on a small host and on a larger one.
+/// A cluster with a NodePool whose VMs may be created on a small host and on a larger one.
 struct Site {
     client: Client,
     estate: Estate,
@@ -96,15 +97,15 @@ impl Site {
         pods.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
     }
 
-    /// The plan, and what is told besides.
+    /// The plan, and the notes about it.
     async fn plan(&self, regions: &BTreeMap<String, tenon_pve::Client>) -> (Report, Vec<String>) {
         let mut collector = Collector::default();
         list_all(&self.client, &mut collector).await.unwrap();
         let types = InstanceType::built_in();
         let known = Proxmox::look(&self.client, regions, types, &mut collector).await.unwrap();
-        let (objects, notes) = collector.finish();
+        let Collected { objects, workloads, notes } = collector.finish().unwrap();
         let (supply, options) = (Supply::Proxmox(known), PlanOptions::default());
-        (solve(&Input { objects, supply, options, loading: Duration::ZERO }).unwrap(), notes)
+        (solve(&Input { objects, workloads, supply, options, loading: Duration::ZERO }), notes)
     }
 }
 
@@ -117,7 +118,7 @@ fn pve(estate: &Estate, secret: Option<&str>) -> tenon_pve::Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sizes_and_room_come_from_the_controller_s_own_catalogue() {
+async fn instance_types_and_room_come_from_the_controller_s_own_catalogue() {
     let site = Site::new().await;
     site.add_pod("small", "3").await;
     site.add_pod("huge", "12").await;
@@ -135,13 +136,63 @@ async fn sizes_and_room_come_from_the_controller_s_own_catalogue() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_proxmox_that_refuses_is_told_and_nothing_is_planned_on_it() {
+async fn a_proxmox_that_refuses_is_noted_and_nothing_is_planned_on_it() {
     let site = Site::new().await;
     site.add_pod("small", "3").await;
     let wrong = pve(&site.estate, Some("99999999-2222-3333-4444-555555555555"));
     let (report, notes) = site.plan(&BTreeMap::from([("lab".to_owned(), wrong)])).await;
-    assert!(notes.iter().any(|note| note.starts_with("region lab cannot be planned with: ")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.starts_with("ignored the hosts of region lab: ")), "{notes:?}");
     assert!(report.new_node_claims.is_empty());
     let reasons = report.unschedulable[0].reasons.join("; ");
-    assert!(reasons.contains("region lab cannot be used"), "{reasons}");
+    assert!(reasons.contains("Proxmox API of region lab unavailable"), "{reasons}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn workloads_of_a_cluster_have_the_pods_that_the_cluster_created() {
+    let site = Site::new().await;
+    let container = json!({ "name": "c", "image": "i" });
+    let template = json!({ "metadata": { "labels": { "app": "web" } }, "spec": { "containers": [container] } });
+    let deployment: Deployment = serde_json::from_value(json!({ "metadata": { "name": "web" }, "spec": {
+        "replicas": 3, "selector": { "matchLabels": { "app": "web" } }, "template": template } }))
+    .unwrap();
+    Api::namespaced(site.client.clone(), "default").create(&PostParams::default(), &deployment).await.unwrap();
+    let (report, _) = site.plan(&site.regions).await;
+    assert_eq!(report.stats.pods, 0);
+}
+
+/// The plan for some objects without a cluster and without a file of instance types.
+fn built_in(objects: &str) -> Report {
+    let mut collector = Collector::default();
+    let supply = TypeSource::BuiltIn.without_cluster(&mut collector).unwrap();
+    super::load::read_text(&"x.yaml".into(), objects, &mut collector).unwrap();
+    let Collected { objects, workloads, notes } = collector.finish().unwrap();
+    assert!(notes[0].starts_with("--instance-types is not given: using the built-in instance types"), "{notes:?}");
+    solve(&Input { objects, workloads, supply, options: PlanOptions::default(), loading: Duration::ZERO })
+}
+
+#[test]
+fn without_a_file_and_without_proxmox_the_built_in_instance_types_are_offered_in_every_zone() {
+    let pool = |requirements: &str| {
+        format!(
+            "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {{name: p}}\nspec: {{template: {{spec: {{requirements: \
+             [{requirements}], nodeClassRef: {{group: g, kind: k, name: n}}}}}}}}\n---\n"
+        )
+    };
+    let pod = |name: &str, zone: &str| {
+        let selector = format!("nodeSelector: {{topology.kubernetes.io/zone: {zone}}}, ");
+        let selector = if zone.is_empty() { "" } else { &selector };
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{{selector}containers: [{{name: c}}]}}\n---\n"
+        )
+    };
+    let pods = pod("a", "pve1") + &pod("b", "pve2") + &pod("c", "");
+    let zones = "{key: topology.kubernetes.io/zone, operator: In, values: [pve1, pve2]}, {key: \
+                 topology.kubernetes.io/region, operator: In, values: [lab]}";
+    for requirements in ["", zones] {
+        let report = built_in(&format!("{}{pods}", pool(requirements)));
+        assert_eq!((report.stats.nodes, report.unschedulable.len()), (2, 0), "{report:?}");
+        assert_eq!(report.new_node_claims[0].offering.instance_type, "c1.1VCPU-2GB");
+    }
+    let elsewhere = built_in(&format!("{}{}", pool(zones), pod("a", "pve3")));
+    assert_eq!((elsewhere.stats.nodes, elsewhere.unschedulable.len()), (0, 1));
 }

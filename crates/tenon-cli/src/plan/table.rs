@@ -1,11 +1,12 @@
-//! A plan for people: what is made and for whom, what goes where there is room, what waits and why.
+//! A plan for people: the workloads, the new nodes and their pods, the existing nodes that take pods, and the pods that stay
+//! pending.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::pod_names::summary;
-use super::report::{NewClaim, Offering, Report, Waiting};
+use super::report::{NewClaim, Offering, Report, Unschedulable};
 use super::table_text::{count, lay_out, or_dash, price, range, time, wrap};
 
 /// Nodes and reasons that are listed before the rest is only counted. JSON has them all.
@@ -16,11 +17,17 @@ const INDENT: usize = 6;
 /// The whole page.
 pub(super) fn page(report: &Report) -> String {
     let mut page = String::new();
+    workloads(report, &mut page);
     new_nodes(report, &mut page);
     existing_nodes(report, &mut page);
-    waiting(report, &mut page);
+    unschedulable(report, &mut page);
     totals(report, &mut page);
     page
+}
+
+fn workloads(report: &Report, page: &mut String) {
+    report.workloads.iter().for_each(|line| wrap(line, 0, page));
+    page.push_str(if report.workloads.is_empty() { "" } else { "\n" });
 }
 
 /// New nodes that differ in their pods only.
@@ -32,7 +39,7 @@ struct Alike<'a> {
 
 fn new_nodes(report: &Report, page: &mut String) {
     if report.new_node_claims.is_empty() {
-        page.push_str(if report.stats.pods == 0 { "No pod waits for a node.\n" } else { "No new nodes.\n" });
+        page.push_str(if report.stats.pods == 0 { "No pending pods.\n" } else { "No new nodes.\n" });
         return;
     }
     let _ = writeln!(page, "New nodes: {}\n", report.new_node_claims.len());
@@ -49,7 +56,7 @@ fn new_nodes(report: &Report, page: &mut String) {
     let rest = groups.get(LISTED_MAX..).unwrap_or_default();
     if !rest.is_empty() {
         let nodes = rest.iter().map(|group| group.claims.len()).sum();
-        let _ = writeln!(page, "  … and {} of other kinds; -o json lists all", count(nodes, "node"));
+        let _ = writeln!(page, "  … and {} of other kinds; use -o json to list all", count(nodes, "node"));
     }
 }
 
@@ -90,7 +97,7 @@ fn existing_nodes(report: &Report, page: &mut String) {
     if report.existing_nodes.is_empty() {
         return;
     }
-    let _ = writeln!(page, "\nOn nodes that are there: {}\n", count(placed(report), "pod"));
+    let _ = writeln!(page, "\nOn existing nodes: {}\n", count(placed(report), "pod"));
     for node in report.existing_nodes.iter().take(LISTED_MAX) {
         wrap(&node.name, 2, page);
         wrap(&summary(node.pods.iter().map(String::as_str)), INDENT, page);
@@ -98,8 +105,12 @@ fn existing_nodes(report: &Report, page: &mut String) {
     let rest = report.existing_nodes.get(LISTED_MAX..).unwrap_or_default();
     if !rest.is_empty() {
         let pods = rest.iter().map(|node| node.pods.len()).sum();
-        let _ =
-            writeln!(page, "  … and {} on {} more; -o json lists all", count(pods, "pod"), count(rest.len(), "node"));
+        let _ = writeln!(
+            page,
+            "  … and {} on {}; use -o json to list all",
+            count(pods, "pod"),
+            count(rest.len(), "more node")
+        );
     }
 }
 
@@ -107,15 +118,15 @@ fn placed(report: &Report) -> usize {
     report.existing_nodes.iter().map(|node| node.pods.len()).sum()
 }
 
-fn waiting(report: &Report, page: &mut String) {
+fn unschedulable(report: &Report, page: &mut String) {
     if report.unschedulable.is_empty() {
         return;
     }
-    let _ = writeln!(page, "\nStill pending: {}\n", count(report.unschedulable.len(), "pod"));
+    let _ = writeln!(page, "\nUnschedulable: {}\n", count(report.unschedulable.len(), "pod"));
     let mut by_reason: BTreeMap<(Vec<&str>, &str), Vec<&str>> = BTreeMap::new();
-    for waiting in &report.unschedulable {
-        let reasons = waiting.reasons.iter().map(|reason| in_short(reason)).collect();
-        by_reason.entry((reasons, mark(waiting))).or_default().push(&waiting.pod);
+    for found in &report.unschedulable {
+        let reasons = found.reasons.iter().map(|reason| in_short(reason)).collect();
+        by_reason.entry((reasons, mark(found))).or_default().push(&found.pod);
     }
     let mut groups: Vec<_> = by_reason.into_iter().collect();
     groups.sort_by_key(|(_, pods)| Reverse(pods.len()));
@@ -126,11 +137,11 @@ fn waiting(report: &Report, page: &mut String) {
     }
     if !rest.is_empty() {
         let pods = rest.iter().map(|(_, pods)| pods.len()).sum();
-        let _ = writeln!(page, "  … and {} for other reasons; -o json lists all", count(pods, "pod"));
+        let _ = writeln!(page, "  … and {} for other reasons; use -o json to list all", count(pods, "pod"));
     }
 }
 
-/// A reason without what the reader of a table knows: what the pod asks for, and, where room is short, its demands.
+/// A reason without what the reader of a table knows: the requests of the pod, and, where room is short, its requirements.
 fn in_short(reason: &str) -> &str {
     let short = reason.find(", resources=").map_or(reason, |end| reason.get(..end).unwrap_or(reason));
     match (short.find(" wanted, at most "), short.find(", requirements=")) {
@@ -139,20 +150,20 @@ fn in_short(reason: &str) -> &str {
     }
 }
 
-fn mark(waiting: &Waiting) -> &'static str {
-    match (waiting.rejected, waiting.deferred) {
-        (true, _) => " (refused)",
-        (false, true) => " (waits for reserved capacity)",
+fn mark(pod: &Unschedulable) -> &'static str {
+    match (pod.rejected, pod.deferred) {
+        (true, _) => " (rejected)",
+        (false, true) => " (waiting for reserved capacity)",
         (false, false) => "",
     }
 }
 
 fn totals(report: &Report, page: &mut String) {
     let stats = &report.stats;
-    let made: usize = report.new_node_claims.iter().map(|claim| claim.pods.len()).sum();
+    let on_new: usize = report.new_node_claims.iter().map(|claim| claim.pods.len()).sum();
     let _ = writeln!(
         page,
-        "\n{}: {made} on {}, {} on nodes that are there, {} pending",
+        "\n{}: {on_new} on {}, {} on existing nodes, {} unschedulable",
         count(stats.pods, "pod"),
         count(stats.nodes, "new node"),
         placed(report),
@@ -160,10 +171,10 @@ fn totals(report: &Report, page: &mut String) {
     );
     let _ = writeln!(
         page,
-        "price of the new nodes: {}\nsolved in {}, after {} to read and {} to prepare",
+        "price of the new nodes: {}\ntime: {} to read, {} to prepare, {} to solve",
         price(stats.cost),
-        time(stats.solve_micros),
         time(stats.load_micros),
-        time(stats.build_micros)
+        time(stats.build_micros),
+        time(stats.solve_micros)
     );
 }

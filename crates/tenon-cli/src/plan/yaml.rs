@@ -44,7 +44,7 @@ fn options(length: usize, numbers: Numbers) -> Options {
 
 /// What a document says it is.
 pub(super) fn head(document: Part<'_>) -> Result<Head, (usize, String)> {
-    read_head(document.text, false).map_err(|error| told(&error, document.line))
+    read_head(document.text, false).map_err(|error| located(&error, document.line))
 }
 
 /// A member of a list without types, and the line of the file it begins on.
@@ -61,14 +61,14 @@ struct List {
 pub(super) fn members(document: Part<'_>) -> Result<Vec<Member>, (usize, String)> {
     let options = options(document.text.len(), Numbers::NeedNoQuotesAsText);
     let read = serde_saphyr::from_str_with_options::<Vec<Spanned<Value>>>(document.text, options);
-    Ok(placed(read.map_err(|error| told(&error, document.line))?, document.line))
+    Ok(placed(read.map_err(|error| located(&error, document.line))?, document.line))
 }
 
 /// The members of `items`, if there are any.
 pub(super) fn items(document: Part<'_>) -> Result<Option<Vec<Member>>, (usize, String)> {
     let options = options(document.text.len(), Numbers::NeedNoQuotesAsText);
     let read = serde_saphyr::from_str_with_options::<List>(document.text, options);
-    let list = read.map_err(|error| told(&error, document.line))?;
+    let list = read.map_err(|error| located(&error, document.line))?;
     Ok(list.items.map(|items| placed(items, document.line)))
 }
 
@@ -108,7 +108,7 @@ pub(super) fn line_of(piece: &Piece<'_>, way: Way<'_>) -> Option<usize> {
     let options = options(piece.text.len(), Numbers::NeedNoQuotesAsText);
     let within = if piece.form == Form::YamlItem { format!("[0].{}", way.0) } else { way.0.to_owned() };
     let outcome = with_deserializer_from_str_with_options(&piece.text, options, |from| Way(&within).deserialize(from));
-    outcome.err().map(|error| told(&error, piece.line).0)
+    outcome.err().map(|error| located(&error, piece.line).0)
 }
 
 /// Whether a piece that nobody reads is YAML at all. One that breaks off may have taken others with it.
@@ -173,12 +173,12 @@ impl<'de> Visitor<'de> for OnlyOne {
 }
 
 fn broken(error: &Error, piece: &Piece<'_>) -> Broken {
-    let (line, why) = told(error, piece.line);
+    let (line, why) = located(error, piece.line);
     let is_stray = matches!(error.without_snippet(), Error::UnknownAnchor { .. });
     Broken { line, why, needs_others: is_stray && piece.form == Form::YamlItem }
 }
 
 /// What the YAML reader says, and on which line of the file.
-fn told(error: &Error, first: usize) -> (usize, String) {
+fn located(error: &Error, first: usize) -> (usize, String) {
     (first + yaml_words::line(error).unwrap_or(1).saturating_sub(1), yaml_words::words(error))
 }

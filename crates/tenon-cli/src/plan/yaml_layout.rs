@@ -24,7 +24,7 @@ pub(super) struct Layout<'a> {
 pub(super) fn documents(text: &str) -> Vec<Part<'_>> {
     let (mut documents, mut begin, mut begin_line) = (Vec::new(), 0, 1);
     let mut push = |from: usize, to: usize, line: usize| {
-        // What is told about a document is told about the line where it begins to say something.
+        // A fault of a document is reported at the line where it begins to say something.
         let (mut from, mut line) = (from, line);
         let part = text.get(from..to).unwrap_or_default();
         for blank in part.split_inclusive('\n').take_while(|line| !says_something(line)) {

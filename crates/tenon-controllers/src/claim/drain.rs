@@ -1,149 +1,197 @@
-//! Brings the pods of a node that goes to leave: no new ones come, those that are there are asked, and disks are waited for.
+//! Drains a node: taints it, evicts its pods and waits for volumes to detach. Which pods leave when is decided by
+//! `tenon_engine::drain`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{Node, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
-use serde_json::json;
-use tenon_api::names;
-use tenon_engine::claim::LaunchSeen;
-use tenon_engine::launch::VmSeen;
+use tenon_api::pod_predicates::pod_key;
+use tenon_api::{NodeClaim, condition_reasons, drain_pod, event_reasons, names, timestamp};
+use tenon_engine::claim::ObservedLaunch;
+use tenon_engine::drain::{DrainPlan, has_seen_all_pods, is_drainable, plan_drain};
+use tenon_engine::launch::ObservedVm;
+use tenon_model::PodKey;
 
-use super::depart::deadline;
-use super::gather::{Observed, condition};
-use super::leaving::{is_drainable, leaving};
+use super::evict::{self, Removal};
+use super::gather::{Observed, condition, is_true};
 use super::outcome::Outcome;
-use super::{ClaimError, evict, observe};
+use super::termination::deadline;
+use super::{ClaimError, observe};
 use crate::context::Context;
-use crate::disruption::pods::key;
-use crate::events::Saying;
+use crate::disruption::model_time;
+use crate::disruption::taint::{has_disrupted_taint, taint_disrupted};
+use crate::events::Event;
 use crate::status::Verdict;
-use crate::writes::{self, Written};
 
-/// A pod may have been bound just before the taint was seen, and shows up within this time.
-const AT_LEAST: SignedDuration = SignedDuration::from_secs(5);
+/// A drain is checked this often: pods leave at their own pace.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// Pods leave at their own pace.
-const LOOK_SOON: Duration = Duration::from_secs(1);
+/// The taint shows in the cache within this time.
+const TAINT_SHOWS_AFTER: Duration = Duration::from_millis(200);
 
 /// One pass of a drain.
 pub(crate) async fn pass(context: &Context, observed: &Observed) -> Result<Outcome, ClaimError> {
     let Some(node) = observed.our_node() else { return Ok(Outcome::again()) };
-    if !is_fenced(node) {
-        fence(context, node).await?;
-        return Ok(Outcome::after(Duration::from_millis(200)));
+    if !has_disrupted_taint(node) {
+        taint_disrupted(context, node).await?;
+        return Ok(Outcome::after(TAINT_SHOWS_AFTER));
     }
-    let Some(begun) = condition(&observed.claim, "Drained") else {
-        return Ok(Outcome::again().says("Drained", Verdict::unknown("Draining", "its pods are asked to leave")));
+    let Some(begun) = condition(&observed.claim, &condition_reasons::DRAINED) else {
+        let note = format!("pods are being evicted from Node {}", node.name_any());
+        return Ok(Outcome::again()
+            .with_condition(&condition_reasons::DRAINED, Verdict::unknown(&condition_reasons::DRAINING, note)));
     };
-    if !is_ready(node) && is_vm_gone(context, observed).await? {
+    if !is_ready(node) && is_vm_absent(context, observed).await? {
         // Nobody is left who could end a pod, or hold a volume.
-        return Ok(Outcome::again().says("Drained", Verdict::holds("Drained")));
+        return Ok(
+            Outcome::again().with_condition(&condition_reasons::DRAINED, Verdict::holds(&condition_reasons::DRAINED))
+        );
     }
-    let (now, deadline) = (context.clock.now(), deadline(&observed.claim));
+    let now = context.clock.now();
     let pods = pods_on(context, node).await?;
-    let plan = leaving(&pods, deadline, now);
-    let mut outcome = Outcome::after(LOOK_SOON);
-    for pod in &plan.force {
-        outcome.sayings.extend(evict::force(context, pod, deadline).await?);
-    }
-    for pod in &plan.evict {
-        outcome.sayings.extend(evict::ask(context, pod).await?);
-    }
-    if plan.waiting > 0 {
-        let unwilling = plan.unwilling.map(|pod| format!("; pod {} forbids it by annotation", key(&pod)));
-        let told = format!("{} pods are waiting to be evicted{}", plan.waiting, unwilling.unwrap_or_default());
-        context.events.say(node.as_ref(), &Saying::warning("FailedDraining", told)).await;
+    let drain_pods: Vec<_> = pods.iter().map(|pod| drain_pod(pod, model_time(now))).collect();
+    let plan = plan_drain(&drain_pods, deadline(&observed.claim).map(model_time), model_time(now));
+    let outcome = remove_pods(context, observed, &pods, &plan).await?;
+    if plan.remaining > 0 {
+        context
+            .events
+            .publish(node.as_ref(), &Event::new(&event_reasons::FAILED_DRAINING, remaining_note(node, &plan)))
+            .await;
         return Ok(outcome);
     }
-    if now.duration_since(begun.last_transition_time.0) < AT_LEAST {
+    if !has_seen_all_pods(timestamp(&begun.last_transition_time), model_time(now)) {
         return Ok(outcome);
     }
-    let is_over = deadline.is_some_and(|deadline| now > deadline);
-    match attached(context, node, &pods).await?.first() {
-        Some(volume) if !is_over => {
-            let told = format!("volume {volume} is still attached to node {}", node.name_any());
-            context.events.say(node.as_ref(), &Saying::normal("AwaitingVolumeDetachment", told.clone())).await;
-            Ok(outcome.says("VolumesDetached", Verdict::unknown("AwaitingVolumeDetachment", told)))
+    let is_over = deadline(&observed.claim).is_some_and(|deadline| now > deadline);
+    match (attached_volumes(context, node, &pods).await?.first(), is_over) {
+        (Some(volume), false) => {
+            let note = format!("PersistentVolume {volume} is still attached to Node {}", node.name_any());
+            context
+                .events
+                .publish(node.as_ref(), &Event::new(&event_reasons::AWAITING_VOLUME_DETACHMENT, note.clone()))
+                .await;
+            Ok(outcome.with_condition(
+                &condition_reasons::VOLUMES_DETACHED,
+                Verdict::unknown(&condition_reasons::AWAITING_VOLUME_DETACHMENT, note),
+            ))
         }
-        Some(volume) => {
-            let told = format!("volume {volume} was still attached when its time was up");
-            let verdict = Verdict::fails("TerminationGracePeriodElapsed", told);
-            Ok(Outcome::again().says("VolumesDetached", verdict).says("Drained", Verdict::holds("Drained")))
+        (Some(volume), true) => {
+            let node = node.name_any();
+            let note = format!(
+                "PersistentVolume {volume} was still attached to Node {node} when terminationGracePeriod ended"
+            );
+            let verdict = Verdict::fails(&condition_reasons::TERMINATION_GRACE_PERIOD_ELAPSED, note);
+            Ok(Outcome::again()
+                .with_condition(&condition_reasons::VOLUMES_DETACHED, verdict)
+                .with_condition(&condition_reasons::DRAINED, Verdict::holds(&condition_reasons::DRAINED)))
         }
-        None => Ok(Outcome::again()
-            .says("VolumesDetached", Verdict::holds("VolumesDetached"))
-            .says("Drained", Verdict::holds("Drained"))),
+        (None, _) => Ok(Outcome::again()
+            .with_condition(&condition_reasons::VOLUMES_DETACHED, Verdict::holds(&condition_reasons::VOLUMES_DETACHED))
+            .with_condition(&condition_reasons::DRAINED, Verdict::holds(&condition_reasons::DRAINED))),
     }
 }
 
-async fn is_vm_gone(context: &Context, observed: &Observed) -> Result<bool, ClaimError> {
-    let LaunchSeen::Record(record) = &observed.seen.launch else { return Ok(false) };
+/// Deletes and evicts what the plan says.
+async fn remove_pods(
+    context: &Context,
+    observed: &Observed,
+    pods: &[Arc<Pod>],
+    plan: &DrainPlan,
+) -> Result<Outcome, ClaimError> {
+    let find = |key: &PodKey| pods.iter().find(|pod| pod_key(pod) == *key);
+    let removal = Removal { node: observed.claim.name_any(), reason: disruption_reason(&observed.claim) };
+    let mut outcome = Outcome::after(CHECK_EVERY);
+    for pod in plan.delete.iter().filter_map(find) {
+        evict::delete_pod(context, pod, &removal, deadline(&observed.claim)).await?;
+    }
+    for pod in plan.evict.iter().filter_map(find) {
+        outcome.events.extend(evict::evict_pod(context, pod, &removal).await?);
+    }
+    Ok(outcome)
+}
+
+/// Why the claim is removed, if somebody wrote it down.
+fn disruption_reason(claim: &NodeClaim) -> Option<String> {
+    let is_told = is_true(claim, &condition_reasons::DISRUPTION_REASON);
+    condition(claim, &condition_reasons::DISRUPTION_REASON).filter(|_| is_told).map(|told| told.reason.clone())
+}
+
+fn remaining_note(node: &Node, plan: &DrainPlan) -> String {
+    let pods = if plan.remaining == 1 { "pod is" } else { "pods are" };
+    let protected = plan.protected.as_ref().map(|pod| {
+        format!("; pod {pod} has {}: remove the annotation or delete the pod", names::ANNOTATION_DO_NOT_DISRUPT)
+    });
+    let (node, remaining) = (node.name_any(), plan.remaining);
+    format!("Node {node} is not drained yet: {remaining} {pods} waiting to be evicted{}", protected.unwrap_or_default())
+}
+
+async fn is_vm_absent(context: &Context, observed: &Observed) -> Result<bool, ClaimError> {
+    let ObservedLaunch::Record(record) = &observed.state.launch else { return Ok(false) };
     let Ok(pve) = context.region(&record.place.region) else { return Ok(false) };
     let seen = observe::vm(pve, &context.owner(&observed.claim), record).await?;
-    Ok(seen.vm == VmSeen::Absent)
+    Ok(seen.vm == ObservedVm::Absent)
 }
 
 /// Whether a node says that it is ready.
 pub(crate) fn is_ready(node: &Node) -> bool {
     let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.any(|told| told.type_ == "Ready" && told.status == "True")
+    conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
-fn is_fenced(node: &Node) -> bool {
-    let mut taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
-    taints.any(|taint| taint.key == names::TAINT_DISRUPTED && taint.effect == "NoSchedule")
-}
-
-/// Keeps new pods off the node, and load balancers from sending it more. Whether that stands now.
-pub(crate) async fn fence(context: &Context, node: &Node) -> Result<bool, ClaimError> {
-    let present = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
-    let mut taints: Vec<_> = present.filter(|taint| taint.key != names::TAINT_DISRUPTED).cloned().collect();
-    taints.push(k8s_openapi::api::core::v1::Taint {
-        key: names::TAINT_DISRUPTED.to_owned(),
-        effect: "NoSchedule".to_owned(),
-        ..Default::default()
-    });
-    let labels = json!({ names::LABEL_EXCLUDE_BALANCERS: "karpenter" });
-    let patch = json!({ "metadata": { "labels": labels }, "spec": { "taints": taints } });
-    let written = writes::merge(&context.workload, node, patch).await;
-    let written = written.map_err(|source| ClaimError::kube("keep new pods off the node", source))?;
-    Ok(matches!(written, Written::Done(_)))
-}
-
-/// All pods of the node, asked of the API server: a store may not know yet of one that was bound just now.
+/// All pods of the node, asked of the API server: a cache may not know yet of one that was bound just now.
 pub(crate) async fn pods_on(context: &Context, node: &Node) -> Result<Vec<Arc<Pod>>, ClaimError> {
     let pods: Api<Pod> = Api::all(context.workload.clone());
     let params = ListParams::default().fields(&format!("spec.nodeName={}", node.name_any()));
-    let list = pods.list(&params).await.map_err(|source| ClaimError::kube("list the pods of the node", source))?;
+    let list = pods.list(&params).await;
+    let action = || format!("list the pods of Node {}", node.name_any());
+    let list = list.map_err(|source| ClaimError::kube(&action(), source))?;
     Ok(list.items.into_iter().map(Arc::new).collect())
 }
 
-/// Volumes that are attached to the node and not needed by pods that stay with it.
-async fn attached(context: &Context, node: &Node, pods: &[Arc<Pod>]) -> Result<Vec<String>, ClaimError> {
-    let told = |source| ClaimError::kube("list the volumes of the node", source);
+/// Volumes that are attached to the node and not needed by pods that stay on it.
+async fn attached_volumes(context: &Context, node: &Node, pods: &[Arc<Pod>]) -> Result<Vec<String>, ClaimError> {
+    let failed = |source| ClaimError::kube(&format!("list the volumes of Node {}", node.name_any()), source);
     let all: Api<VolumeAttachment> = Api::all(context.workload.clone());
-    let list = all.list(&ListParams::default()).await.map_err(told)?.items;
+    let list = all.list(&ListParams::default()).await.map_err(failed)?.items;
     let here = list.into_iter().filter(|attachment| attachment.spec.node_name == node.name_any());
     let volumes: Vec<String> = here.filter_map(|attachment| attachment.spec.source.persistent_volume_name).collect();
     if volumes.is_empty() {
         return Ok(volumes);
     }
-    let now = context.clock.now();
+    let now = model_time(context.clock.now());
     let mut kept = BTreeSet::new();
-    for pod in pods.iter().filter(|pod| !is_drainable(pod, now)) {
+    for pod in pods.iter().filter(|pod| !is_drainable(&drain_pod(pod, now), now)) {
         let claims: Api<PersistentVolumeClaim> =
             Api::namespaced(context.workload.clone(), &pod.namespace().unwrap_or_default());
         for volume in pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten()) {
             let Some(claim) = &volume.persistent_volume_claim else { continue };
-            let found = claims.get_opt(&claim.claim_name).await.map_err(told)?;
+            let found = claims.get_opt(&claim.claim_name).await.map_err(failed)?;
             kept.extend(found.and_then(|found| found.spec?.volume_name));
         }
     }
     Ok(volumes.into_iter().filter(|volume| !kept.contains(volume)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_drain_that_is_not_over_says_how_many_pods_are_left_and_which_is_protected() {
+        let node: Node = serde_json::from_value(json!({ "metadata": { "name": "default-x7" } })).unwrap();
+        let note =
+            |remaining, protected| remaining_note(&node, &DrainPlan { remaining, protected, ..DrainPlan::default() });
+        assert_eq!(note(1, None), "Node default-x7 is not drained yet: 1 pod is waiting to be evicted");
+        let key = PodKey { namespace: "shop".to_owned(), name: "db-0".to_owned(), uid: "u".to_owned() };
+        assert_eq!(
+            note(2, Some(key)),
+            "Node default-x7 is not drained yet: 2 pods are waiting to be evicted; pod shop/db-0 has \
+             karpenter.sh/do-not-disrupt: remove the annotation or delete the pod"
+        );
+    }
 }

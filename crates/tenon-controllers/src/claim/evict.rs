@@ -1,4 +1,6 @@
-//! Asks one pod to leave, or makes it: the only two ways a pod is ended here.
+//! Evicts a pod, or deletes it when the termination grace period of its NodeClaim ends: the only two ways a pod is ended.
+
+use std::fmt;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
@@ -7,18 +9,37 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ObjectMeta, 
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, PostParams};
 use serde_json::Value;
+use tenon_api::pod_predicates::pod_key;
+use tenon_engine::drain::grace_left_s;
 
 use super::ClaimError;
+use tenon_api::event_reasons;
+
 use crate::context::Context;
-use crate::disruption::pods::key;
-use crate::events::Saying;
+use crate::disruption::model_time;
+use crate::events::Event;
 use crate::metrics::Code;
 
-/// Asks a pod to leave. What its budgets do not allow now is asked again later. Returns what the claim's owner should know.
-pub(crate) async fn ask(context: &Context, pod: &Pod) -> Result<Option<Saying>, ClaimError> {
+/// Which node is removed, and why.
+pub(crate) struct Removal {
+    /// The Node.
+    pub(crate) node: String,
+    /// Why, if it is known.
+    pub(crate) reason: Option<String>,
+}
+
+impl fmt::Display for Removal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Node {} is being removed", self.node)?;
+        self.reason.as_ref().map_or(Ok(()), |reason| write!(f, " ({reason})"))
+    }
+}
+
+/// Evicts a pod. What PodDisruptionBudgets do not allow now is tried again later. Returns an event for the NodeClaim.
+pub(crate) async fn evict_pod(context: &Context, pod: &Pod, removal: &Removal) -> Result<Option<Event>, ClaimError> {
     let pods: Api<Pod> = Api::namespaced(context.workload.clone(), &pod.namespace().unwrap_or_default());
-    // Not the library's own call: it spells the options so that no server reads them, and then a pod made anew under the
-    // same name would be asked to leave in this one's place.
+    // Not the library's own call: it spells the options so that no server reads them, and then another pod with the same
+    // name would be evicted in this one's place.
     let eviction = Eviction {
         metadata: ObjectMeta { name: pod.metadata.name.clone(), namespace: pod.namespace(), ..ObjectMeta::default() },
         delete_options: Some(DeleteOptions {
@@ -34,42 +55,58 @@ pub(crate) async fn ask(context: &Context, pod: &Pod) -> Result<Option<Saying>, 
         Err(_) => 0,
     };
     context.metrics.evictions.get_or_create(&Code { code }).inc();
+    let key = pod_key(pod);
     match outcome {
         Ok(_) => {
-            context.events.say(pod, &Saying::normal("Evicted", "its node goes, so the pod was asked to leave")).await;
+            context.events.publish(pod, &Event::new(&event_reasons::EVICTED, format!("Evicted: {removal}"))).await;
             Ok(None)
         }
-        // Gone, or another pod has its name by now: either way it has left.
+        // Deleted, or another pod has its name by now: either way it has left.
         Err(kube::Error::Api(refusal)) if matches!(refusal.code, 404 | 409) => Ok(None),
         // A budget forbids it now; more than one budget is a fault of the pod's owner that only they can mend.
-        Err(kube::Error::Api(refusal)) if refusal.code == 429 || refusal.message.contains("PodDisruptionBudget") => Ok(
-            Some(Saying::warning("FailedDraining", format!("pod {} may not leave yet: {}", key(pod), refusal.message))),
-        ),
-        Err(source) => Err(ClaimError::kube(&format!("evict pod {}", key(pod)), source)),
+        Err(kube::Error::Api(refusal)) if refusal.code == 429 || refusal.message.contains("PodDisruptionBudget") => {
+            let message = refusal.message.trim_end_matches('.');
+            let note = format!("Eviction of pod {key} from Node {} is blocked: {message}; retrying", removal.node);
+            Ok(Some(Event::new(&event_reasons::FAILED_DRAINING, note)))
+        }
+        Err(source) => Err(ClaimError::kube(&format!("evict pod {key}"), source)),
     }
 }
 
-/// Makes a pod leave by the deadline, budgets or not. It always has a second to end by itself.
-pub(crate) async fn force(
+/// Deletes a pod so that it ends by the deadline, whatever budgets say. It always has a second to end by itself.
+pub(crate) async fn delete_pod(
     context: &Context,
     pod: &Pod,
+    removal: &Removal,
     deadline: Option<Timestamp>,
-) -> Result<Option<Saying>, ClaimError> {
-    let left = deadline.map_or(1, |deadline| deadline.duration_since(context.clock.now()).as_secs());
-    let grace = u32::try_from(left.clamp(1, i64::from(u32::MAX))).unwrap_or(1);
+) -> Result<(), ClaimError> {
+    let grace = grace_left_s(deadline.map(model_time), model_time(context.clock.now()));
     let pods: Api<Pod> = Api::namespaced(context.workload.clone(), &pod.namespace().unwrap_or_default());
-    match pods.delete(&pod.name_any(), &only_this(pod, Some(grace))).await {
+    match pods.delete(&pod.name_any(), &only_this(pod, grace)).await {
         Ok(_) => {
-            let told = format!("the pod was deleted with {grace} s to end, because its node must be gone by then");
-            context.events.say(pod, &Saying::normal("Disrupted", told)).await;
-            Ok(None)
+            let note = format!("Deleted with a grace period of {grace} s: {removal}, and terminationGracePeriod ends");
+            context.events.publish(pod, &Event::new(&event_reasons::DISRUPTED, note)).await;
+            Ok(())
         }
-        Err(kube::Error::Api(refusal)) if matches!(refusal.code, 404 | 409) => Ok(None),
-        Err(source) => Err(ClaimError::kube(&format!("delete pod {}", key(pod)), source)),
+        Err(kube::Error::Api(refusal)) if matches!(refusal.code, 404 | 409) => Ok(()),
+        Err(source) => Err(ClaimError::kube(&format!("delete pod {}", pod_key(pod)), source)),
     }
 }
 
-fn only_this(pod: &Pod, grace_period_seconds: Option<u32>) -> DeleteParams {
+fn only_this(pod: &Pod, grace_period_s: u32) -> DeleteParams {
     let preconditions = Some(kube::api::Preconditions { uid: pod.uid(), resource_version: None });
-    DeleteParams { grace_period_seconds, preconditions, ..DeleteParams::default() }
+    DeleteParams { grace_period_seconds: Some(grace_period_s), preconditions, ..DeleteParams::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_a_node_is_removed_is_said_where_it_is_known() {
+        let removal =
+            |reason: Option<&str>| Removal { node: "default-x7".to_owned(), reason: reason.map(str::to_owned) };
+        assert_eq!(removal(None).to_string(), "Node default-x7 is being removed");
+        assert_eq!(removal(Some("Drifted")).to_string(), "Node default-x7 is being removed (Drifted)");
+    }
 }

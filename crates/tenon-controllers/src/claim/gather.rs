@@ -6,8 +6,9 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::Api;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
+use tenon_api::condition_reasons::{self, ConditionType};
 use tenon_api::{Condition, ConditionStatus, NodeClaim, launch_record, names};
-use tenon_engine::claim::{ClaimSeen, LaunchSeen, NodeSeen, Obstacle, Said};
+use tenon_engine::claim::{ClaimConditions, ObservedClaim, ObservedLaunch, ObservedNode, Obstacle};
 use tenon_model::{LaunchRecord, Quantity, Seconds};
 
 use super::drain::is_ready;
@@ -24,57 +25,57 @@ const EPHEMERAL: [(&str, &str); 5] = [
     (names::TAINT_UNREGISTERED, "NoExecute"),
 ];
 
-/// A claim, its node, and what they mean.
+/// A claim, its node, and what the engine needs to know of them.
 pub(crate) struct Observed {
     pub(crate) claim: NodeClaim,
     pub(crate) node: Option<Arc<Node>>,
-    pub(crate) seen: ClaimSeen,
+    pub(crate) state: ObservedClaim,
 }
 
 impl Observed {
     /// The node, if it is the claim's VM.
     pub(crate) fn our_node(&self) -> Option<&Arc<Node>> {
-        self.node.as_ref().filter(|_| matches!(self.seen.node, NodeSeen::Ours { .. }))
+        self.node.as_ref().filter(|_| matches!(self.state.node, ObservedNode::Ours { .. }))
     }
 }
 
-/// Looks. `None` if the claim is gone or nobody's concern here. The claim is read anew: a step that was taken must never be
+/// Gathers. `None` if the claim was deleted or is not ours. The claim is read again: a step that was taken must never be
 /// taken again because a store was a moment behind.
 pub(crate) async fn gather(context: &Context, name: &str) -> Result<Option<Observed>, kube::Error> {
     let claims: Api<NodeClaim> = Api::all(context.workload.clone());
     let Some(claim) = claims.get_opt(name).await?.filter(is_ours) else { return Ok(None) };
     let mut node = context.watched.nodes.get(&ObjectRef::new(name));
     // Before anything is destroyed for want of a node, the API server itself is asked.
-    let matters = claim.meta().deletion_timestamp.is_some() || is_true(&claim, "Registered");
+    let matters = claim.meta().deletion_timestamp.is_some() || is_true(&claim, &condition_reasons::REGISTERED);
     if node.is_none() && matters {
         node = Api::<Node>::all(context.workload.clone()).get_opt(name).await?.map(Arc::new);
     }
-    let seen = judge(&claim, node.as_deref());
-    Ok(Some(Observed { claim, node, seen }))
+    let state = observe(&claim, node.as_deref());
+    Ok(Some(Observed { claim, node, state }))
 }
 
-fn judge(claim: &NodeClaim, node: Option<&Node>) -> ClaimSeen {
+fn observe(claim: &NodeClaim, node: Option<&Node>) -> ObservedClaim {
     let annotation = |name: &str| claim.annotations().get(name).map(String::as_str);
     let launch = match annotation(names::ANNOTATION_LAUNCH).map(launch_record::read) {
-        Some(Ok(record)) => LaunchSeen::Record(record),
-        Some(Err(error)) => LaunchSeen::Unreadable(error.to_string()),
-        None if claim.status.as_ref().is_some_and(|status| status.provider_id.is_some()) => LaunchSeen::Foreign,
-        None => LaunchSeen::Unplanned,
+        Some(Ok(record)) => ObservedLaunch::Record(record),
+        Some(Err(error)) => ObservedLaunch::Unreadable(error.to_string()),
+        None if claim.status.as_ref().is_some_and(|status| status.provider_id.is_some()) => ObservedLaunch::Foreign,
+        None => ObservedLaunch::Unplanned,
     };
     let node = match (&launch, node) {
-        (_, None) => NodeSeen::Absent,
-        (LaunchSeen::Record(record), Some(node)) => judge_node(claim, record, node),
-        (_, Some(_)) => NodeSeen::Stranger("the claim has no vm".to_owned()),
+        (_, None) => ObservedNode::Absent,
+        (ObservedLaunch::Record(record), Some(node)) => observe_node(claim, record, node),
+        (_, Some(_)) => ObservedNode::Stranger(format!("NodeClaim {} has no VM", claim.name_any())),
     };
-    ClaimSeen {
+    ObservedClaim {
         has_finalizer: claim.finalizers().iter().any(|name| name == names::FINALIZER),
         deleting_since: claim.meta().deletion_timestamp.as_ref().map(|time| Seconds(time.0.as_second())),
         expires_at: expires_at(claim),
         launch,
-        said: said(claim),
+        conditions: conditions(claim),
         node,
-        seed_retired: annotation(names::ANNOTATION_CLOUDINIT_STATUS).is_some(),
-        let_go: annotation(names::ANNOTATION_LET_GO) == Some("true"),
+        seed_deleted: annotation(names::ANNOTATION_CLOUDINIT_STATUS).is_some(),
+        skip_vm_deletion: annotation(names::ANNOTATION_SKIP_VM_DELETION) == Some("true"),
     }
 }
 
@@ -85,66 +86,62 @@ pub(crate) fn expires_at(claim: &NodeClaim) -> Option<Seconds> {
     Some(Seconds(created.saturating_add(age.as_secs())))
 }
 
-fn said(claim: &NodeClaim) -> Said {
+fn conditions(claim: &NodeClaim) -> ClaimConditions {
     let created = claim.creation_timestamp().map(|time| time.0.as_second()).unwrap_or_default();
-    let waiting = condition(claim, "Registered").map_or(created, |told| told.last_transition_time.0.as_second());
-    Said {
-        launched: is_true(claim, "Launched"),
-        registered: is_true(claim, "Registered"),
-        initialized: is_true(claim, "Initialized"),
-        drained: is_true(claim, "Drained"),
+    let waiting = condition(claim, &condition_reasons::REGISTERED)
+        .map_or(created, |found| found.last_transition_time.0.as_second());
+    ClaimConditions {
+        launched: is_true(claim, &condition_reasons::LAUNCHED),
+        registered: is_true(claim, &condition_reasons::REGISTERED),
+        initialized: is_true(claim, &condition_reasons::INITIALIZED),
+        drained: is_true(claim, &condition_reasons::DRAINED),
         waiting_since: Seconds(waiting),
     }
 }
 
-/// A name is not enough: the node must be the machine we made.
-fn judge_node(claim: &NodeClaim, record: &LaunchRecord, node: &Node) -> NodeSeen {
+/// A name is not enough: the node must run on the VM we created.
+fn observe_node(claim: &NodeClaim, record: &LaunchRecord, node: &Node) -> ObservedNode {
     let found = node.status.iter().find_map(|status| Some(status.node_info.as_ref()?.system_uuid.as_str()));
     let found = found.unwrap_or_default();
-    let expected = provider_id(record);
+    let (expected, name) = (provider_id(record), node.name_any());
     let told = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
     match &record.uuid {
-        // It has only just joined, and tells in a moment.
-        _ if found.is_empty() && !is_true(claim, "Registered") => NodeSeen::Absent,
-        None => NodeSeen::Stranger("the uuid of the claim's vm is not known yet".to_owned()),
-        Some(uuid) if !uuid.eq_ignore_ascii_case(found) => NodeSeen::Stranger(format!(
-            "node {} runs on the machine with uuid {found}, but vm {} has {uuid}: another machine has this name; rename or \
-             remove that node, or delete this claim",
-            node.name_any(),
+        // It has only just joined; its system UUID follows in a moment.
+        _ if found.is_empty() && !is_true(claim, &condition_reasons::REGISTERED) => ObservedNode::Absent,
+        None => ObservedNode::Stranger(format!("the SMBIOS UUID of VM {} is not known yet", record.vmid)),
+        Some(uuid) if !uuid.eq_ignore_ascii_case(found) => ObservedNode::Stranger(format!(
+            "Node {name} has system UUID {found}, but VM {} has {uuid}: another machine joined under this name; rename or \
+             remove Node {name}, or delete NodeClaim {name}",
             record.vmid
         )),
-        Some(_) if !told.is_empty() && told != expected => NodeSeen::Stranger(format!(
-            "node {} says its providerID is {told}, but it should be {expected}: correct what sets it on the kubelet",
-            node.name_any()
+        Some(_) if !told.is_empty() && told != expected => ObservedNode::Stranger(format!(
+            "Node {name} has providerID {told}, but VM {} is {expected}; correct provider-id in its kubelet's configuration",
+            record.vmid
         )),
         Some(_) => {
-            NodeSeen::Ours { deleting: node.meta().deletion_timestamp.is_some(), obstacle: obstacle(claim, node) }
+            ObservedNode::Ours { deleting: node.meta().deletion_timestamp.is_some(), obstacle: obstacle(claim, node) }
         }
     }
 }
 
-/// What keeps a node from taking pods, in the order it is worth knowing.
+/// What keeps a node from being initialized, in the order it is worth knowing.
 fn obstacle(claim: &NodeClaim, node: &Node) -> Option<Obstacle> {
-    let obstacle = |reason, message: String| Some(Obstacle { reason, message });
-    let name = node.name_any();
     if !is_ready(node) {
-        return obstacle("NodeNotReady", format!("node {name} is not ready"));
+        return Some(Obstacle::NotReady);
     }
     let taints: Vec<_> = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten()).collect();
     let startup = claim.spec.startup_taints.iter().flatten();
     let left = startup.map(|taint| (taint.key.as_str(), format!("{:?}", taint.effect)));
     let mut left = left.filter(|(key, effect)| taints.iter().any(|taint| taint.key == *key && taint.effect == *effect));
     if let Some((key, effect)) = left.next() {
-        return obstacle("StartupTaintsExist", format!("startup taint {key}:{effect} is still on node {name}"));
+        return Some(Obstacle::StartupTaint(format!("{key}:{effect}")));
     }
     let is_ephemeral =
         |key: &str, effect: &str| EPHEMERAL.contains(&(key, effect)) || key.starts_with("readiness.k8s.io/");
     if let Some(taint) = taints.iter().find(|taint| is_ephemeral(&taint.key, &taint.effect)) {
-        let told = format!("taint {}:{} is still on node {name}", taint.key, taint.effect);
-        return obstacle("KnownEphemeralTaintsExist", told);
+        return Some(Obstacle::EphemeralTaint(format!("{}:{}", taint.key, taint.effect)));
     }
-    let missing = unregistered_resource(claim, node)?;
-    obstacle("ResourceNotRegistered", format!("node {name} offers no {missing} yet"))
+    unregistered_resource(claim, node).map(Obstacle::MissingResource)
 }
 
 /// A resource the claim was made for and its node does not offer.
@@ -161,11 +158,12 @@ fn unregistered_resource(claim: &NodeClaim, node: &Node) -> Option<String> {
 }
 
 /// A condition of a claim.
-pub(crate) fn condition<'a>(claim: &'a NodeClaim, type_: &str) -> Option<&'a Condition> {
-    claim.status.iter().flat_map(|status| status.conditions.iter().flatten()).find(|told| told.type_ == type_)
+pub(crate) fn condition<'a>(claim: &'a NodeClaim, type_: &ConditionType) -> Option<&'a Condition> {
+    let mut conditions = claim.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.find(|condition| condition.type_ == type_.name())
 }
 
-/// Whether a condition of a claim holds.
-pub(crate) fn is_true(claim: &NodeClaim, type_: &str) -> bool {
-    condition(claim, type_).is_some_and(|told| told.status == ConditionStatus::True)
+/// Whether a condition of a claim is true.
+pub(crate) fn is_true(claim: &NodeClaim, type_: &ConditionType) -> bool {
+    condition(claim, type_).is_some_and(|found| found.status == ConditionStatus::True)
 }

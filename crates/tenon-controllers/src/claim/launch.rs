@@ -1,175 +1,275 @@
-//! One pass of a launch: look, decide, make at most one change, hand back what is to be written down.
+//! Continues the launch of a claim's VM: gathers what the VM should be, makes one pass, records what came of it.
 
-use tenon_engine::launch::{self, Failure, LaunchAction, TaskSeen, VmSeen, Waiting};
-use tenon_model::{LaunchRecord, LaunchStep, PveSize, Seconds, VmId};
-use tenon_pve::{Cause, Client, Error, PowerState, ProvenVm, Upid};
+use std::sync::Arc;
+use std::time::Duration;
 
-use super::observe::{self, Seen};
-use super::order::{FirstBoot, Order, seed_file};
+use kube::ResourceExt;
+use kube::runtime::reflector::ObjectRef;
+use serde_json::json;
+use tenon_api::condition_reasons::{self, ConditionReason};
+use tenon_api::event_reasons::{self, EventReason};
+use tenon_api::{KubeletConfiguration, MetadataType, NodeClaim, ProxmoxNodeClass, launch_record, names};
+use tenon_cloudinit::Bootstrap;
+use tenon_engine::launch::LaunchResult;
+use tenon_model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
+use tenon_model::{InstanceType, LaunchRecord, LaunchStep, VmId, VmIds};
+use tenon_pve::VmConfig;
 
-/// How often an id that is said to be taken is looked at before it is left to whoever has it.
-const LOOKS: u32 = 3;
+use super::bootstrap::NoBootstrap;
+use super::desired_vm::{DesiredVm, FirstBoot, Render};
+use super::gather::Observed;
+use super::launch_pass::launch_pass;
+use super::outcome::Outcome;
+use super::seed::{SeedFacts, seed_image};
+use super::{ClaimError, bootstrap, registration_health, token};
+use crate::context::Context;
+use crate::events::Event;
+use crate::provision::records_in;
+use crate::status::Verdict;
+use crate::writes::{self, Written};
 
-/// What came of a pass.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LaunchPass {
-    /// Write this down, then pass again.
-    Record(LaunchRecord),
-    /// Nothing to do until something ends.
-    Wait(Waiting),
-    /// Take another id and begin anew.
-    Relaunch {
-        /// Why.
-        why: String,
-        /// An id under which something is left that only an operator can remove.
-        husk: Option<VmId>,
-    },
-    /// The claim goes back to planning.
-    GiveUp(String),
-    /// The VM under our id is somebody else's.
-    Refuse(String),
-    /// The VM runs.
-    Launched,
-}
+/// Tasks end within a second or two; the first look comes soon, so that a pod need not wait for our clock.
+const LOOK_SOON: Duration = Duration::from_millis(400);
+/// A task that takes longer than this is not about to end, and is looked at less often.
+const SOON_S: i64 = 15;
+const LOOK_LATER: Duration = Duration::from_secs(2);
+/// What an operator has to mend is looked at this often.
+const LOOK_RARELY: Duration = Duration::from_secs(30);
+/// VM ids that are tried in one pass before it is left to the next.
+const IDS: usize = 8;
 
-/// One pass. `record` is what was last written down; a change is only made for the step that stands there.
-pub async fn pass(pve: &Client, order: &Order<'_>, record: &LaunchRecord, now: Seconds) -> Result<LaunchPass, Error> {
-    let task = observe::task(pve, record).await?;
-    let seen = match task {
-        // Its task says all there is to know, and a VM being made cannot be read anyway.
-        TaskSeen::Running => Seen { vm: VmSeen::Absent, proven: None },
-        _ => observe::vm(pve, &order.owner, record).await?,
+/// One pass of a launch.
+pub(crate) async fn pass(context: &Context, observed: &Observed, record: &LaunchRecord) -> Result<Outcome, ClaimError> {
+    let launch = match Launch::gather(context, &observed.claim, record) {
+        Ok(launch) => launch,
+        Err(why) => return give_up(context, &observed.claim, record, &why).await,
     };
-    match launch::next_step(record, &seen.vm, &task, now) {
-        LaunchAction::Record(record) => Ok(LaunchPass::Record(record)),
-        LaunchAction::Wait(waiting) => Ok(LaunchPass::Wait(waiting)),
-        LaunchAction::Relaunch { why, husk } => Ok(LaunchPass::Relaunch { why, husk }),
-        LaunchAction::GiveUp(why) => Ok(LaunchPass::GiveUp(why)),
-        LaunchAction::Refuse(why) => Ok(LaunchPass::Refuse(why)),
-        LaunchAction::Launched => Ok(LaunchPass::Launched),
-        LaunchAction::Perform(step) => {
-            let change = Change { pve, order, record, now };
-            let outcome = change.perform(step, seen.proven).await;
-            change.judge(outcome)
-        }
+    if let Some(outcome) = launch.name_taken().await? {
+        return Ok(outcome);
     }
+    let bootstrap = match launch.bootstrap(context).await? {
+        Ok(bootstrap) => bootstrap,
+        Err(outcome) => return Ok(outcome),
+    };
+    let render = |record: &LaunchRecord, config: &VmConfig| launch.render(bootstrap.as_ref(), record, config);
+    let desired = launch.desired_vm(context, &render);
+    let result = launch_pass(launch.pve, &desired, record, context.clock.seconds()).await?;
+    launch.settle(context, result).await
 }
 
-/// The one change of a pass.
-struct Change<'a> {
-    pve: &'a Client,
-    order: &'a Order<'a>,
+/// A launch and all that it needs.
+struct Launch<'a> {
+    claim: &'a NodeClaim,
     record: &'a LaunchRecord,
-    now: Seconds,
+    class: Arc<ProxmoxNodeClass>,
+    instance_type: &'a InstanceType,
+    pve: &'a tenon_pve::Client,
 }
 
-/// What a change gave: a task to follow, or it is done already.
-enum Begun {
-    Task(Upid),
-    Done,
-}
+impl<'a> Launch<'a> {
+    fn gather(context: &'a Context, claim: &'a NodeClaim, record: &'a LaunchRecord) -> Result<Launch<'a>, String> {
+        let name = &claim.spec.node_class_ref.name;
+        let class = context.watched.classes.get(&ObjectRef::new(name));
+        let class = class.ok_or_else(|| format!("ProxmoxNodeClass {name} does not exist; create it"))?;
+        let instance_type = context.instance_type_of(claim).ok_or_else(|| {
+            let name = claim.labels().get(names::LABEL_INSTANCE_TYPE).map_or("", String::as_str);
+            format!("instance type {name} is no longer defined")
+        })?;
+        Ok(Launch { claim, record, class, instance_type, pve: context.region(&record.place.region)? })
+    }
 
-impl Change<'_> {
-    async fn perform(&self, step: LaunchStep, proven: Option<ProvenVm>) -> Result<Begun, Trouble> {
-        let Change { pve, order, record, .. } = self;
-        match (step, proven) {
-            (LaunchStep::Clone, _) => self.clone().await,
-            (LaunchStep::Configure, Some(vm)) => {
-                let keys = order.identity(record, vm.config());
-                let keys: Vec<(&str, String)> = keys.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
-                pve.configure_vm(vm.host(), vm.vmid(), &keys).await?;
-                Ok(Begun::Done)
-            }
-            (LaunchStep::Resize, Some(vm)) => self.resize(&vm).await,
-            (LaunchStep::UploadSeed, Some(vm)) => self.upload(&vm).await,
-            (LaunchStep::AttachSeed, Some(vm)) => {
-                if let (FirstBoot::Seed(_), Some(seed)) = (&order.first_boot, seed_file(record)) {
-                    pve.configure_vm(vm.host(), vm.vmid(), &Order::drive(&seed)).await?;
-                }
-                Ok(Begun::Done)
-            }
-            (LaunchStep::Start, Some(vm)) => match pve.vm_status(vm.host(), vm.vmid()).await?.power {
-                PowerState::Running => Ok(Begun::Done),
-                PowerState::Stopped => Ok(Begun::Task(pve.start_vm(vm.host(), vm.vmid()).await?)),
-            },
-            // The engine asks for these only with a proof in hand; without one nothing is changed.
-            (LaunchStep::Identify | LaunchStep::Launched, _) | (_, None) => Ok(Begun::Done),
+    /// A VM that has the claim's name already stops the launch: two VMs with one name are one node to Kubernetes.
+    async fn name_taken(&self) -> Result<Option<Outcome>, ClaimError> {
+        let Launch { claim, record, pve, .. } = self;
+        if record.step != LaunchStep::Clone || record.upid.is_some() {
+            return Ok(None);
         }
-    }
-
-    async fn clone(&self) -> Result<Begun, Trouble> {
-        let Change { pve, order, record, .. } = self;
-        let template = match order.storage {
-            Some(_) => Some(pve.vm_config(record.host(), record.template).await?),
-            None => None,
-        };
-        let request = order.clone_request(record, template.as_ref());
-        Ok(Begun::Task(pve.clone_vm(record.host(), &request).await?))
-    }
-
-    /// Grows the disk, never shrinks it: Proxmox would refuse, and the image may need what it has.
-    async fn resize(&self, vm: &ProvenVm) -> Result<Begun, Trouble> {
-        let Some((disk, drive)) = vm.config().boot_disk() else {
-            return Err(Trouble::Order(format!("template {} has no disk to boot from", self.record.template)));
-        };
-        let wanted = PveSize::from_gib(self.order.disk_gib);
-        if drive.size().unwrap_or_default() >= wanted {
-            return Ok(Begun::Done);
-        }
-        Ok(Begun::Task(self.pve.resize_disk(vm.host(), vm.vmid(), disk, &wanted.to_string()).await?))
-    }
-
-    async fn upload(&self, vm: &ProvenVm) -> Result<Begun, Trouble> {
-        let FirstBoot::Seed(render) = self.order.first_boot else { return Ok(Begun::Done) };
-        let Some(file) = seed_file(self.record) else {
-            let why = format!(
-                "no storage of host {} that takes ISO images has room for the first-boot data; make room, or allow content \
-                 type iso on another",
-                self.record.host()
+        let listing = pve.resources().await?;
+        let name = claim.name_any();
+        let is_ours = |id: VmId| id == record.vmid || record.retired.contains(&id);
+        let other = listing.guests.iter().find(|guest| guest.name.as_deref() == Some(&name) && !is_ours(guest.id));
+        Ok(other.map(|guest| {
+            let message = format!(
+                "Cannot launch VM {}: VM {id} on host {} is already named {name}; rename or remove VM {id}, or delete \
+                 NodeClaim {name}",
+                record.vmid,
+                guest.host,
+                id = guest.id
             );
-            return Err(Trouble::Order(why));
-        };
-        let image = render(self.record, vm.config()).map_err(Trouble::Order)?;
-        Ok(Begun::Task(self.pve.upload_iso(vm.host(), &file.storage, &file.name, &image).await?))
+            blocked(&condition_reasons::NAME_TAKEN, &event_reasons::NAME_TAKEN, &message)
+        }))
     }
 
-    /// Turns what a change gave into what is to be written down.
-    fn judge(&self, outcome: Result<Begun, Trouble>) -> Result<LaunchPass, Error> {
-        match outcome {
-            Ok(Begun::Task(upid)) => {
-                let upid = Some(upid.to_string());
-                Ok(LaunchPass::Record(LaunchRecord { upid, last_progress_at: self.now, ..self.record.clone() }))
+    /// What the VM joins with, in the step that needs it; or what is to be done first.
+    async fn bootstrap(&self, context: &Context) -> Result<Result<Option<Bootstrap>, Outcome>, ClaimError> {
+        if self.record.step != LaunchStep::UploadSeed || !self.has_seed() {
+            return Ok(Ok(None));
+        }
+        if token::recorded(self.claim).is_none() {
+            return token::make(context, self.claim).await.map(Err);
+        }
+        Ok(match bootstrap::gather(context, self.claim).await? {
+            Ok(bootstrap) => Ok(Some(bootstrap)),
+            Err(NoBootstrap::Outdated) => Err(Outcome::outdated()),
+            Err(NoBootstrap::Missing(why)) => {
+                let message = format!("Cannot render first-boot data: {why}");
+                Err(blocked(&condition_reasons::JOIN_DATA_MISSING, &event_reasons::JOIN_DATA_MISSING, &message))
             }
-            Ok(Begun::Done) => Ok(LaunchPass::Record(self.record.advanced(self.now))),
-            Err(Trouble::Order(why)) => Ok(LaunchPass::GiveUp(why)),
-            Err(Trouble::Pve(error)) => match (error.cause(), error.refusal().map(observe::failure)) {
-                // It may have been done: the next pass looks before anything is sent again.
-                (Cause::MaybeDone(_), _) => Ok(LaunchPass::Wait(Waiting::Host)),
-                // By whom, the next pass sees: perhaps by a call of ours that was thought lost.
-                (_, Some(Failure::IdTaken)) if self.record.step == LaunchStep::Clone && self.record.attempt < LOOKS => {
-                    Ok(LaunchPass::Record(self.record.begun_again()))
-                }
-                (_, Some(Failure::IdTaken)) if self.record.step == LaunchStep::Clone => Ok(LaunchPass::Relaunch {
-                    why: "the id is taken by something that cannot be seen".to_owned(),
-                    husk: None,
-                }),
-                (_, Some(Failure::Hopeless(_) | Failure::IdTaken)) => Ok(LaunchPass::GiveUp(error.full_message())),
-                _ => Err(error),
-            },
+        })
+    }
+
+    fn has_seed(&self) -> bool {
+        self.class.spec.metadata_options.type_ == MetadataType::Cdrom
+    }
+
+    fn kubelet(&self) -> Option<&KubeletConfiguration> {
+        self.class.spec.kubelet_configuration.as_ref()
+    }
+
+    fn render(
+        &self,
+        bootstrap: Option<&Bootstrap>,
+        record: &LaunchRecord,
+        config: &VmConfig,
+    ) -> Result<bytes::Bytes, String> {
+        let bootstrap = bootstrap.cloned().ok_or("what the VM joins with was not read")?;
+        let facts =
+            SeedFacts { claim: self.claim, instance_type: self.instance_type, kubelet: self.kubelet(), bootstrap };
+        seed_image(&facts, record, config)
+    }
+
+    fn desired_vm<'r>(&self, context: &Context, render: &'r Render<'r>) -> DesiredVm<'r> {
+        let spec = &self.class.spec;
+        let whole =
+            |resource: &str| u64::try_from(self.instance_type.capacity.get(resource).value()).unwrap_or_default();
+        DesiredVm {
+            owner: context.owner(self.claim),
+            name: self.claim.name_any(),
+            class: self.claim.spec.node_class_ref.name.clone(),
+            instance_type: self.instance_type.name.clone(),
+            capacity_type: self.instance_type.capacity_type.as_str().to_owned(),
+            pool: spec.resource_pool.clone().filter(|pool| !pool.is_empty()),
+            cores: u32::try_from(whole(CPU)).unwrap_or(u32::MAX),
+            memory_mib: whole(MEMORY) >> 20,
+            disk_gib: spec.boot_device.size_gigabytes().max(gigabytes(whole(EPHEMERAL_STORAGE))),
+            storage: spec.boot_device.storage.clone().filter(|storage| !storage.is_empty()),
+            tags: spec.tags.clone().unwrap_or_default(),
+            first_boot: if self.has_seed() { FirstBoot::Seed(render) } else { FirstBoot::Image },
         }
     }
-}
 
-/// Why a change was not made.
-enum Trouble {
-    /// Proxmox did not do it.
-    Pve(Error),
-    /// What was ordered cannot be made.
-    Order(String),
-}
-
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Trouble {
-        Trouble::Pve(error)
+    /// Records or reports what came of a pass.
+    async fn settle(&self, context: &Context, result: LaunchResult) -> Result<Outcome, ClaimError> {
+        let Launch { claim, record, .. } = self;
+        match result {
+            LaunchResult::Record(next) => write_record(context, claim, &next).await,
+            LaunchResult::Wait(_) => {
+                let is_slow = context.clock.seconds().since(record.last_progress_at) > SOON_S;
+                Ok(Outcome::after(if is_slow { LOOK_LATER } else { LOOK_SOON }))
+            }
+            LaunchResult::Relaunch { why, incomplete } => self.relaunch(context, &why, incomplete).await,
+            LaunchResult::GiveUp(why) => {
+                context.memory.avoid(&record.place, &why, context.clock.now());
+                give_up(context, claim, record, &why).await
+            }
+            LaunchResult::Refuse(why) => {
+                let message = format!("{why}; the VM is not changed. Delete NodeClaim {}", claim.name_any());
+                Ok(blocked(&condition_reasons::NOT_PROVEN_OURS, &event_reasons::NOT_PROVEN_OURS, &message))
+            }
+            LaunchResult::Launched => Ok(Outcome::again()),
+        }
     }
+
+    /// Starts again under another VM id.
+    async fn relaunch(&self, context: &Context, why: &str, incomplete: Option<VmId>) -> Result<Outcome, ClaimError> {
+        let Launch { claim, record, .. } = self;
+        let Some(vmid) = self.another_id(context).await? else {
+            return give_up(context, claim, record, &format!("{why}, and no other VM id is free")).await;
+        };
+        let next = record.moved_to(vmid, incomplete, context.clock.seconds());
+        let mut outcome = write_record(context, claim, &next).await?;
+        if let Some(incomplete) = incomplete {
+            outcome.events.push(incomplete_clone(record, incomplete, why));
+        }
+        let note = format!("Launching VM {vmid} on host {} instead of VM {}: {why}", record.host(), record.vmid);
+        Ok(outcome.with_event(Event::new(&event_reasons::RELAUNCHED, note)))
+    }
+
+    /// The lowest VM id that no guest has and no claim means to take.
+    async fn another_id(&self, context: &Context) -> Result<Option<VmId>, ClaimError> {
+        let Launch { record, pve, .. } = self;
+        let region = &record.place.region;
+        let mut ids = VmIds::new(context.settings.ids);
+        ids.take(region, pve.resources().await?.guests.iter().map(|guest| guest.id));
+        let claims = context.watched.claims.state();
+        for other in records_in(region, claims.iter().map(AsRef::as_ref)) {
+            ids.take(region, other.retired.into_iter().chain([other.vmid]));
+        }
+        ids.take(region, [record.vmid]);
+        for _ in 0..IDS {
+            let Some(vmid) = ids.take_lowest_free(region) else { return Ok(None) };
+            // A token with rights on a pool only does not see every VM, but may ask of every id.
+            if pve.is_id_free(vmid).await? {
+                return Ok(Some(vmid));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Bytes in decimal gigabytes, rounded up. The reference does the same and then asks Proxmox for as many GiB, so a disk is
+/// never smaller than was asked for, nor smaller than it was before.
+fn gigabytes(bytes: u64) -> u64 {
+    bytes.div_ceil(1_000_000_000)
+}
+
+/// The launch cannot continue until somebody does something.
+fn blocked(condition: &'static ConditionReason, event: &'static EventReason, message: &str) -> Outcome {
+    Outcome::after(LOOK_RARELY)
+        .with_condition(&condition_reasons::LAUNCHED, Verdict::unknown(condition, message))
+        .with_event(Event::new(event, message))
+}
+
+/// Writes the record of a launch into its claim.
+pub(crate) async fn write_record(
+    context: &Context,
+    claim: &NodeClaim,
+    record: &LaunchRecord,
+) -> Result<Outcome, ClaimError> {
+    let patch = json!({ "metadata": { "annotations": { names::ANNOTATION_LAUNCH: launch_record::write(record) } } });
+    let written = writes::merge(&context.workload, claim, patch).await;
+    let written = written.map_err(|source| ClaimError::kube("write the launch record to the NodeClaim", source))?;
+    tracing::debug!(claim = claim.name_any(), vmid = %record.vmid, step = ?record.step, "recorded launch step");
+    Ok(match written {
+        Written::Done(claim) => Outcome { claim: Some(claim), ..Outcome::again() },
+        Written::Outdated => Outcome::outdated(),
+    })
+}
+
+/// What an operator is told about a clone that was interrupted.
+pub(crate) fn incomplete_clone(record: &LaunchRecord, vmid: VmId, why: &str) -> Event {
+    let host = record.host();
+    let note = format!(
+        "VM {vmid} on host {host} is an incomplete clone ({why}) and cannot be removed with an API token; on {host} run: qm \
+         unlock {vmid} && qm destroy {vmid} --purge"
+    );
+    Event::new(&event_reasons::INCOMPLETE_CLONE, note)
+}
+
+/// The claim is deleted; the pods it was created for are planned again.
+async fn give_up(
+    context: &Context,
+    claim: &NodeClaim,
+    record: &LaunchRecord,
+    why: &str,
+) -> Result<Outcome, ClaimError> {
+    let message = format!("Cannot create VM {} on host {}: {why}. Retrying on other hosts", record.vmid, record.host());
+    registration_health::failed(context, claim, &condition_reasons::LAUNCH_FAILED, &message).await?;
+    let verdict = Verdict::unknown(&condition_reasons::LAUNCH_FAILED, message.clone());
+    Ok(Outcome {
+        pod_events: vec![Event::insufficient_capacity(message.clone())],
+        ..Outcome::deleted("insufficient_capacity")
+    }
+    .with_condition(&condition_reasons::LAUNCHED, verdict)
+    .with_event(Event::new(&event_reasons::INSUFFICIENT_CAPACITY, message)))
 }

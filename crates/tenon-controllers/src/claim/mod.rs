@@ -1,40 +1,40 @@
 //! One NodeClaim: from a written intent to a node that takes pods, and back to nothing.
 //!
-//! `rota` says whose turn it is, `reconcile` is the way in. `gather` looks, the engine decides, then one of these acts: `making` (with `launch`, `order`,
-//! `seed`, `token`, `join`) makes the VM, `arrive` makes its node the claim's own, `retire` takes first-boot data away, `drain`
-//! (with `leaving`, `evict`) empties the node, `depart` (with `release`) takes everything away. `outcome` tells.
+//! `queue` says whose turn it is, `reconcile` is the way in. `gather` reads, the engine decides, then one of these acts:
+//! `launch` (with `launch_pass`, `desired_vm`, `seed`, `token`, `bootstrap`) creates the VM, `registration` matches its node,
+//! `seed_cleanup` deletes first-boot data, `drain` (with `evict`) drains the node, `termination` (with `release`) deletes
+//! everything. `outcome` reports.
 //!
 //! A pass starts from the record as it was last written down and makes at most one outside change. Dying between any two
 //! lines costs a look, never a VM.
 
-mod arrive;
-mod depart;
+mod bootstrap;
+mod desired_vm;
 mod drain;
 mod evict;
 mod gather;
-mod health;
 mod image;
-mod join;
 mod launch;
-mod leaving;
-mod making;
+mod launch_pass;
 mod observe;
-mod order;
 mod outcome;
+mod queue;
 mod reconcile;
+mod registration;
+mod registration_health;
 mod release;
-mod retire;
-mod rota;
 mod seed;
+mod seed_cleanup;
+mod termination;
 mod token;
 
-pub(crate) use drain::{fence, is_ready, pods_on};
+pub use desired_vm::{DesiredVm, FirstBoot, Owner, Render, SeedFile, seed_file};
+pub(crate) use drain::{is_ready, pods_on};
 pub(crate) use gather::is_true;
 pub(crate) use image::image_id;
-pub use launch::{LaunchPass, pass};
-pub use order::{FirstBoot, Order, Owner, Render, SeedFile, seed_file};
+pub use launch_pass::launch_pass;
 pub(crate) use outcome::count_disrupted;
+pub(crate) use queue::run;
 pub(crate) use reconcile::ClaimError;
 pub use release::{ReleasePass, release};
-pub(crate) use rota::run;
 pub use seed::{SeedFacts, provider_id, seed_image};

@@ -1,19 +1,19 @@
 //! What is true of a claim's VM and task right now, in the engine's words.
 
-use tenon_engine::launch::{Failure, TaskSeen, VmSeen};
+use tenon_engine::launch::{Failure, ObservedTask, ObservedVm};
 use tenon_model::{LaunchRecord, VmId};
 use tenon_pve::{Advice, Cause, Client, Doubt, Error, GuestKind, ProvenVm, Refusal, RefusalKind, TaskProgress};
 
-use super::order::Owner;
+use super::desired_vm::Owner;
 
-/// What is seen of the VM, with the proof if there is one.
-pub(crate) struct Seen {
-    pub(crate) vm: VmSeen,
+/// What is observed of the VM, with the proof if there is one.
+pub(crate) struct VmObservation {
+    pub(crate) vm: ObservedVm,
     pub(crate) proven: Option<ProvenVm>,
 }
 
 /// Looks at the VM under the recorded id, wherever it is by now.
-pub(crate) async fn vm(pve: &Client, owner: &Owner, record: &LaunchRecord) -> Result<Seen, Error> {
+pub(crate) async fn vm(pve: &Client, owner: &Owner, record: &LaunchRecord) -> Result<VmObservation, Error> {
     let proof = owner.proof(record);
     let first = pve.prove(record.host(), &proof).await;
     let is_denied = first.as_ref().is_err_and(is_denied);
@@ -24,15 +24,15 @@ pub(crate) async fn vm(pve: &Client, owner: &Owner, record: &LaunchRecord) -> Re
     let resources = pve.resources().await?;
     match resources.guests.iter().find(|guest| guest.id == record.vmid) {
         Some(guest) if guest.kind != GuestKind::Qemu => {
-            Ok(Seen::nobodys(VmSeen::Foreign("it is a container".to_owned())))
+            Ok(VmObservation::without_proof(ObservedVm::Foreign("it is an LXC container".to_owned())))
         }
         Some(guest) => judge(pve.prove(&guest.host, &proof).await),
         // With rights on a pool only, what is not in the pool cannot be seen: a VM that was destroyed, but also one that
         // somebody else made, or took out of the pool.
-        None if is_denied && !pve.is_id_free(record.vmid).await? => {
-            Ok(Seen::nobodys(VmSeen::Foreign("this token may not see the vm that has its id".to_owned())))
-        }
-        None => Ok(Seen::nobodys(VmSeen::Absent)),
+        None if is_denied && !pve.is_id_free(record.vmid).await? => Ok(VmObservation::without_proof(
+            ObservedVm::Foreign("the API token cannot see the VM with this id".to_owned()),
+        )),
+        None => Ok(VmObservation::without_proof(ObservedVm::Absent)),
     }
 }
 
@@ -40,46 +40,51 @@ fn is_denied(error: &Error) -> bool {
     error.refusal().is_some_and(|refusal| matches!(refusal.kind, RefusalKind::Denied { .. }))
 }
 
-fn judge(outcome: Result<Result<ProvenVm, Doubt>, Error>) -> Result<Seen, Error> {
+fn judge(outcome: Result<Result<ProvenVm, Doubt>, Error>) -> Result<VmObservation, Error> {
     match outcome {
-        Ok(Ok(proven)) => Ok(Seen { vm: VmSeen::Ours { uuid: proven.config().uuid() }, proven: Some(proven) }),
-        Ok(Err(Doubt::Locked(lock))) => Ok(Seen::nobodys(VmSeen::Locked(lock))),
-        Ok(Err(doubt)) => Ok(Seen::nobodys(VmSeen::Foreign(doubt.to_string()))),
-        Err(error) if error.is_not_found() => Ok(Seen::nobodys(VmSeen::Absent)),
-        Err(error) if matches!(error.cause(), Cause::MaybeDone(_)) => Ok(Seen::nobodys(VmSeen::Unreachable)),
+        Ok(Ok(proven)) => {
+            Ok(VmObservation { vm: ObservedVm::Ours { uuid: proven.config().uuid() }, proven: Some(proven) })
+        }
+        Ok(Err(Doubt::Locked(lock))) => Ok(VmObservation::without_proof(ObservedVm::Locked(lock))),
+        Ok(Err(doubt)) => Ok(VmObservation::without_proof(ObservedVm::Foreign(doubt.to_string()))),
+        Err(error) if error.is_not_found() => Ok(VmObservation::without_proof(ObservedVm::Absent)),
+        Err(error) if matches!(error.cause(), Cause::MaybeDone(_)) => {
+            Ok(VmObservation::without_proof(ObservedVm::Unreachable))
+        }
         Err(error) => Err(error),
     }
 }
 
-/// Whether a half-made copy is still under an id that was lost to one. Somebody else may have the id by now, and nobody
-/// must be told to destroy that VM.
-pub(crate) async fn is_husk(pve: &Client, record: &LaunchRecord, id: VmId) -> Result<bool, Error> {
+/// Whether an incomplete clone is still there under an id. Another VM may have the id by now, and nobody must be told to
+/// destroy that VM.
+pub(crate) async fn is_incomplete_clone(pve: &Client, record: &LaunchRecord, id: VmId) -> Result<bool, Error> {
     match pve.vm_config(record.host(), id).await {
         Ok(config) => Ok(matches!(config.lock(), Some("clone" | "create"))),
         Err(error) if error.is_not_found() => Ok(false),
-        // A half-made copy is in no pool yet, and with rights on a pool only it cannot be read.
+        // An incomplete clone is in no pool yet, and with rights on a pool only it cannot be read.
         Err(error) if is_denied(&error) => Ok(!pve.is_id_free(id).await?),
         Err(error) => Err(error),
     }
 }
 
-impl Seen {
-    fn nobodys(vm: VmSeen) -> Seen {
-        Seen { vm, proven: None }
+impl VmObservation {
+    /// A VM that is not proven to be ours, or not there.
+    pub(crate) fn without_proof(vm: ObservedVm) -> VmObservation {
+        VmObservation { vm, proven: None }
     }
 }
 
 /// Looks at the recorded task.
-pub(crate) async fn task(pve: &Client, record: &LaunchRecord) -> Result<TaskSeen, Error> {
-    let Some(upid) = &record.upid else { return Ok(TaskSeen::None) };
+pub(crate) async fn task(pve: &Client, record: &LaunchRecord) -> Result<ObservedTask, Error> {
+    let Some(upid) = &record.upid else { return Ok(ObservedTask::None) };
     // A name we cannot read is as good as a task nobody knows.
-    let Ok(upid) = upid.parse() else { return Ok(TaskSeen::Lost) };
+    let Ok(upid) = upid.parse() else { return Ok(ObservedTask::Lost) };
     match pve.task_progress(&upid).await {
-        Ok(TaskProgress::Running) => Ok(TaskSeen::Running),
-        Ok(TaskProgress::Done(_)) => Ok(TaskSeen::Done),
-        Ok(TaskProgress::Failed(refusal)) => Ok(TaskSeen::Failed(failure(&refusal))),
-        Ok(TaskProgress::Died) => Ok(TaskSeen::Lost),
-        Err(error) if error.is_not_found() => Ok(TaskSeen::Lost),
+        Ok(TaskProgress::Running) => Ok(ObservedTask::Running),
+        Ok(TaskProgress::Done(_)) => Ok(ObservedTask::Done),
+        Ok(TaskProgress::Failed(refusal)) => Ok(ObservedTask::Failed(failure(&refusal))),
+        Ok(TaskProgress::Died) => Ok(ObservedTask::Lost),
+        Err(error) if error.is_not_found() => Ok(ObservedTask::Lost),
         Err(error) => Err(error),
     }
 }

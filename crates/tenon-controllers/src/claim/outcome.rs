@@ -1,4 +1,4 @@
-//! What came of a pass, and how it reaches whoever asks: conditions, events, and when to look again.
+//! What came of a pass, and how it reaches whoever asks: conditions, events, and when to reconcile again.
 
 use std::time::Duration;
 
@@ -6,18 +6,19 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Resource;
 use kube::api::Api;
 use serde_json::{Map, Value, json};
+use tenon_api::condition_reasons::ConditionType;
 use tenon_api::{NodeClaim, names};
 
 use super::ClaimError;
 use super::gather::expires_at;
 use crate::context::Context;
-use crate::events::Saying;
+use crate::events::Event;
 use crate::metrics::Disrupted;
 use crate::status::{CLAIM_CONDITIONS, Verdict, stated, subject};
 use crate::writes;
 
-/// A claim that waits for nothing is looked at again after this long, in case a wake-up was lost.
-const IDLE: Duration = Duration::from_secs(300);
+/// A claim that waits for nothing is reconciled again after this long, in case a wake-up was lost.
+const RESYNC: Duration = Duration::from_secs(300);
 
 /// A store that is behind catches up within this time; asking it sooner only asks it more often.
 const OUTDATED: Duration = Duration::from_millis(200);
@@ -27,99 +28,97 @@ const OUTDATED: Duration = Duration::from_millis(200);
 pub(crate) struct Outcome {
     /// The claim as it was written in this pass, if it was.
     pub(crate) claim: Option<Box<NodeClaim>>,
-    /// What is to be said of it.
-    pub(crate) statements: Vec<(&'static str, Verdict)>,
-    /// What else its status says.
+    /// Conditions to set.
+    pub(crate) conditions: Vec<(&'static ConditionType, Verdict)>,
+    /// Other fields of its status to set.
     pub(crate) status: Map<String, Value>,
-    /// What its owner hears.
-    pub(crate) sayings: Vec<Saying>,
-    /// What the owners of the pods it was made for hear.
-    pub(crate) for_pods: Vec<Saying>,
-    /// Why it is deleted, if it is.
+    /// Events on the claim.
+    pub(crate) events: Vec<Event>,
+    /// Events on the pods it was created for.
+    pub(crate) pod_events: Vec<Event>,
+    /// Why it is deleted, if it is: the label `reason` of the metric of disrupted claims.
     pub(crate) delete: Option<&'static str>,
-    /// When to look again.
-    pub(crate) next: Next,
-}
-
-/// When to look again.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// At once.
-    Now,
-    /// After a while.
-    After(Duration),
-    /// When something changes.
-    #[default]
-    OnChange,
+    /// When to reconcile again, whatever happens; unset: when something changes.
+    pub(crate) requeue_after: Option<Duration>,
 }
 
 impl Outcome {
-    /// Something was done: look again at once.
+    /// Something was done: reconcile again at once.
     pub(crate) fn again() -> Outcome {
-        Outcome { next: Next::Now, ..Outcome::default() }
+        Outcome::after(Duration::ZERO)
     }
 
-    /// Somebody else wrote first, or a store is behind: look again when that has settled.
+    /// Somebody else wrote first, or a store is behind: reconcile again when that has settled.
     pub(crate) fn outdated() -> Outcome {
         Outcome::after(OUTDATED)
     }
 
     /// Nothing can be done for a while.
     pub(crate) fn after(wait: Duration) -> Outcome {
-        Outcome { next: Next::After(wait), ..Outcome::default() }
+        Outcome { requeue_after: Some(wait), ..Outcome::default() }
     }
 
-    /// Adds a statement.
-    pub(crate) fn says(mut self, type_: &'static str, verdict: Verdict) -> Outcome {
-        self.statements.push((type_, verdict));
+    /// The claim is deleted for this reason, as the metric of disrupted claims names it.
+    pub(crate) fn deleted(reason: &'static str) -> Outcome {
+        Outcome { delete: Some(reason), ..Outcome::again() }
+    }
+
+    /// Reconciles again after this long.
+    pub(crate) fn requeued(self, wait: Duration) -> Outcome {
+        Outcome { requeue_after: Some(wait), ..self }
+    }
+
+    /// Adds a condition.
+    pub(crate) fn with_condition(mut self, condition: &'static ConditionType, verdict: Verdict) -> Outcome {
+        self.conditions.push((condition, verdict));
         self
     }
 
     /// Adds an event.
-    pub(crate) fn tells(mut self, saying: Saying) -> Outcome {
-        self.sayings.push(saying);
+    pub(crate) fn with_event(mut self, event: Event) -> Outcome {
+        self.events.push(event);
         self
     }
 }
 
-/// Writes down and tells what came of a pass.
+/// Writes the status and publishes the events of a pass; when to reconcile again.
 pub(crate) async fn report(context: &Context, found: &NodeClaim, outcome: Outcome) -> Result<Duration, ClaimError> {
     let claim = outcome.claim.as_deref().unwrap_or(found);
-    for saying in &outcome.sayings {
-        context.events.say(claim, saying).await;
+    for event in &outcome.events {
+        context.events.publish(claim, event).await;
     }
     for pod in context.memory.pods_of(claim.meta().name.as_deref().unwrap_or_default()) {
-        tell_pod(context, &pod, &outcome.for_pods).await;
+        publish_on_pod(context, &pod, &outcome.pod_events).await;
     }
     write_status(context, claim, &outcome).await?;
     if let Some(reason) = outcome.delete {
         let api: Api<NodeClaim> = Api::all(context.workload.clone());
-        writes::delete(&api, claim).await.map_err(|source| ClaimError::kube("delete the claim", source))?;
+        writes::delete(&api, claim).await.map_err(|source| ClaimError::kube("delete the NodeClaim", source))?;
         count_disrupted(context, claim, reason);
     }
-    Ok(match outcome.next {
-        Next::Now => Duration::ZERO,
-        Next::After(wait) => wait.min(until_expiry(context, claim)),
-        Next::OnChange => IDLE.min(until_expiry(context, claim)),
+    Ok(match outcome.requeue_after {
+        Some(Duration::ZERO) => Duration::ZERO,
+        wait => wait.unwrap_or(RESYNC).min(until_expiry(context, claim)),
     })
 }
 
-/// How long until a claim is too old, and a little: nobody wakes us then.
+/// How long until a claim is too old, and a little: nothing wakes us then.
 fn until_expiry(context: &Context, claim: &NodeClaim) -> Duration {
     let at = expires_at(claim).filter(|_| claim.metadata.deletion_timestamp.is_none());
     let left = at.map_or(i64::MAX, |at| at.since(context.clock.seconds()).saturating_add(1));
     Duration::from_secs(u64::try_from(left).unwrap_or(u64::MAX))
 }
 
-async fn tell_pod(context: &Context, pod: &ObjectReference, sayings: &[Saying]) {
-    for saying in sayings {
-        context.events.say_of(pod, saying).await;
+async fn publish_on_pod(context: &Context, pod: &ObjectReference, events: &[Event]) {
+    for event in events {
+        context.events.publish_for(pod, event).await;
     }
 }
 
 async fn write_status(context: &Context, claim: &NodeClaim, outcome: &Outcome) -> Result<(), ClaimError> {
     let present = claim.status.as_ref().and_then(|status| status.conditions.as_deref());
-    let said: Vec<(&str, &Verdict)> = outcome.statements.iter().map(|(type_, verdict)| (*type_, verdict)).collect();
+    let said: Vec<(&str, &Verdict)> =
+        outcome.conditions.iter().map(|(type_, verdict)| (type_.name(), verdict)).collect();
     let conditions = stated(CLAIM_CONDITIONS, present, &subject(claim.meta(), &context.clock.time()), &said);
     let mut status = outcome.status.clone();
     status.insert("conditions".to_owned(), json!(conditions));
@@ -128,9 +127,10 @@ async fn write_status(context: &Context, claim: &NodeClaim, outcome: &Outcome) -
         return Ok(());
     }
     let written = writes::merge_status(&context.workload, claim, &Value::Object(status)).await;
-    written.map(drop).map_err(|source| ClaimError::kube("write the status of the claim", source))
+    written.map(drop).map_err(|source| ClaimError::kube("write the status of the NodeClaim", source))
 }
 
+/// Counts a claim that is deleted, in the metric of disrupted claims.
 pub(crate) fn count_disrupted(context: &Context, claim: &NodeClaim, reason: &str) {
     let label = |name: &str| claim.metadata.labels.iter().flatten().find(|(key, _)| *key == name);
     let label = |name: &str| label(name).map(|(_, value)| value.clone()).unwrap_or_default();

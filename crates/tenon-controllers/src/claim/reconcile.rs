@@ -3,27 +3,29 @@
 use std::time::Duration;
 
 use kube::runtime::reflector::ObjectRef;
+use tenon_api::{condition_reasons, event_reasons};
 use tenon_engine::claim::{ClaimStep, next_step};
 
 use super::gather::{Observed, gather, is_true};
 use super::outcome::{Outcome, report};
-use super::{arrive, depart, drain, making, retire};
+use super::{drain, launch, registration, seed_cleanup, termination};
 use crate::context::Context;
-use crate::events::Saying;
+use crate::events::Event;
+use crate::kube_error;
 use crate::metrics::Loop;
 use crate::status::Verdict;
 
-/// A pass that ended with an error is tried again after this long; twice as long each time …
+/// A pass that ended with an error is retried after this long; twice as long each time …
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 
 /// … up to this.
 const RETRY_MOST: Duration = Duration::from_secs(60);
 
-/// One pass. Starts from what is true now, whatever woke it. When to look again; `None` if there is nothing to look at.
+/// One pass. Starts from what is true now, whatever woke it. When to reconcile again; `None` if the claim is no more.
 pub(crate) async fn reconcile(name: &str, context: &Context) -> Option<Duration> {
     match pass(name, context).await {
         Ok(again) => {
-            context.memory.went_well(name);
+            context.memory.pass_succeeded(name);
             again
         }
         Err(error) => Some(on_error(name, context, &error).await),
@@ -31,56 +33,78 @@ pub(crate) async fn reconcile(name: &str, context: &Context) -> Option<Duration>
 }
 
 async fn pass(name: &str, context: &Context) -> Result<Option<Duration>, ClaimError> {
-    let look = gather(context, name).await.map_err(|source| ClaimError::kube("read the claim", source))?;
-    let Some(observed) = look else { return Ok(None) };
-    let step = next_step(&observed.seen, context.clock.seconds());
+    let found = gather(context, name).await.map_err(|source| ClaimError::kube("read the NodeClaim", source))?;
+    let Some(observed) = found else { return Ok(None) };
+    let step = next_step(&observed.state, context.clock.seconds());
     let outcome = act(context, &observed, &step).await?;
     report(context, &observed.claim, outcome).await.map(Some)
 }
 
 async fn act(context: &Context, observed: &Observed, step: &ClaimStep) -> Result<Outcome, ClaimError> {
     match step {
-        ClaimStep::Hold => arrive::hold(context, observed).await,
-        ClaimStep::Leave(why) => Ok(arrive::leave(observed, why)),
-        ClaimStep::Launch(record) => making::go_on(context, observed, record).await,
-        ClaimStep::SayLaunched(record) => arrive::say_launched(context, observed, record).await,
-        ClaimStep::AwaitNode(why) => Ok(arrive::await_node(observed, why.as_deref())),
-        ClaimStep::Register(record) => arrive::register(context, observed, record).await,
-        ClaimStep::AwaitReadiness(obstacle) => Ok(arrive::await_readiness(obstacle)),
-        ClaimStep::Initialize => arrive::initialize(context, observed).await,
-        ClaimStep::RetireSeed(record) => retire::seed(context, observed, record).await,
-        ClaimStep::Settled(record) => retire::look_after_husks(context, observed, record).await,
-        ClaimStep::Delete(ending) => depart::end(context, observed, *ending).await,
-        ClaimStep::DeleteNode => depart::delete_node(context, observed).await,
+        ClaimStep::AddFinalizer => registration::add_finalizer(context, observed).await,
+        ClaimStep::LeaveAlone(why) => Ok(registration::leave_alone(observed, why)),
+        ClaimStep::Launch(record) => launch::pass(context, observed, record).await,
+        ClaimStep::ReportLaunched(record) => registration::report_launched(context, observed, record).await,
+        ClaimStep::AwaitNode(mismatch) => Ok(registration::await_node(observed, mismatch.as_deref())),
+        ClaimStep::Register(record) => registration::register(context, observed, record).await,
+        ClaimStep::AwaitReadiness(obstacle) => Ok(registration::await_readiness(observed, obstacle)),
+        ClaimStep::Initialize => registration::initialize(context, observed).await,
+        ClaimStep::DeleteSeed(record) => seed_cleanup::delete_seed(context, observed, record).await,
+        ClaimStep::Settled(record) => seed_cleanup::check_incomplete_clones(context, observed, record).await,
+        ClaimStep::Delete(cause) => termination::delete(context, observed, *cause).await,
+        ClaimStep::DeleteNode => termination::delete_node(context, observed).await,
         ClaimStep::Drain => drain::pass(context, observed).await,
-        ClaimStep::Release(record) => depart::release_vm(context, observed, record).await,
-        ClaimStep::LetGo => depart::let_go(context, observed).await,
+        ClaimStep::Release(record) => termination::release_vm(context, observed, record).await,
+        ClaimStep::RemoveFinalizer => termination::finish(context, observed, None).await,
     }
 }
 
-/// Says what went wrong, and when it is tried again.
+/// Reports what went wrong; when it is retried.
 async fn on_error(name: &str, context: &Context, error: &ClaimError) -> Duration {
-    let times = context.memory.went_wrong(name);
-    let wait = (1..times).fold(RETRY_FIRST, |wait, _| (wait * 2).min(RETRY_MOST));
+    let message = error.full_message();
+    let failure = context.memory.pass_failed(name, &message, context.clock.now());
+    let wait = (1..failure.times).fold(RETRY_FIRST, |wait, _| (wait * 2).min(RETRY_MOST));
     context.metrics.errors.get_or_create(&Loop { controller: "nodeclaim.lifecycle" }).inc();
-    tracing::warn!(claim = name, retry_s = wait.as_secs(), "a pass failed: {}", error.told());
-    // Trouble with Kubernetes itself cannot be told there.
     let claim = context.watched.claims.get(&ObjectRef::new(name));
-    if let (ClaimError::Pve(_), Some(claim)) = (error, claim) {
-        let is_leaving = claim.metadata.deletion_timestamp.is_some();
-        let (reason, note) = if is_leaving {
-            ("FailedTermination", format!("cannot take the vm away: {}; it is tried again", error.told()))
-        } else {
-            ("LaunchFailed", format!("{}; it is tried again", error.told()))
-        };
-        let mut outcome = Outcome::after(wait).tells(Saying::warning(reason, note.clone()));
-        if !is_leaving && !is_true(&claim, "Launched") {
-            outcome = outcome.says("Launched", Verdict::unknown("LaunchFailed", note));
+    match (error, claim) {
+        // The event is logged too, and repeated only now and then.
+        (ClaimError::Pve(_), Some(claim)) => {
+            let outcome = failed(&claim, &message).requeued(wait);
+            // What cannot be written now is reported by the next pass.
+            let _ = report(context, &claim, outcome).await;
         }
-        // What cannot be written now is said by the next pass.
-        let _ = report(context, &claim, outcome).await;
+        // Trouble with Kubernetes itself cannot be reported there. The same error again is no news.
+        _ if failure.is_news => {
+            tracing::warn!(
+                claim = name,
+                retry_s = wait.as_secs(),
+                error = message,
+                "cannot reconcile NodeClaim; retrying"
+            );
+        }
+        _ => tracing::debug!(
+            claim = name,
+            retry_s = wait.as_secs(),
+            error = message,
+            "cannot reconcile NodeClaim; retrying"
+        ),
     }
     wait
+}
+
+/// What a claim's owner is told when Proxmox failed a pass.
+fn failed(claim: &tenon_api::NodeClaim, message: &str) -> Outcome {
+    if claim.metadata.deletion_timestamp.is_some() {
+        let note = format!("Cannot delete the VM of this NodeClaim: {message}; retrying");
+        return Outcome::default().with_event(Event::new(&event_reasons::FAILED_TERMINATION, note));
+    }
+    let note = format!("Cannot launch the VM of this NodeClaim: {message}; retrying");
+    let outcome = Outcome::default().with_event(Event::new(&event_reasons::LAUNCH_FAILED, note.clone()));
+    if is_true(claim, &condition_reasons::LAUNCHED) {
+        return outcome;
+    }
+    outcome.with_condition(&condition_reasons::LAUNCHED, Verdict::unknown(&condition_reasons::LAUNCH_FAILED, note))
 }
 
 /// Why a pass did not end.
@@ -103,10 +127,10 @@ impl ClaimError {
         ClaimError::Kube { action: action.to_owned(), source: Box::new(source) }
     }
 
-    /// The whole story in one line.
-    pub(crate) fn told(&self) -> String {
+    /// The error with its causes, in one line.
+    pub(crate) fn full_message(&self) -> String {
         match self {
-            ClaimError::Kube { action, source } => format!("cannot {action}: {source}"),
+            ClaimError::Kube { action, source } => format!("cannot {action}: {}", kube_error::message(source)),
             ClaimError::Pve(error) => error.full_message(),
         }
     }

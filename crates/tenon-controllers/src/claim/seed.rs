@@ -15,8 +15,8 @@ use tenon_pve::VmConfig;
 pub struct SeedFacts<'a> {
     /// The claim.
     pub claim: &'a NodeClaim,
-    /// Its size.
-    pub size: &'a InstanceType,
+    /// Its instance type.
+    pub instance_type: &'a InstanceType,
     /// The kubelet's settings of its class.
     pub kubelet: Option<&'a KubeletConfiguration>,
     /// How it joins.
@@ -27,7 +27,7 @@ pub struct SeedFacts<'a> {
 pub fn seed_image(facts: &SeedFacts<'_>, record: &LaunchRecord, config: &VmConfig) -> Result<Bytes, String> {
     let seed =
         render(&input(facts, record, config)).map_err(|error| format!("cannot render first-boot data: {error}"))?;
-    seed.iso().map(Bytes::from).map_err(|error| format!("cannot write the seed image: {error}"))
+    seed.iso().map(Bytes::from).map_err(|error| format!("cannot write the seed ISO image: {error}"))
 }
 
 /// The name a VM is known by to Kubernetes.
@@ -39,15 +39,15 @@ fn input(facts: &SeedFacts<'_>, record: &LaunchRecord, config: &VmConfig) -> See
     let name = facts.claim.metadata.name.clone().unwrap_or_default();
     let mut input = SeedInput::new(Identity {
         instance_uuid: record.uuid.clone().unwrap_or_default(),
-        instance_type: facts.size.name.clone(),
+        instance_type: facts.instance_type.name.clone(),
         provider_id: provider_id(record),
         region: record.place.region.clone(),
         zone: record.place.host.to_string(),
         node_class: facts.claim.spec.node_class_ref.name.clone(),
         ..Identity::new(record.vmid, name)
     });
-    input.resources.cpu = u32::try_from(facts.size.capacity.get(CPU).value()).unwrap_or_default();
-    input.resources.memory_bytes = u64::try_from(facts.size.capacity.get(MEMORY).value()).unwrap_or_default();
+    input.resources.cpu = u32::try_from(facts.instance_type.capacity.get(CPU).value()).unwrap_or_default();
+    input.resources.memory_bytes = u64::try_from(facts.instance_type.capacity.get(MEMORY).value()).unwrap_or_default();
     input.network = Network { interfaces: interfaces(config), ..Network::default() };
     input.kubelet = kubelet(facts);
     input.bootstrap = Some(facts.bootstrap.clone());
@@ -92,7 +92,7 @@ fn kubelet(facts: &SeedFacts<'_>) -> KubeletSettings {
         },
     };
     let percent = |value: Option<i32>| value.and_then(|value| u32::try_from(value).ok());
-    let pods = u32::try_from(facts.size.capacity.get(PODS).value()).ok();
+    let pods = u32::try_from(facts.instance_type.capacity.get(PODS).value()).ok();
     KubeletSettings {
         cpu_manager_policy: class.cpu_manager_policy,
         cpu_cfs_quota: class.cpu_cfs_quota,
@@ -107,9 +107,9 @@ fn kubelet(facts: &SeedFacts<'_>) -> KubeletSettings {
         // What the plan counted on is what the kubelet is told, unless the class says otherwise.
         max_pods: percent(class.max_pods).or(pods),
         fail_swap_on: class.fail_swap_on,
-        system_reserved: reserved(&facts.size.overhead.system_reserved),
-        kube_reserved: reserved(&facts.size.overhead.kube_reserved),
-        eviction_hard: eviction(&facts.size.overhead.eviction_threshold),
+        system_reserved: reserved(&facts.instance_type.overhead.system_reserved),
+        kube_reserved: reserved(&facts.instance_type.overhead.kube_reserved),
+        eviction_hard: eviction(&facts.instance_type.overhead.eviction_threshold),
         register_with_taints: taints.map(taint).collect(),
         node_labels: facts.claim.metadata.labels.clone().unwrap_or_default(),
         ..KubeletSettings::default()

@@ -1,4 +1,4 @@
-//! The bootstrap token a VM joins with: made for one claim, found again after a crash, gone when it is not needed.
+//! The bootstrap token a VM joins with: created for one claim, found again after a crash, deleted when it is not needed.
 //!
 //! Its id follows from the claim's uid, so it is known before it is made; its secret stands only in its Secret.
 
@@ -35,7 +35,7 @@ pub(crate) fn recorded(claim: &NodeClaim) -> Option<&str> {
 
 /// Makes the claim's token, or finds the one an earlier pass made, and writes its id into the claim.
 pub(crate) async fn make(context: &Context, claim: &NodeClaim) -> Result<Outcome, ClaimError> {
-    let told = |source| ClaimError::kube("make a bootstrap token", source);
+    let told = |source| ClaimError::kube("create a bootstrap token", source);
     let secrets: Api<Secret> = Api::namespaced(context.workload.clone(), NAMESPACE);
     for id in ids(claim) {
         match secrets.get_opt(&secret_name(&id)).await.map_err(told)? {
@@ -51,7 +51,7 @@ pub(crate) async fn make(context: &Context, claim: &NodeClaim) -> Result<Outcome
             }
         }
     }
-    Err(told(kube::Error::Service("every id for a token is taken".into())))
+    Err(told(kube::Error::Service("every token id is in use".into())))
 }
 
 /// The token of a claim; `None` if it is gone.
@@ -83,7 +83,7 @@ pub(crate) async fn delete(context: &Context, claim: &NodeClaim) -> Result<(), C
 async fn record(context: &Context, claim: &NodeClaim, id: &str) -> Result<Outcome, ClaimError> {
     let patch = json!({ "metadata": { "annotations": { names::ANNOTATION_BOOTSTRAP_TOKEN: id } } });
     let written = writes::merge(&context.workload, claim, patch).await;
-    Ok(match written.map_err(|source| ClaimError::kube("write the token's id into the claim", source))? {
+    Ok(match written.map_err(|source| ClaimError::kube("annotate the NodeClaim with its token id", source))? {
         Written::Done(claim) => Outcome { claim: Some(claim), ..Outcome::again() },
         Written::Outdated => Outcome::outdated(),
     })
@@ -108,8 +108,9 @@ fn is_of(secret: &Secret, claim: &NodeClaim) -> bool {
 
 fn secret(context: &Context, claim: &NodeClaim, id: &str) -> Result<Secret, ClaimError> {
     let mut random = [0_u8; 64];
-    let unlucky =
-        |error: getrandom::Error| ClaimError::kube("draw a secret", kube::Error::Service(error.to_string().into()));
+    let unlucky = |error: getrandom::Error| {
+        ClaimError::kube("generate a token secret", kube::Error::Service(error.to_string().into()))
+    };
     getrandom::fill(&mut random).map_err(unlucky)?;
     // Bytes that would make the first letters likelier than the last are thrown away.
     let even: Vec<u8> = random.into_iter().filter(|byte| *byte < 252).take(16).collect();
@@ -130,5 +131,6 @@ fn secret(context: &Context, claim: &NodeClaim, id: &str) -> Result<Secret, Clai
             "expiration": expires.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         },
     });
-    serde_json::from_value(secret).map_err(|error| ClaimError::kube("write a token", kube::Error::SerdeError(error)))
+    serde_json::from_value(secret)
+        .map_err(|error| ClaimError::kube("build the token Secret", kube::Error::SerdeError(error)))
 }

@@ -1,7 +1,7 @@
 //! Durations in objects, as the clock here counts them. How they are read is the model's business.
 
 use jiff::SignedDuration;
-use tenon_model::{DurationError, GoDuration, Timespan, TimespanOrNever};
+use tenon_model::{DurationError, Timespan, TimespanOrNever};
 
 /// A duration as `terminationGracePeriod` and a budget's `duration` have it: whole hours, minutes and seconds. One that
 /// is too long to count is the longest.
@@ -15,11 +15,6 @@ pub fn parse_duration_or_never(text: &str) -> Result<Option<SignedDuration>, Dur
         TimespanOrNever::Never => None,
         TimespanOrNever::After(span) => Some(of(&span)),
     })
-}
-
-/// A duration as Go's `time.ParseDuration` reads it, in annotations.
-pub fn parse_go_duration(text: &str) -> Option<SignedDuration> {
-    text.parse().ok().map(|duration: GoDuration| SignedDuration::from_nanos(duration.as_nanos()))
 }
 
 fn of(span: &Timespan) -> SignedDuration {
@@ -36,8 +31,6 @@ mod tests {
         assert_eq!(parse_duration_or_never("Never"), Ok(None));
         assert_eq!(parse_duration_or_never("5s"), Ok(Some(SignedDuration::from_secs(5))));
         assert!(parse_duration("Never").is_err() && parse_duration_or_never("1d").is_err());
-        assert_eq!(parse_go_duration("-1.5s"), Some(SignedDuration::from_millis(-1_500)));
-        assert_eq!(parse_go_duration("3"), None);
         assert_eq!(parse_duration(&format!("{}h", "9".repeat(60))), Ok(SignedDuration::MAX));
     }
 }

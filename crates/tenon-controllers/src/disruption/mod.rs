@@ -1,22 +1,14 @@
-//! Which nodes may be taken away, and why the others stay.
+//! Removes nodes that are no longer needed. What to remove is decided by `tenon_engine::disruption`.
 //!
-//! Decisions first: `emptiness` (the verdict), `node` and `pods` (what is asked of each), `budget` (how many at once) with
-//! `duration` (texts in units of the clock), `keep` (the reasons in words). Objects and the time are handed in, a verdict
-//! comes out. Then `quiet` notes when pods come and go, and `pass` takes away what the verdict says.
+//! `gather` reads what that decision rests on, `pass` acts on it and reports, with the taint of `taint`. `pod_events` keeps
+//! `status.lastPodEventTime` of NodeClaims up to date. `duration` reads texts in units of the clock.
 
-mod budget;
 mod duration;
-mod emptiness;
-mod keep;
-mod node;
+mod gather;
 mod pass;
-pub(crate) mod pods;
-pub(crate) mod quiet;
+pub(crate) mod pod_events;
+pub(crate) mod taint;
 
-pub use budget::{Allowed, UNBOUNDED, allowed};
-pub use duration::{parse_duration, parse_duration_or_never, parse_go_duration};
-pub use emptiness::{Consolidatable, EmptinessInput, EmptinessVerdict, PoolBudget, judge};
-pub use keep::{Keep, Protected};
-pub use node::NodeFacts;
+pub use duration::{parse_duration, parse_duration_or_never};
+pub(crate) use gather::model_time;
 pub(crate) use pass::run;
-pub use pods::eviction_cost;

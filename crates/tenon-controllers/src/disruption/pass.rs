@@ -1,218 +1,162 @@
-//! Takes empty nodes away, after a second look, and says why the others stay.
+//! Removes empty nodes after a second check, and reports why other nodes are not removed.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::Api;
 use serde_json::json;
-use tenon_api::{NodeClaim, NodePool, names};
+use tenon_api::{NodeClaim, condition_reasons, event_reasons};
+use tenon_engine::disruption::{
+    Consolidatable, DisruptionBlocked, EmptinessVerdict, Validation, judge_emptiness, validate_emptiness,
+};
 
-use super::emptiness::{Consolidatable, EmptinessInput, EmptinessVerdict, judge};
-use super::keep::Keep;
-use super::node::NodeFacts;
-use crate::claim::{ClaimError, count_disrupted, fence, pods_on};
-use crate::context::{Context, is_ours};
-use crate::events::Saying;
+use super::gather::{Gathered, gather, model_time};
+use super::taint::{is_disrupted_taint_left, taint_disrupted, untaint_disrupted};
+use crate::claim::{ClaimError, count_disrupted, pods_on};
+use crate::context::Context;
+use crate::events::Event;
 use crate::metrics::Loop;
 use crate::status::{Verdict, stated, subject};
 use crate::stop::Stop;
 use crate::writes;
 
-/// How often nodes are looked at.
+/// How often nodes are checked.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// An empty node must still be empty after this long: a pod that ends is often followed by another.
-const SECOND_LOOK: SignedDuration = SignedDuration::from_secs(15);
+/// The condition of claims whose node had no pod events for as long as its NodePool wants.
+const CONSOLIDATABLE: &str = condition_reasons::CONSOLIDATABLE.name();
 
-/// A node we just gave to be taken away is not mistaken for a left-over while the stores are behind.
-const SETTLES: SignedDuration = SignedDuration::from_secs(60);
-
-/// What is remembered from look to look.
-#[derive(Default)]
-struct Looks {
-    /// When each candidate was first seen empty.
-    since: BTreeMap<String, Timestamp>,
-    /// What was given to be taken away, and when.
-    taken: BTreeMap<String, Timestamp>,
-}
-
-/// Looks at nodes until told to stop.
+/// Checks nodes until stopped.
 pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
-    let mut looks = Looks::default();
+    let mut validation = Validation::default();
     loop {
         tokio::select! {
             biased;
             () = tokio::time::sleep(EVERY) => {}
             () = stop.wait() => return,
         }
-        if let Err(error) = pass(&context, &mut looks).await {
+        if let Err(error) = pass(&context, &mut validation).await {
             context.metrics.errors.get_or_create(&Loop { controller: "disruption" }).inc();
-            tracing::warn!("looking for empty nodes failed: {}", error.told());
+            tracing::warn!(error = error.full_message(), "disruption pass failed; retrying");
         }
     }
 }
 
-/// Everything the decision is made from.
-struct Gathered {
-    claims: Vec<Arc<NodeClaim>>,
-    pools: Vec<Arc<NodePool>>,
-    nodes: BTreeMap<String, Arc<Node>>,
-    pods: BTreeMap<String, Vec<Arc<Pod>>>,
-}
-
-async fn pass(context: &Context, looks: &mut Looks) -> Result<(), ClaimError> {
+async fn pass(context: &Context, validation: &mut Validation) -> Result<(), ClaimError> {
     let gathered = gather(context);
     let now = context.clock.now();
-    looks.taken.retain(|_, at| *at + SETTLES > now);
-    let verdict = decide(context, &gathered, now);
+    let verdict = judge_emptiness(&gathered.emptiness_input(context, now));
     for (name, consolidatable) in &verdict.consolidatable {
-        write_consolidatable(context, &gathered, (name, *consolidatable)).await?;
+        if let Some(claim) = gathered.claim(name) {
+            write_consolidatable(context, claim, *consolidatable).await?;
+        }
     }
     report(context, &gathered, &verdict).await;
-    unfence_left_overs(context, &gathered, looks).await?;
-    looks.since.retain(|name, _| verdict.remove.contains(name));
-    for name in &verdict.remove {
-        let since = *looks.since.entry(name.clone()).or_insert(now);
-        if since + SECOND_LOOK <= now {
-            looks.taken.insert(name.clone(), now);
-            take(context, &gathered, name).await?;
+    let now = model_time(now);
+    validation.begin_pass(&verdict.delete, now);
+    remove_stale_taints(context, &gathered, validation).await?;
+    for name in &verdict.delete {
+        if validation.choose(name, now) {
+            disrupt(context, &gathered, name).await?;
         }
     }
     Ok(())
 }
 
-fn gather(context: &Context) -> Gathered {
-    let watched = &context.watched;
-    let mut pods: BTreeMap<String, Vec<Arc<Pod>>> = BTreeMap::new();
-    let claims: Vec<_> = watched.claims.state().into_iter().filter(|claim| is_ours(claim)).collect();
-    let nodes = watched.nodes.state().into_iter().map(|node| (node.name_any(), node)).collect();
-    for pod in watched.pods.state() {
-        if let Some(node) = pod.spec.as_ref().and_then(|spec| spec.node_name.clone()) {
-            pods.entry(node).or_default().push(pod);
-        }
-    }
-    Gathered { claims, pools: watched.pools.state(), nodes, pods }
-}
-
-fn decide<'a>(context: &Context, gathered: &'a Gathered, now: Timestamp) -> EmptinessVerdict {
-    let facts = |claim: &'a Arc<NodeClaim>| facts(context, gathered, claim, now);
-    judge(&EmptinessInput {
-        now,
-        pools: gathered.pools.iter().map(AsRef::as_ref).collect(),
-        nodes: gathered.claims.iter().map(facts).collect(),
-    })
-}
-
-fn facts<'a>(context: &Context, gathered: &'a Gathered, claim: &'a NodeClaim, now: Timestamp) -> NodeFacts<'a> {
-    let name = claim.name_any();
-    NodeFacts {
-        claim,
-        node: gathered.nodes.get(&name).map(AsRef::as_ref),
-        pods: gathered.pods.get(&name).into_iter().flatten().map(AsRef::as_ref).collect(),
-        nominated: context.memory.is_nominated(&name, now),
-    }
-}
-
-/// The owner hears why a node that has nothing to do stays; that a node is busy or young is no news.
+/// Says why a node that has nothing to do is not removed; that a node is in use or new is no news.
 async fn report(context: &Context, gathered: &Gathered, verdict: &EmptinessVerdict) {
-    for (name, keep) in &verdict.keep {
-        let reason = match keep {
-            Keep::DoNotDisrupt { .. } | Keep::Budget { .. } | Keep::PatienceUnreadable { .. } => "DisruptionBlocked",
-            Keep::ConsolidationOff { .. } => "Unconsolidatable",
+    for (name, blocked) in &verdict.blocked {
+        let event = match blocked {
+            DisruptionBlocked::DoNotDisrupt { .. }
+            | DisruptionBlocked::BudgetExhausted { .. }
+            | DisruptionBlocked::InvalidConsolidateAfter { .. } => {
+                Event::new(&event_reasons::DISRUPTION_BLOCKED, format!("Cannot disrupt NodeClaim {name}: {blocked}"))
+            }
+            DisruptionBlocked::ConsolidationDisabled { .. } => {
+                Event::new(&event_reasons::UNCONSOLIDATABLE, format!("Cannot consolidate NodeClaim {name}: {blocked}"))
+            }
             _ => continue,
         };
-        if let Some(claim) = gathered.claims.iter().find(|claim| claim.name_any() == *name) {
-            context.events.say(claim.as_ref(), &Saying::normal(reason, keep.to_string())).await;
+        if let Some(claim) = gathered.claim(name) {
+            context.events.publish(claim.as_ref(), &event).await;
         }
     }
-    for budget in verdict.pools.iter().filter(|budget| !budget.faults.is_empty()) {
-        if let Some(pool) = gathered.pools.iter().find(|pool| pool.name_any() == budget.pool) {
-            let told = Saying::warning("DisruptionBlocked", budget.faults.join("; "));
-            context.events.say(pool.as_ref(), &told).await;
+    for disruption in verdict.pools.iter().filter(|disruption| !disruption.invalid.is_empty()) {
+        if let Some(pool) = gathered.pools.iter().find(|pool| pool.name_any() == disruption.pool) {
+            let faults: Vec<String> = disruption.invalid.iter().map(ToString::to_string).collect();
+            let note = format!("Cannot disrupt nodes of NodePool {}: {}", disruption.pool, faults.join("; "));
+            context.events.publish(pool.as_ref(), &Event::new(&event_reasons::POOL_DISRUPTION_BLOCKED, note)).await;
         }
     }
 }
 
 async fn write_consolidatable(
     context: &Context,
-    gathered: &Gathered,
-    (name, consolidatable): (&String, Consolidatable),
+    claim: &NodeClaim,
+    consolidatable: Consolidatable,
 ) -> Result<(), ClaimError> {
-    let Some(claim) = gathered.claims.iter().find(|claim| claim.name_any() == *name) else { return Ok(()) };
     let present = claim.status.as_ref().and_then(|status| status.conditions.clone()).unwrap_or_default();
-    let stands = present.iter().any(|told| told.type_ == "Consolidatable");
-    let holds = consolidatable == Consolidatable::Holds;
-    if stands == holds {
+    let is_present = present.iter().any(|condition| condition.type_ == CONSOLIDATABLE);
+    let is_true = consolidatable == Consolidatable::True;
+    if is_present == is_true {
         return Ok(());
     }
-    let conditions = if holds {
-        let verdict = Verdict::holds("Consolidatable");
+    let conditions = if is_true {
+        let verdict = Verdict::holds(&condition_reasons::CONSOLIDATABLE);
         let subject = subject(&claim.metadata, &context.clock.time());
-        stated(crate::status::CLAIM_CONDITIONS, Some(&present), &subject, &[("Consolidatable", &verdict)])
+        stated(crate::status::CLAIM_CONDITIONS, Some(&present), &subject, &[(CONSOLIDATABLE, &verdict)])
     } else {
-        present.into_iter().filter(|told| told.type_ != "Consolidatable").collect()
+        present.into_iter().filter(|condition| condition.type_ != CONSOLIDATABLE).collect()
     };
-    let written = writes::merge_status(&context.workload, claim.as_ref(), &json!({ "conditions": conditions })).await;
-    written.map(drop).map_err(|source| ClaimError::kube("say whether the node may go", source))
+    let written = writes::merge_status(&context.workload, claim, &json!({ "conditions": conditions })).await;
+    let action = || format!("write condition {CONSOLIDATABLE} of NodeClaim {}", claim.name_any());
+    written.map(drop).map_err(|source| ClaimError::kube(&action(), source))
 }
 
-/// Keeps new pods off, looks once more at what the API server itself says, and only then deletes the claim.
-async fn take(context: &Context, gathered: &Gathered, name: &str) -> Result<(), ClaimError> {
-    let claim = gathered.claims.iter().find(|claim| claim.name_any() == name);
+/// Taints the node, checks once more with what the API server itself says, and only then deletes the claim.
+async fn disrupt(context: &Context, gathered: &Gathered, name: &str) -> Result<(), ClaimError> {
     let nodes: Api<Node> = Api::all(context.workload.clone());
-    let read = |source| ClaimError::kube("read the node", source);
-    let (Some(claim), Some(node)) = (claim, nodes.get_opt(name).await.map_err(read)?) else { return Ok(()) };
-    if !fence(context, &node).await? {
+    let read = |source| ClaimError::kube(&format!("read Node {name}"), source);
+    let (Some(claim), Some(node)) = (gathered.claim(name), nodes.get_opt(name).await.map_err(read)?) else {
+        return Ok(());
+    };
+    if !taint_disrupted(context, &node).await? {
         return Ok(());
     }
     let pods = pods_on(context, &node).await?;
     let now = context.clock.now();
-    let verdict = judge(&EmptinessInput {
-        now,
-        pools: gathered.pools.iter().map(AsRef::as_ref).collect(),
-        nodes: vec![NodeFacts {
-            pods: pods.iter().map(AsRef::as_ref).collect(),
-            ..facts(context, gathered, claim, now)
-        }],
-    });
-    if let Some((_, keep)) = verdict.keep.iter().find(|(_, keep)| !matches!(keep, Keep::Budget { .. })) {
-        tracing::info!(claim = name, "not taken away after all: {keep}");
+    let candidate = gathered.candidate(context, claim, &pods, now);
+    if let Err(blocked) = validate_emptiness(&candidate, &gathered.disruption_pools(), model_time(now)) {
+        tracing::info!(claim = name, "skipped disruption after the second check: {blocked}");
         return match nodes.get_opt(name).await.map_err(read)? {
-            Some(node) => unfence(context, &node).await,
+            Some(node) => untaint_disrupted(context, &node).await,
             None => Ok(()),
         };
     }
-    let told = "the node is empty, and its pool lets it go";
-    context.events.say(claim.as_ref(), &Saying::normal("DisruptionTerminating", told)).await;
+    let note = format!("Deleting NodeClaim {name}: Node {name} is empty");
+    context.events.publish(claim.as_ref(), &Event::new(&event_reasons::DISRUPTION_TERMINATING, note)).await;
     let api: Api<NodeClaim> = Api::all(context.workload.clone());
-    writes::delete(&api, claim.as_ref()).await.map_err(|source| ClaimError::kube("delete the claim", source))?;
+    let deleted = writes::delete(&api, claim.as_ref()).await;
+    deleted.map_err(|source| ClaimError::kube(&format!("delete NodeClaim {name}"), source))?;
     count_disrupted(context, claim, "empty");
     Ok(())
 }
 
-/// A controller that died between the fence and the deletion left a node that nobody may use and nobody takes away.
-async fn unfence_left_overs(context: &Context, gathered: &Gathered, looks: &Looks) -> Result<(), ClaimError> {
+/// A controller that died between the taint and the deletion left a node that takes no pods and that nobody removes.
+async fn remove_stale_taints(
+    context: &Context,
+    gathered: &Gathered,
+    validation: &Validation,
+) -> Result<(), ClaimError> {
     for claim in gathered.claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_none()) {
         let name = claim.name_any();
-        let Some(node) = gathered.nodes.get(&name).filter(|_| !looks.taken.contains_key(&name)) else { continue };
-        let mut taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
-        if node.metadata.deletion_timestamp.is_none() && taints.any(|taint| taint.key == names::TAINT_DISRUPTED) {
-            tracing::info!(node = name, "a fence that was left behind is taken down");
-            unfence(context, node).await?;
+        let Some(node) = gathered.nodes.get(&name).filter(|_| !validation.is_settling(&name)) else { continue };
+        if node.metadata.deletion_timestamp.is_none() && is_disrupted_taint_left(node) {
+            untaint_disrupted(context, node).await?;
+            tracing::info!(node = name, "removed stale disruption taint");
         }
     }
     Ok(())
-}
-
-async fn unfence(context: &Context, node: &Node) -> Result<(), ClaimError> {
-    let present = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
-    let taints: Vec<_> = present.filter(|taint| taint.key != names::TAINT_DISRUPTED).collect();
-    let labels = json!({ names::LABEL_EXCLUDE_BALANCERS: null });
-    let patch = json!({ "metadata": { "labels": labels }, "spec": { "taints": taints } });
-    let written = writes::merge(&context.workload, node, patch).await;
-    written.map(drop).map_err(|source| ClaimError::kube("take the fence down", source))
 }

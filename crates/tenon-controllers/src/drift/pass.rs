@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use kube::ResourceExt;
 use tenon_api::drift::{DriftInput, KnownInstanceTypes, Standing, standing};
-use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, hash, hash_stamp, names};
+use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, event_reasons, hash, hash_stamp, names};
 
-use super::outside::{Outside, seen};
-use super::pen::Pen;
+use super::proxmox::{ProxmoxCache, known_images};
 use super::report::report;
 use super::stamp::{Claims, Owner, stamp};
+use super::writer::Writer;
 use crate::context::{Context, is_our_class, is_ours};
-use crate::events::Saying;
+use crate::events::Event;
 use crate::metrics::{DriftedIn, Loop};
 use crate::provision::requirements;
 use crate::stop::Stop;
@@ -21,19 +21,23 @@ use crate::stop::Stop;
 /// How often everything is looked through. It costs no request while nothing changes.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// Looks until told to stop.
+/// Compares until stopped.
 pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
-    let mut outside = Outside::default();
+    let mut proxmox = ProxmoxCache::default();
     loop {
         tokio::select! {
             biased;
             () = tokio::time::sleep(EVERY) => {}
             () = stop.wait() => return,
         }
-        let troubles = pass(&context, &mut outside).await;
-        if let Some(first) = troubles.first() {
+        let failures = pass(&context, &mut proxmox).await;
+        if let Some(first) = failures.first() {
             context.metrics.errors.get_or_create(&Loop { controller: "nodeclaim.disruption" }).inc();
-            tracing::warn!(troubles = troubles.len(), "not all hashes and conditions could be written: {first}");
+            tracing::warn!(
+                failures = failures.len(),
+                first,
+                "cannot write all hashes and Drifted conditions; retrying"
+            );
         }
     }
 }
@@ -45,42 +49,42 @@ struct Rules {
 }
 
 /// One look. Returns what could not be written.
-async fn pass(context: &Context, outside: &mut Outside) -> Vec<String> {
-    let mut pen = Pen::new(&context.workload);
+async fn pass(context: &Context, proxmox: &mut ProxmoxCache) -> Vec<String> {
+    let mut writer = Writer::new(&context.workload);
     let claims = context.watched.claims.state().into_iter().filter(|claim| is_ours(claim));
     let mut claims: Claims = claims.map(|claim| (claim.name_any(), claim)).collect();
-    let rules = stamped(context, &mut claims, &mut pen).await;
+    let rules = stamped(context, &mut claims, &mut writer).await;
     if !claims.is_empty() {
-        outside.look(context, context.clock.now()).await;
+        proxmox.look(context, context.clock.now()).await;
     }
     let mut drifted = BTreeMap::new();
     for claim in claims.values().filter(|claim| claim.metadata.deletion_timestamp.is_none()) {
-        let Some(standing) = judge(context, &rules, claim, outside).await else { continue };
-        report(context, &mut pen, claim, &standing).await;
+        let Some(standing) = judge(context, &rules, claim, proxmox).await else { continue };
+        report(context, &mut writer, claim, &standing).await;
         if let Standing::Drifted(drift) = standing {
             let nodepool = claim.labels().get(names::LABEL_NODEPOOL).cloned().unwrap_or_default();
             *drifted.entry((nodepool, drift.reason.as_str())).or_insert(0) += 1;
         }
     }
     count(context, drifted);
-    pen.troubles()
+    writer.failures()
 }
 
 /// Every pool and class of ours with the hash it should have.
-async fn stamped(context: &Context, claims: &mut Claims, pen: &mut Pen<'_>) -> Rules {
+async fn stamped(context: &Context, claims: &mut Claims, writer: &mut Writer<'_>) -> Rules {
     let (mut pools, mut classes) = (BTreeMap::new(), BTreeMap::new());
     for (name, object) in by_name(context.watched.pools.state()) {
         if is_our_class(&object.spec.template.spec.node_class_ref) {
-            let owner = Owner { hash: hash::of_pool(&object), object };
+            let owner = Owner { stamp: hash_stamp::POOL, hash: hash::of_pool(&object), object };
             let is_its = |claim: &NodeClaim| claim.labels().get(names::LABEL_NODEPOOL) == Some(&name);
-            let object = stamp(pen, (hash_stamp::POOL, owner), claims, is_its).await;
+            let object = stamp(writer, owner, claims, is_its).await;
             pools.insert(name, object);
         }
     }
     for (name, object) in by_name(context.watched.classes.state()) {
-        let owner = Owner { hash: hash::of_class(&object), object };
+        let owner = Owner { stamp: hash_stamp::CLASS, hash: hash::of_class(&object), object };
         let is_its = |claim: &NodeClaim| claim.spec.node_class_ref.name == name;
-        let object = stamp(pen, (hash_stamp::CLASS, owner), claims, is_its).await;
+        let object = stamp(writer, owner, claims, is_its).await;
         classes.insert(name, object);
     }
     Rules { pools, classes }
@@ -92,22 +96,19 @@ fn by_name<K: ResourceExt>(objects: Vec<Arc<K>>) -> BTreeMap<String, Arc<K>> {
 }
 
 /// What is to be said of a claim; nothing of one that belongs to no pool there is.
-async fn judge(context: &Context, rules: &Rules, claim: &NodeClaim, outside: &mut Outside) -> Option<Standing> {
+async fn judge(context: &Context, rules: &Rules, claim: &NodeClaim, proxmox: &mut ProxmoxCache) -> Option<Standing> {
     let pool = rules.pools.get(claim.labels().get(names::LABEL_NODEPOOL)?)?;
     let class = rules.classes.get(&claim.spec.node_class_ref.name);
     if class.is_none() {
-        let told = format!(
-            "Failed resolving NodeClass: there is no ProxmoxNodeClass {}; create it",
-            claim.spec.node_class_ref.name
-        );
-        context.events.say(claim, &Saying::warning("NodeClassResolutionError", told)).await;
+        let note = format!("ProxmoxNodeClass {} does not exist; create it", claim.spec.node_class_ref.name);
+        context.events.publish(claim, &Event::new(&event_reasons::NODE_CLASS_RESOLUTION_ERROR, note)).await;
     }
     let now = context.clock.now();
     let images = match class {
-        Some(class) => outside.images(context, (claim, class), now).await,
+        Some(class) => proxmox.images(context, claim, class).await,
         None => Some(Vec::new()),
     };
-    let sizes = outside.sizes(claim, now);
+    let sizes = proxmox.sizes(claim, now);
     let is_size_asked = matches!(sizes, KnownInstanceTypes::Are(_));
     let wanted = requirements(&pool.spec.template.spec.requirements);
     let standing = standing(&DriftInput {
@@ -116,10 +117,10 @@ async fn judge(context: &Context, rules: &Rules, claim: &NodeClaim, outside: &mu
         wanted: &wanted,
         class: class.map(AsRef::as_ref),
         sizes,
-        images: seen(images.as_ref()),
+        images: known_images(images.as_ref()),
     });
     if is_size_asked && is_size_fine(&standing) {
-        outside.size_is_found(claim, now);
+        proxmox.size_is_found(claim, now);
     }
     Some(standing)
 }

@@ -1,4 +1,4 @@
-//! Is the Lease ours to take, to renew, to wait for, or lost? Decided from what was seen, and when, without asking anybody.
+//! Is the Lease ours to take, to renew, to wait for, or lost? Decided from what was observed, and when, without asking anybody.
 //!
 //! Another holder's Lease is over when it has not changed for its duration, counted on our monotonic clock from when we
 //! saw it change: the times that stand in it are by somebody else's clock and are never compared.
@@ -49,13 +49,13 @@ pub(crate) enum Decision {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
     /// Another name stands in the Lease.
-    #[error("{0} holds it now")]
+    #[error("{0} holds the Lease now")]
     Taken(String),
     /// Somebody gave it back in our name.
-    #[error("its holder was removed")]
+    #[error("the holder of the Lease was removed")]
     Removed,
     /// No renewal succeeded in time.
-    #[error("it could not be renewed for {}: {last}", Shown(*.within))]
+    #[error("the Lease was not renewed for {}: {last}", InSeconds(*.within))]
     NotRenewed {
         /// The renew deadline.
         within: Duration,
@@ -64,9 +64,9 @@ pub enum Lost {
     },
 }
 
-struct Shown(Duration);
+struct InSeconds(Duration);
 
-impl std::fmt::Display for Shown {
+impl std::fmt::Display for InSeconds {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} s", self.0.as_secs_f64())
     }
@@ -74,7 +74,7 @@ impl std::fmt::Display for Shown {
 
 /// The Lease as we saw it last, and since when it has looked like this.
 #[derive(Debug)]
-struct Seen {
+struct ObservedLease {
     lease: Lease,
     since: Instant,
 }
@@ -91,7 +91,7 @@ struct Doubt {
 pub(crate) struct Candidate {
     identity: String,
     timing: Timing,
-    seen: Option<Seen>,
+    observed: Option<ObservedLease>,
     /// When the last good renewal was sent; nothing if we do not lead.
     renewed: Option<Moment>,
     doubt: Option<Doubt>,
@@ -104,7 +104,7 @@ impl Candidate {
     /// One who has seen nothing yet.
     pub(crate) fn new(identity: String, timing: Timing) -> Candidate {
         let failure = "no answer".to_owned();
-        Candidate { identity, timing, seen: None, renewed: None, doubt: None, last_tick: None, failure }
+        Candidate { identity, timing, observed: None, renewed: None, doubt: None, last_tick: None, failure }
     }
 
     pub(crate) fn identity(&self) -> &str {
@@ -117,16 +117,16 @@ impl Candidate {
 
     /// The Lease as we saw it last.
     pub(crate) fn lease(&self) -> Option<&Lease> {
-        self.seen.as_ref().map(|seen| &seen.lease)
+        self.observed.as_ref().map(|observed| &observed.lease)
     }
 
     /// The Lease was read; it is seen to change only if its own fields do, not if somebody put a label on it.
     pub(crate) fn saw(&mut self, lease: Option<Lease>, now: Moment) {
-        let before = self.seen.take();
-        self.seen = lease.map(|lease| {
-            let is_old = before.as_ref().is_some_and(|seen| seen.lease.spec == lease.spec);
-            let since = before.filter(|_| is_old).map_or(now.monotonic, |seen| seen.since);
-            Seen { lease, since }
+        let before = self.observed.take();
+        self.observed = lease.map(|lease| {
+            let is_old = before.as_ref().is_some_and(|observed| observed.lease.spec == lease.spec);
+            let since = before.filter(|_| is_old).map_or(now.monotonic, |observed| observed.since);
+            ObservedLease { lease, since }
         });
         if let Some(doubt) = &mut self.doubt {
             doubt.has_looked = true;
@@ -135,7 +135,7 @@ impl Candidate {
 
     /// The Lease was written, with our name in it; `sent` is when that was asked for.
     pub(crate) fn wrote(&mut self, lease: Lease, sent: Moment) {
-        self.seen = Some(Seen { lease, since: sent.monotonic });
+        self.observed = Some(ObservedLease { lease, since: sent.monotonic });
         self.renewed = Some(sent);
         self.last_tick = Some(sent);
         self.doubt = None;
@@ -170,13 +170,13 @@ impl Candidate {
     }
 
     fn as_standby(&self, now: Moment) -> Decision {
-        let Some(seen) = &self.seen else { return Decision::Acquire };
-        let holder = holder(&seen.lease);
+        let Some(observed) = &self.observed else { return Decision::Acquire };
+        let holder = holder(&observed.lease);
         // Our own name without our knowing: the answer to our own write was lost.
         if holder.is_empty() || holder == self.identity {
             return Decision::Acquire;
         }
-        let over = seen.since + duration(&seen.lease).unwrap_or(self.timing.lease());
+        let over = observed.since + duration(&observed.lease).unwrap_or(self.timing.lease());
         if now.monotonic >= over {
             Decision::Acquire
         } else {
@@ -186,7 +186,9 @@ impl Candidate {
 
     fn as_leader(&self, now: Moment, renewed: Moment, deadline: Instant) -> Decision {
         // A Lease that somebody deleted is made again by the renewal.
-        if let Some(name) = self.seen.as_ref().map(|seen| holder(&seen.lease)).filter(|name| *name != self.identity) {
+        if let Some(name) =
+            self.observed.as_ref().map(|observed| holder(&observed.lease)).filter(|name| *name != self.identity)
+        {
             return Decision::Lost(if name.is_empty() { Lost::Removed } else { Lost::Taken(name.to_owned()) });
         }
         if now.monotonic >= deadline {

@@ -138,7 +138,7 @@ fn a_leader_renews_in_time_and_ends_when_it_cannot() {
     me.failure = "no answer within 5 s".to_owned();
     me.tick(stage.at(10.0));
     let Decision::Lost(lost) = me.decide(stage.at(10.0)) else { panic!("it goes on without a Lease") };
-    assert_eq!(lost.to_string(), "it could not be renewed for 10 s: no answer within 5 s");
+    assert_eq!(lost.to_string(), "the Lease was not renewed for 10 s: no answer within 5 s");
 }
 
 #[test]

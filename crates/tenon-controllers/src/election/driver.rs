@@ -38,13 +38,13 @@ impl fmt::Display for LeaseName {
 
 /// No name could be made, because the system gave no random bytes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the system gives no random bytes: {0}")]
-pub struct Unlucky(String);
+#[error("cannot read random bytes from the system: {0}")]
+pub struct NoRandomness(String);
 
 /// A name that no other process has, nor this one after a restart.
-pub fn identity(host: &str) -> Result<String, Unlucky> {
+pub fn identity(host: &str) -> Result<String, NoRandomness> {
     let mut random = [0_u8; RANDOM];
-    getrandom::fill(&mut random).map_err(|error| Unlucky(error.to_string()))?;
+    getrandom::fill(&mut random).map_err(|error| NoRandomness(error.to_string()))?;
     let suffix: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(format!("{host}_{suffix}"))
 }
@@ -69,8 +69,8 @@ pub struct Election {
     clock: Clock,
     /// Whether our name may stand in the Lease.
     has_written: bool,
-    /// What was said last, so that nothing is said twice in a row.
-    said: String,
+    /// What was logged last, so that nothing is logged twice in a row.
+    logged: String,
 }
 
 /// A request to the API server that came to nothing.
@@ -88,7 +88,7 @@ impl Election {
         let leases = Api::namespaced(client, &at.namespace);
         let clock = fence.clock();
         let candidate = Candidate::new(identity, timing);
-        Election { leases, at, candidate, fence, clock, has_written: false, said: String::new() }
+        Election { leases, at, candidate, fence, clock, has_written: false, logged: String::new() }
     }
 
     /// The name of the Lease.
@@ -98,7 +98,7 @@ impl Election {
 
     /// Waits until the Lease is ours. `waiting` is called whenever another is seen to hold it.
     pub(crate) async fn win(&mut self, waiting: impl Fn()) {
-        tracing::info!(lease = %self.at, identity = self.candidate.identity(), "asking who leads");
+        tracing::info!(lease = %self.at, identity = self.candidate.identity(), "starting leader election");
         loop {
             let mut pause = Instant::now() + self.candidate.timing().retry();
             if self.look().await {
@@ -106,11 +106,11 @@ impl Election {
                     Decision::Wait(until) => {
                         waiting();
                         let other = self.candidate.lease().map(holder).unwrap_or_default().to_owned();
-                        self.say_once(&format!("{other} leads; waiting"), false);
+                        self.log_once(&format!("waiting for leadership: {other} is the leader"), false);
                         pause = until;
                     }
                     _ if self.write().await => {
-                        tracing::info!(lease = %self.at, identity = self.candidate.identity(), "leading");
+                        tracing::info!(lease = %self.at, identity = self.candidate.identity(), "acquired leadership");
                         return;
                     }
                     _ => {}
@@ -128,7 +128,7 @@ impl Election {
             let is_done = match self.candidate.decide(now) {
                 Decision::Lost(lost) => {
                     self.fence.close();
-                    tracing::error!(lease = %self.at, "does not lead any more: {lost}");
+                    tracing::error!(lease = %self.at, "lost leadership: {lost}");
                     return lost;
                 }
                 Decision::Wait(until) => {
@@ -136,7 +136,7 @@ impl Election {
                     true
                 }
                 Decision::Look => {
-                    tracing::warn!(lease = %self.at, "has slept, or a clock was set; the Lease is read before anything is changed");
+                    tracing::warn!(lease = %self.at, "process was paused or a clock was set; reading the Lease before any change");
                     self.look().await
                 }
                 Decision::Acquire | Decision::Renew => self.write().await,
@@ -160,9 +160,9 @@ impl Election {
         let (params, free) = (PostParams::default(), released(lease.clone(), self.clock.now()));
         let within = self.candidate.timing().request();
         match ask(within, self.leases.replace(&self.at.name, &params, &free)).await {
-            Ok(_) => tracing::info!(lease = %self.at, "gave the Lease back"),
+            Ok(_) => tracing::info!(lease = %self.at, "released the Lease"),
             Err(failed) => {
-                tracing::warn!(lease = %self.at, "cannot give the Lease back, the next waits for its end: {failed}");
+                tracing::warn!(lease = %self.at, "cannot release the Lease; the next leader waits until it expires: {failed}");
             }
         }
     }
@@ -209,7 +209,7 @@ impl Election {
             Ok(lease) => {
                 self.candidate.wrote(lease, sent);
                 self.fence.allow(sent, self.candidate.timing().renew());
-                self.said.clear();
+                self.logged.clear();
                 true
             }
             Err(Failed::Conflict) => {
@@ -222,12 +222,12 @@ impl Election {
 
     fn note(&mut self, failed: &Failed) -> bool {
         self.candidate.failure = failed.to_string();
-        self.say_once(&format!("cannot use the Lease, trying again: {failed}"), true);
+        self.log_once(&format!("cannot read or write the Lease; retrying: {failed}"), true);
         false
     }
 
-    fn say_once(&mut self, words: &str, is_trouble: bool) {
-        if self.said == words {
+    fn log_once(&mut self, words: &str, is_trouble: bool) {
+        if self.logged == words {
             return;
         }
         if is_trouble {
@@ -235,7 +235,7 @@ impl Election {
         } else {
             tracing::info!(lease = %self.at, "{words}");
         }
-        words.clone_into(&mut self.said);
+        words.clone_into(&mut self.logged);
     }
 }
 

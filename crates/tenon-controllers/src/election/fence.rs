@@ -37,9 +37,7 @@ struct Shared {
 
 /// A request that was not sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{method} {path} was not sent: this process does not lead, or has not renewed its Lease in time; whoever leads does the work"
-)]
+#[error("{method} {path} was not sent: this instance is not the leader, or did not renew its Lease in time")]
 pub struct Withheld {
     method: Method,
     path: String,
@@ -204,7 +202,7 @@ mod tests {
         namespaces.get("a").await.unwrap();
         let error = namespaces.delete("a", &DeleteParams::default()).await.unwrap_err();
         let kube::Error::Service(cause) = error else { panic!("{error:?}") };
-        let words = "DELETE /api/v1/namespaces/a was not sent: this process does not lead";
+        let words = "DELETE /api/v1/namespaces/a was not sent: this instance is not the leader";
         assert!(cause.to_string().starts_with(words), "{cause}");
         fence.allow(now(clock), Duration::from_secs(10));
         assert!(fence.is_open());
@@ -224,7 +222,7 @@ mod tests {
         let error = upload().await.unwrap_err();
         assert!(error.is_not_sent(), "{}", error.full_message());
         assert!(
-            error.full_message().contains("request not sent") && error.full_message().contains("does not lead"),
+            error.full_message().contains("request not sent") && error.full_message().contains("is not the leader"),
             "{}",
             error.full_message()
         );

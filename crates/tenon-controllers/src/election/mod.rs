@@ -23,6 +23,6 @@ mod lease;
 mod timing;
 
 pub use decide::Lost;
-pub use driver::{Bid, Election, LeaseName, Unlucky, identity};
+pub use driver::{Bid, Election, LeaseName, NoRandomness, identity};
 pub use fence::{Fence, Fenced, Withheld};
 pub use timing::{Timing, TimingError};

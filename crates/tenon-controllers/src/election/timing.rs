@@ -18,7 +18,7 @@ pub enum TimingError {
     NotWhole(Duration),
     /// Another would take over while the holder still works.
     #[error(
-        "the renew deadline {renew:?} is not shorter than the lease duration {lease:?}: a second leader could begin before the first ends"
+        "the renew deadline {renew:?} is not shorter than the lease duration {lease:?}: a second leader could start before the first one stops"
     )]
     TooLong {
         /// The renew deadline.
@@ -28,7 +28,7 @@ pub enum TimingError {
     },
     /// One failed attempt would cost the Lease.
     #[error(
-        "the retry period {retry:?} is not shorter than half the renew deadline {renew:?}: one lost answer would cost the Lease"
+        "the retry period {retry:?} is not shorter than half the renew deadline {renew:?}: one lost reply would cost the leadership"
     )]
     TooRare {
         /// The retry period.

@@ -1,22 +1,21 @@
 //! Each new node of a plan as a NodeClaim, with its launch written in before anything is made.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 use tenon_api::{
-    MetadataType, NodeClaim, NodeClaimSpec, NodePool, Operator, ProxmoxNodeClass, Requirement, ResourceRequests,
-    hash_stamp, launch_record, names,
+    NodeClaim, NodeClaimSpec, NodePool, Operator, ProxmoxNodeClass, Requirement, ResourceRequests, hash_stamp,
+    launch_record, names,
 };
+use tenon_engine::{LaunchRefusal, launches};
 use tenon_model::{
-    LaunchRecord, NewNode, Operator as ModelOperator, Place, Plan, Quantity, Seconds, VmId, VmIdRange,
-    WrittenRequirement, labels,
+    LaunchRecord, NewNode, Operator as ModelOperator, Plan, Quantity, Snapshot, WrittenRequirement, labels,
 };
 
 use super::gather::Gathered;
-use super::hosts::taken_ids;
 
 /// On NodeClaims: whether they make do with fewer values of a label than their pool asks for.
 const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
@@ -24,11 +23,11 @@ const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
 /// Why a new node cannot be written as a claim.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimError {
-    /// Its pool or class went away while the plan was made.
-    #[error("NodePool {0} or its class is gone")]
-    Gone(String),
+    /// Its pool or class was deleted while the plan was made.
+    #[error("NodePool {0} or its ProxmoxNodeClass was deleted")]
+    NotFound(String),
     /// Its pool cannot be used any more.
-    #[error("NodePool {pool} is not ready any more: {why}")]
+    #[error("NodePool {pool} is no longer Ready: {why}")]
     NotReady {
         /// The pool.
         pool: String,
@@ -36,7 +35,9 @@ pub enum ClaimError {
         why: String,
     },
     /// Its pool has more than it may have by now.
-    #[error("NodePool {pool} has {used} of {resource}, and its limit is {limit} now; raise it or remove nodes")]
+    #[error(
+        "NodePool {pool} uses {used} {resource}, more than its limit of {limit}; raise spec.limits or remove nodes"
+    )]
     OverLimit {
         /// The pool.
         pool: String,
@@ -47,42 +48,21 @@ pub enum ClaimError {
         /// How much it may have.
         limit: Quantity,
     },
-    /// Every id of the range is taken.
-    #[error("no VM id is free in region {0}; widen the range of ids or remove VMs")]
-    NoId(String),
+    /// There is nothing to launch it from.
+    #[error(transparent)]
+    NoLaunch(#[from] LaunchRefusal),
 }
 
-/// Ids that are taken in each region.
-pub(crate) type Taken = BTreeMap<String, BTreeSet<VmId>>;
-
-/// The claims of a plan, each with an id of its own.
-pub fn to_claims(plan: &Plan, gathered: &Gathered, ids: VmIdRange, now: Seconds) -> Vec<Result<NodeClaim, ClaimError>> {
-    let mut taken = taken_ids(&gathered.estate, &gathered.claims);
-    let written = |node: &NewNode| {
-        let gone = || ClaimError::Gone(node.pool.clone());
-        let pool = gathered.pools.iter().find(|pool| pool.name_any() == node.pool).ok_or_else(gone)?;
-        let class = class_of(&pool.spec.template.spec.node_class_ref.name, gathered).ok_or_else(gone)?;
-        let record = record_for(node, (class, gathered), (ids, &mut taken), now)?;
-        Ok(claim(node, (pool, class), &record, gathered.termination_grace_period.clone()))
+/// The claims of a plan, each with its launch written in.
+pub fn to_claims(plan: &Plan, snapshot: &Snapshot, gathered: &Gathered) -> Vec<Result<NodeClaim, ClaimError>> {
+    let written = |(node, launch): (&NewNode, Result<LaunchRecord, LaunchRefusal>)| {
+        let not_found = || ClaimError::NotFound(node.pool.clone());
+        let pool = gathered.pools.iter().find(|pool| pool.name_any() == node.pool).ok_or_else(not_found)?;
+        let class = class_of(&pool.spec.template.spec.node_class_ref.name, gathered).ok_or_else(not_found)?;
+        let origin = ClaimOrigin { pool, class, grace: gathered.termination_grace_period.as_deref() };
+        Ok(origin.claim(node, &launch?))
     };
-    plan.new_nodes.iter().map(written).collect()
-}
-
-/// The launch of a new node: the template of its host, the lowest id that nobody has, and where its seed goes.
-pub(crate) fn record_for(
-    node: &NewNode,
-    (class, gathered): (&ProxmoxNodeClass, &Gathered),
-    (ids, taken): (VmIdRange, &mut Taken),
-    now: Seconds,
-) -> Result<LaunchRecord, ClaimError> {
-    let gone = || ClaimError::Gone(node.pool.clone());
-    let place = node.chosen.place.as_ref().ok_or_else(gone)?;
-    let template = template_at(class, place).ok_or_else(gone)?;
-    let region = taken.entry(place.region.clone()).or_default();
-    let vmid = ids.lowest_free(region).ok_or_else(|| ClaimError::NoId(place.region.clone()))?;
-    region.insert(vmid);
-    let seed_storage = seed_storage(class, place, gathered);
-    Ok(LaunchRecord { seed_storage, ..LaunchRecord::new(place.clone(), vmid, template, now) })
+    plan.new_nodes.iter().zip(launches(snapshot, plan)).map(written).collect()
 }
 
 /// A class by its name.
@@ -90,56 +70,52 @@ pub(crate) fn class_of<'a>(name: &str, gathered: &'a Gathered) -> Option<&'a Arc
     gathered.classes.iter().find(|class| class.name_any() == name)
 }
 
-/// Where the node's first-boot data goes, if it gets any.
-fn seed_storage(class: &ProxmoxNodeClass, place: &Place, gathered: &Gathered) -> Option<String> {
-    let has_seed = class.spec.metadata_options.type_ == MetadataType::Cdrom;
-    let storage = || gathered.estate.seed_storage(&place.region, place.host.as_str());
-    has_seed.then(storage).flatten().map(str::to_owned)
+/// What a claim is written from. Everything it says of its pool is of the pool the plan was made with, whatever became of
+/// that since.
+struct ClaimOrigin<'a> {
+    pool: &'a NodePool,
+    class: &'a ProxmoxNodeClass,
+    /// How long pods have to leave, where the pool does not say so.
+    grace: Option<&'a str>,
 }
 
-/// The template that was selected for the node's host.
-fn template_at(class: &ProxmoxNodeClass, place: &Place) -> Option<VmId> {
-    let prefix = format!("{}/{}/", place.region, place.host);
-    let zones = class.status.as_ref()?.selected_zones.as_ref()?;
-    zones.iter().find_map(|zone| zone.strip_prefix(&prefix)?.parse().ok())
-}
-
-/// The object. Everything it says of its pool is of the pool the plan was made with, whatever became of that since.
-fn claim(
-    node: &NewNode,
-    (pool, class): (&NodePool, &ProxmoxNodeClass),
-    record: &LaunchRecord,
-    grace: Option<String>,
-) -> NodeClaim {
-    let template = &pool.spec.template;
-    let metadata = template.metadata.clone().unwrap_or_default();
-    let mut annotations = metadata.annotations.unwrap_or_default();
-    annotations.insert(names::ANNOTATION_LAUNCH.to_owned(), launch_record::write(record));
-    annotations.extend(hash_stamp::of_pool(pool));
-    annotations.extend(hash_stamp::of_class(class));
-    annotations.insert(MIN_VALUES_RELAXED.to_owned(), node.min_values_relaxed.to_string());
-    let mut own = metadata.labels.unwrap_or_default();
-    own.extend(decided(node));
-    own.insert(names::LABEL_NODECLASS.to_owned(), template.spec.node_class_ref.name.clone());
-    let spec = NodeClaimSpec {
-        taints: template.spec.taints.clone(),
-        startup_taints: template.spec.startup_taints.clone(),
-        requirements: written(node),
-        resources: Some(ResourceRequests { requests: Some(requests(node)) }),
-        node_class_ref: template.spec.node_class_ref.clone(),
-        termination_grace_period: template.spec.termination_grace_period.clone().or(grace),
-        expire_after: template.spec.expire_after.clone(),
-    };
-    let metadata = ObjectMeta {
-        generate_name: Some(format!("{}-", node.pool)),
-        labels: Some(own),
-        annotations: Some(annotations),
-        // From its first second: nothing is made for a claim that could vanish without us.
-        finalizers: Some(vec![names::FINALIZER.to_owned()]),
-        owner_references: Some(vec![owner(pool)]),
-        ..ObjectMeta::default()
-    };
-    NodeClaim { metadata, spec, status: None }
+impl ClaimOrigin<'_> {
+    fn claim(&self, node: &NewNode, record: &LaunchRecord) -> NodeClaim {
+        let ClaimOrigin { pool, class, grace } = self;
+        let template = &pool.spec.template;
+        let metadata = template.metadata.clone().unwrap_or_default();
+        let mut annotations = metadata.annotations.unwrap_or_default();
+        annotations.insert(names::ANNOTATION_LAUNCH.to_owned(), launch_record::write(record));
+        annotations.extend(hash_stamp::of_pool(pool));
+        annotations.extend(hash_stamp::of_class(class));
+        annotations.insert(MIN_VALUES_RELAXED.to_owned(), node.min_values_relaxed.to_string());
+        let mut own = metadata.labels.unwrap_or_default();
+        own.extend(decided(node));
+        own.insert(names::LABEL_NODECLASS.to_owned(), template.spec.node_class_ref.name.clone());
+        let spec = NodeClaimSpec {
+            taints: template.spec.taints.clone(),
+            startup_taints: template.spec.startup_taints.clone(),
+            requirements: written(node),
+            resources: Some(ResourceRequests { requests: Some(requests(node)) }),
+            node_class_ref: template.spec.node_class_ref.clone(),
+            termination_grace_period: template
+                .spec
+                .termination_grace_period
+                .clone()
+                .or_else(|| grace.map(str::to_owned)),
+            expire_after: template.spec.expire_after.clone(),
+        };
+        let metadata = ObjectMeta {
+            generate_name: Some(format!("{}-", node.pool)),
+            labels: Some(own),
+            annotations: Some(annotations),
+            // From its first second: nothing is made for a claim that could vanish without us.
+            finalizers: Some(vec![names::FINALIZER.to_owned()]),
+            owner_references: Some(vec![owner(pool)]),
+            ..ObjectMeta::default()
+        };
+        NodeClaim { metadata, spec, status: None }
+    }
 }
 
 pub(crate) fn owner(pool: &NodePool) -> OwnerReference {

@@ -8,9 +8,10 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::{Api, ListParams};
 use tenon_api::plan_options::PlanOptions;
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, names};
-use tenon_model::{Place, Seconds};
+use tenon_model::{Place, Seconds, VmIdRange};
 
 use crate::context::Context;
+use crate::kube_error;
 use crate::status::Estate;
 
 /// Everything a plan is made from.
@@ -40,6 +41,8 @@ pub struct Gathered {
     pub avoided: Vec<(Place, String)>,
     /// What an operator decides about plans.
     pub options: PlanOptions,
+    /// The range VM ids are chosen from.
+    pub ids: VmIdRange,
     /// How long pods have to leave a node whose pool does not say so; unset: for ever.
     pub termination_grace_period: Option<String>,
 }
@@ -68,6 +71,7 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
         avoided: context.memory.avoided(now),
         now: context.clock.seconds(),
         options: context.settings.planning.clone(),
+        ids: context.settings.ids,
         termination_grace_period: context.settings.termination_grace_period.clone(),
         services,
         estate,
@@ -86,7 +90,10 @@ async fn budgets(context: &Context) -> Vec<Arc<PodDisruptionBudget>> {
     match api.list(&ListParams::default()).await {
         Ok(list) => list.items.into_iter().map(Arc::new).collect(),
         Err(error) => {
-            tracing::warn!(%error, "disruption budgets cannot be listed; nodes may be made for pods that never leave theirs");
+            tracing::warn!(
+                error = kube_error::message(&error),
+                "cannot list PodDisruptionBudgets; nodes may be created for pods that cannot be evicted"
+            );
             Vec::new()
         }
     }
@@ -98,7 +105,10 @@ async fn services(context: &Context) -> Vec<Arc<Service>> {
     match api.list(&ListParams::default()).await {
         Ok(list) => list.items.into_iter().map(Arc::new).collect(),
         Err(error) => {
-            tracing::warn!(%error, "services cannot be listed; default spread constraints may not reach their pods");
+            tracing::warn!(
+                error = kube_error::message(&error),
+                "cannot list Services; default topology spread constraints may be missing on pods"
+            );
             Vec::new()
         }
     }

@@ -9,7 +9,6 @@ use tenon_model::{Host, HostName, InstanceType, LaunchRecord, Place, Quantity, R
 use tenon_pve::HostRow;
 
 use super::gather::Gathered;
-use crate::status::Estate;
 
 /// The hosts of every region that answers.
 pub(crate) fn hosts(gathered: &Gathered, types: &[InstanceType]) -> Vec<Host> {
@@ -23,11 +22,11 @@ pub(crate) fn hosts(gathered: &Gathered, types: &[InstanceType]) -> Vec<Host> {
         for guest in resources.guests.iter().filter(|guest| !guest.template) {
             // A VM of ours that was just made still has its template's size, or none in the listing.
             let ordered = ordered.remove(&guest.id).map(|(_, size)| size).unwrap_or_default();
-            used.entry(&guest.host).or_default().add(&amounts(guest.maxcpu, guest.maxmem).or_larger(&ordered));
+            used.entry(&guest.host).or_default().add(&cpu_and_memory(guest.maxcpu, guest.maxmem).or_larger(&ordered));
         }
         for row in &resources.hosts {
             let mut free =
-                amounts(row.maxcpu, row.maxmem).without(used.get(&row.host).unwrap_or(&Resources::default()));
+                cpu_and_memory(row.maxcpu, row.maxmem).without(used.get(&row.host).unwrap_or(&Resources::default()));
             // What is left of the orders is not made yet.
             for (_, size) in ordered.values().filter(|(host, _)| *host == row.host) {
                 free = free.without(size);
@@ -44,8 +43,10 @@ pub(crate) fn hosts(gathered: &Gathered, types: &[InstanceType]) -> Vec<Host> {
 fn away(row: &HostRow) -> Option<String> {
     match (row.status.as_deref(), row.maxcpu, row.maxmem) {
         (Some("online"), Some(_), Some(_)) => None,
-        (Some("online"), ..) => Some("its size is not shown; give the token Sys.Audit on it".to_owned()),
-        (status, ..) => Some(format!("it is {}", status.unwrap_or("unknown"))),
+        (Some("online"), ..) => {
+            Some("the API token cannot read its CPU and memory; grant Sys.Audit on the host".to_owned())
+        }
+        (status, ..) => Some(format!("the host is {}", status.unwrap_or("in an unknown state"))),
     }
 }
 
@@ -55,7 +56,7 @@ fn silent(gathered: &Gathered) -> Vec<Host> {
     let places: BTreeSet<Place> = zones.filter_map(|zone| place_of(&zone)).collect();
     let closed = |place: &Place| match gathered.estate.regions.get(&place.region) {
         Some(Ok(_)) => None,
-        Some(Err(why)) => Some(format!("region {} cannot be used: {why}", place.region)),
+        Some(Err(why)) => Some(format!("Proxmox API of region {} unavailable: {why}", place.region)),
         None => Some(format!("region {} is not in the cloud config", place.region)),
     };
     let host = |place: Place| Some(Host { closed: Some(closed(&place)?), place, free: Resources::default() });
@@ -84,7 +85,7 @@ fn ordered_in(
 ) -> BTreeMap<VmId, (HostName, Resources)> {
     let order = |claim: &NodeClaim| {
         let record = record_of(claim).filter(|record| record.place.region == region)?;
-        let capacity = &type_of(claim, types)?.capacity;
+        let capacity = &instance_type_of(claim, types)?.capacity;
         let size = Resources::default().with(CPU, capacity.get(CPU)).with(MEMORY, capacity.get(MEMORY));
         Some((record.vmid, (record.place.host, size)))
     };
@@ -97,28 +98,13 @@ pub(crate) fn record_of(claim: &NodeClaim) -> Option<LaunchRecord> {
     launch_record::read(text).ok()
 }
 
-/// The size a claim was made for.
-pub(crate) fn type_of<'a>(claim: &NodeClaim, types: &'a [InstanceType]) -> Option<&'a InstanceType> {
+/// The instance type a claim was created for.
+pub(crate) fn instance_type_of<'a>(claim: &NodeClaim, types: &'a [InstanceType]) -> Option<&'a InstanceType> {
     let name = claim.metadata.labels.as_ref()?.get(names::LABEL_INSTANCE_TYPE)?;
     types.iter().find(|size| size.name == *name)
 }
 
-/// Ids that are taken in each region: by guests, by open claims, or by what was left half-made.
-pub(crate) fn taken_ids(estate: &Estate, claims: &[Arc<NodeClaim>]) -> BTreeMap<String, BTreeSet<VmId>> {
-    let mut taken: BTreeMap<String, BTreeSet<VmId>> = BTreeMap::new();
-    for (region, view) in &estate.regions {
-        let guests = view.iter().flat_map(|resources| &resources.guests).map(|guest| guest.id);
-        taken.entry(region.clone()).or_default().extend(guests);
-    }
-    for record in claims.iter().filter_map(|claim| record_of(claim)) {
-        let ids = taken.entry(record.place.region.clone()).or_default();
-        ids.insert(record.vmid);
-        ids.extend(record.retired);
-    }
-    taken
-}
-
-fn amounts(cpus: Option<u64>, memory_bytes: Option<u64>) -> Resources {
+fn cpu_and_memory(cpus: Option<u64>, memory_bytes: Option<u64>) -> Resources {
     let whole = |amount: Option<u64>| Quantity::whole(i64::try_from(amount.unwrap_or_default()).unwrap_or(i64::MAX));
     Resources::default().with(CPU, whole(cpus)).with(MEMORY, whole(memory_bytes))
 }

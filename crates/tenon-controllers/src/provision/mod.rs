@@ -1,32 +1,34 @@
 //! From pods that fit nowhere to NodeClaims with a launch written into them.
 //!
 //! Read in this order: `gather` (one look at Kubernetes and Proxmox), `snapshot` (the engine's view of it), then the
-//! engine, then `claims` (each new node as an object), all of it in `pass`, which begins when `window` says so, asks `recheck`
-//! before it makes anything, and tells pods by `report`. `by_hand` does the same for claims that are there already.
+//! engine, then `claims` (each new node as an object), all of it in `pass`, which begins when `batcher` says so, asks `recheck`
+//! before it creates anything, and publishes events on pods by `report`. `standalone` does the same for claims that exist
+//! already.
 
-mod by_hand;
-#[cfg(test)]
-mod by_hand_tests;
+mod batcher;
 mod claims;
 mod gather;
 mod hosts;
+mod launch_site;
 mod pass;
 #[cfg(test)]
 mod pass_tests;
 mod recheck;
 mod report;
 mod snapshot;
+mod standalone;
+#[cfg(test)]
+mod standalone_tests;
 #[cfg(test)]
 mod test_stage;
-mod window;
 
-pub use by_hand::decide;
 pub use claims::{ClaimError, to_claims};
 pub(crate) use claims::{entry, owner};
 pub use gather::Gathered;
 pub(crate) use gather::is_being_emptied;
-pub(crate) use hosts::{record_of, records_in};
+pub(crate) use hosts::{instance_type_of, record_of, records_in};
 pub(crate) use pass::run;
 pub use recheck::Usage;
 pub(crate) use snapshot::requirements;
 pub use snapshot::to_snapshot;
+pub use standalone::decide;

@@ -7,36 +7,40 @@ use kube::ResourceExt;
 use kube::api::{Api, PostParams};
 use kube::runtime::reflector::ObjectRef;
 use tenon_api::planning::is_provisionable;
-use tenon_api::{NodeClaim, NodePool};
-use tenon_engine::Prepared;
-use tenon_model::{NewNode, Plan, PoolRefusal, Reason, Snapshot, Unplaced};
+use tenon_api::{NodeClaim, NodePool, event_reasons};
+use tenon_engine::{CheckedPlan, Prepared};
+use tenon_model::{NewNode, Plan, Reason, Snapshot, Unplaced};
 
-use super::by_hand::{self, is_unplanned};
+use super::batcher::{Batcher, PendingUids};
 use super::claims::{ClaimError, to_claims};
 use super::gather::{Gathered, gather, is_being_emptied};
 use super::recheck::Usage;
 use super::report::{Report, nominate};
 use super::snapshot::Lookout;
-use super::window::{Waiting, Window};
+use super::standalone::{self, is_unplanned};
 use crate::context::Context;
-use crate::events::Saying;
+use crate::events::Event;
+use crate::kube_error;
 use crate::metrics::{Created, Loop, Outcome, WaitingPod};
 use crate::stop::Stop;
 
-/// A pool is told this often that nothing can be made from it.
-const EMPTY_POOL_TOLD_EVERY: SignedDuration = SignedDuration::from_mins(1);
+/// That no instance type meets a pool is repeated after this long.
+const EMPTY_POOL_REPEAT_AFTER: SignedDuration = SignedDuration::from_mins(1);
+
+/// One bug may break a rule for each of many pods; so many are enough to find it.
+const VIOLATIONS_LOGGED: usize = 10;
 
 /// How this loop is called in metrics.
 const LOOP: Loop = Loop { controller: "provisioner" };
 
 /// Plans whenever pods wait, until told to stop.
 pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
-    let mut window = Window::new(context.settings.batch_idle, context.settings.batch_max);
+    let mut batcher = Batcher::new(context.settings.batch_idle, context.settings.batch_max);
     let mut lookout = Lookout::default();
     loop {
         tokio::select! {
             biased;
-            () = window.wait(|| waiting(&context), &context.watched.pods_changed) => {}
+            () = batcher.wait(|| pending(&context), &context.watched.pods_changed) => {}
             () = stop.wait() => return,
         }
         pass(&context, &mut lookout).await;
@@ -44,7 +48,7 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
 }
 
 /// Everything that needs a plan, by uid.
-fn waiting(context: &Context) -> Waiting {
+fn pending(context: &Context) -> PendingUids {
     let pods = context.watched.pods.state_filter(is_provisionable);
     let counted = pods.iter().filter_map(|pod| {
         let (namespace, name) = (pod.metadata.namespace.as_deref(), pod.metadata.name.as_deref());
@@ -55,35 +59,45 @@ fn waiting(context: &Context) -> Waiting {
     // The pods of a node that is being emptied need another.
     let nodes = context.watched.nodes.state_filter(is_being_emptied);
     let others = claims.iter().filter_map(|claim| claim.uid()).chain(nodes.iter().filter_map(|node| node.uid()));
-    let waiting: Waiting = pods.iter().filter_map(|pod| pod.uid()).chain(others).collect();
-    if waiting.is_empty() {
+    let pending: PendingUids = pods.iter().filter_map(|pod| pod.uid()).chain(others).collect();
+    if pending.is_empty() {
         context.metrics.scheduling.report(&LOOP, &Outcome::default());
     }
-    waiting
+    pending
 }
 
 /// One pass: gather, decide, check, act, report.
 pub(super) async fn pass(context: &Context, lookout: &mut Lookout) {
     confirm_claims(context).await;
-    by_hand::pass(context).await;
+    standalone::pass(context).await;
     let gathered = gather(context).await;
     let snapshot = lookout.look(&gathered, &context.settings.types);
     let prepared = Prepared::new(&snapshot, &mut lookout.indexes);
-    tell_empty_pools(context, &prepared, &gathered).await;
+    report_empty_pools(context, &prepared, &gathered).await;
     let solving = context.metrics.scheduling.begin(&LOOP, snapshot.pods.len());
     let plan = prepared.solve();
     solving.end(unschedulable(&plan));
-    let violations = tenon_engine::check(&snapshot, &plan);
-    if !violations.is_empty() {
-        // A plan that breaks its own rules is a fault of ours; nothing is made from it.
-        context.metrics.errors.get_or_create(&LOOP).inc();
-        tracing::error!(?violations, "the plan does not hold and was thrown away; please report this");
-        return;
-    }
+    let plan = checked(context, &snapshot, plan);
     count(context, &plan, &snapshot);
     let mut report = Report::new(context, &gathered);
-    create(context, &plan, (&gathered, &snapshot), &mut report).await;
+    let planned = Planned { plan: &plan, snapshot: &snapshot, gathered: &gathered };
+    create(context, &planned, &mut report).await;
     report.of(&plan, &gathered).await;
+}
+
+/// The plan without what breaks its own rules. That is a bug of ours, and must not keep all other pods waiting.
+pub(super) fn checked(context: &Context, snapshot: &Snapshot, plan: Plan) -> Plan {
+    let CheckedPlan { plan, violations } = tenon_engine::sound_part(snapshot, plan);
+    if !violations.is_empty() {
+        context.metrics.errors.get_or_create(&LOOP).inc();
+        let logged: Vec<String> = violations.iter().take(VIOLATIONS_LOGGED).map(ToString::to_string).collect();
+        tracing::error!(
+            count = violations.len(),
+            violations = logged.join("; "),
+            "plan check failed: dropped the affected nodes from the plan; this is a bug in Tenon, please report it"
+        );
+    }
+    plan
 }
 
 /// Claims we made count until the watch shows them. Where it does not for long, it is broken, or they came and went while
@@ -94,7 +108,9 @@ async fn confirm_claims(context: &Context) {
         match api.get_metadata_opt(&name).await {
             Ok(Some(_)) => context.memory.confirm(&name, context.clock.now()),
             Ok(None) => context.memory.forget(&name),
-            Err(error) => tracing::debug!(claim = name, %error, "a claim that was made could not be asked for"),
+            Err(error) => {
+                tracing::debug!(claim = name, error = kube_error::message(&error), "cannot confirm created NodeClaim");
+            }
         }
     }
 }
@@ -122,20 +138,24 @@ fn count(context: &Context, plan: &Plan, snapshot: &Snapshot) {
     scheduling.decided(placed.chain(made).chain(refused).map(|key| key.uid.as_str()));
 }
 
-pub(super) async fn create(
-    context: &Context,
-    plan: &Plan,
-    (gathered, snapshot): (&Gathered, &Snapshot),
-    report: &mut Report<'_>,
-) {
+/// A plan, and what it was made from.
+pub(super) struct Planned<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) gathered: &'a Gathered,
+}
+
+/// Writes each new node as a NodeClaim.
+pub(super) async fn create(context: &Context, planned: &Planned<'_>, report: &mut Report<'_>) {
+    let Planned { plan, snapshot, gathered } = planned;
     let api: Api<NodeClaim> = Api::all(context.workload.clone());
-    let claims = to_claims(plan, gathered, context.settings.ids, context.clock.seconds());
+    let claims = to_claims(plan, snapshot, gathered);
     let mut usage = Usage::at(snapshot);
     for (node, claim) in plan.new_nodes.iter().zip(claims) {
-        let claim = match claim.and_then(|claim| still_allowed(context, (gathered, &usage), node).map(|()| claim)) {
+        let claim = match claim.and_then(|claim| still_allowed(context, gathered, &usage, node).map(|()| claim)) {
             Ok(claim) => claim,
             Err(error) => {
-                report.tell(&node.pods, &Saying::failed_scheduling(error.to_string())).await;
+                report.publish(&node.pods, &Event::failed_scheduling(error.to_string())).await;
                 continue;
             }
         };
@@ -147,16 +167,16 @@ pub(super) async fn create(
             // The pods still wait, and the next pass plans for them again.
             Err(error) => {
                 context.metrics.errors.get_or_create(&LOOP).inc();
-                tracing::warn!(pool = node.pool, %error, "a NodeClaim could not be written");
+                let error = kube_error::message(&error);
+                tracing::warn!(pool = node.pool, error, "cannot create NodeClaim; planning again");
             }
         }
     }
 }
 
 /// Asks the pool as it is now, not as it was when the plan was made.
-fn still_allowed(context: &Context, known: (&Gathered, &Usage), node: &NewNode) -> Result<(), ClaimError> {
-    let (gathered, usage) = known;
-    let gone = || ClaimError::Gone(node.pool.clone());
+fn still_allowed(context: &Context, gathered: &Gathered, usage: &Usage, node: &NewNode) -> Result<(), ClaimError> {
+    let gone = || ClaimError::NotFound(node.pool.clone());
     let planned = gathered.pools.iter().find(|pool| pool.name_any() == node.pool).ok_or_else(gone)?;
     let now = context.watched.pools.get(&ObjectRef::<NodePool>::new(&node.pool));
     usage.allows(planned, now.as_deref())
@@ -179,23 +199,24 @@ async fn made_for(context: &Context, report: &mut Report<'_>, node: &NewNode, ma
     tracing::info!(
         claim = name,
         pool = node.pool,
-        size = node.chosen.instance_type,
+        instance_type = node.chosen.instance_type,
         host,
         vmid,
         pods = node.pods.len(),
-        "a node is to be made"
+        "created NodeClaim"
     );
-    let told = format!("a node is being made for it: nodeclaim/{name}");
-    report.tell(&node.pods, &Saying::nominated(told)).await;
+    report.publish(&node.pods, &Event::nominated(format!("Created NodeClaim {name} for this pod"))).await;
 }
 
-/// Whoever wrote a pool that no size meets hears it, whether or not its pods find a node elsewhere.
-async fn tell_empty_pools(context: &Context, prepared: &Prepared<'_>, gathered: &Gathered) {
-    let told = Saying::warning("NoCompatibleInstanceTypes", format!("{}; widen them", PoolRefusal::NothingOffered));
-    let told = told.again_after(EMPTY_POOL_TOLD_EVERY);
+/// Whoever wrote a pool that no instance type meets gets an event, whether or not its pods find a node elsewhere.
+async fn report_empty_pools(context: &Context, prepared: &Prepared<'_>, gathered: &Gathered) {
     for name in prepared.pools_without_sizes() {
         if let Some(pool) = gathered.pools.iter().find(|pool| pool.name_any() == name) {
-            context.events.say(pool.as_ref(), &told).await;
+            let note = format!(
+                "No instance type meets the requirements of NodePool {name}; relax spec.template.spec.requirements"
+            );
+            let event = Event::new(&event_reasons::NO_COMPATIBLE_INSTANCE_TYPES, note);
+            context.events.publish(pool.as_ref(), &event.repeat_after(EMPTY_POOL_REPEAT_AFTER)).await;
         }
     }
 }

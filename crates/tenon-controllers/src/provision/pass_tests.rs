@@ -11,6 +11,8 @@ use serde_json::json;
 use tenon_api::{NodeClaim, NodePool, hash_stamp, names};
 
 use super::gather::gather;
+use super::pass::{Planned, checked, create};
+use super::report::Report;
 use super::test_stage::{Stage, add_pod, object};
 use crate::settings::Settings;
 
@@ -26,7 +28,7 @@ async fn a_pass_right_after_another_makes_no_second_node_for_a_pod_though_the_wa
     let name = claims[0].name_any();
     let told = stage.told("Nominated").await;
     assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told.contains(&format!("it is expected on nodeclaim/{name}")), "{told:?}");
+    assert!(told.contains(&format!("Pod is expected on NodeClaim {name}, whose Node is not ready yet")), "{told:?}");
     let text = stage.context.metrics.text();
     let counted = "karpenter_nodeclaims_created_total{reason=\"provisioned\",nodepool=\"default\",min_values_relaxed=\"false\"} 1";
     assert!(text.contains(counted), "{text}");
@@ -79,7 +81,7 @@ async fn a_pool_that_goes_while_a_plan_is_made_gets_no_claim_and_its_pods_hear_w
     let go = async { drop(stage.pools().delete("default", &DeleteParams::default()).await.unwrap()) };
     stage.make_late(|pool| pool.is_none_or(|pool| pool.metadata.deletion_timestamp.is_some()), go).await;
     assert!(stage.claims().await.is_empty());
-    assert_eq!(stage.told("FailedScheduling").await, ["NodePool default or its class is gone"]);
+    assert_eq!(stage.told("FailedScheduling").await, ["NodePool default or its ProxmoxNodeClass was deleted"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,7 +95,7 @@ async fn a_pool_that_fails_while_a_plan_is_made_gets_no_claim_and_its_pods_hear_
     let is_false = |pool: &NodePool| format!("{:?}", pool.status).contains("NodeClassReady");
     stage.make_late(|pool| pool.is_some_and(is_false), fail).await;
     assert!(stage.claims().await.is_empty());
-    assert_eq!(stage.told("FailedScheduling").await, ["NodePool default is not ready any more: NodeClassReady"]);
+    assert_eq!(stage.told("FailedScheduling").await, ["NodePool default is no longer Ready: NodeClassReady"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -124,7 +126,29 @@ async fn a_limit_that_sank_below_what_the_pool_has_while_a_plan_was_made_stops_t
     stage.make_late(|pool| pool.is_some_and(is_sunk), stage.change_pool(&sunk)).await;
     assert_eq!(stage.claims().await.len(), 1, "what was made stays, and nothing comes to it");
     let told = stage.told("FailedScheduling").await;
-    assert_eq!(told, ["NodePool default has 4 of cpu, and its limit is 1 now; raise it or remove nodes"]);
+    assert_eq!(told, ["NodePool default uses 4 cpu, more than its limit of 1; raise spec.limits or remove nodes"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_breaks_a_rule_is_not_created_and_the_others_are() {
+    let stage = Stage::new().await;
+    let small = json!({ "nodeSelector": { names::LABEL_INSTANCE_TYPE: "c1.1VCPU-2GB" } });
+    add_pod(&stage.client, "other", ("500m", small)).await;
+    stage.until_waiting(2).await;
+    let (gathered, snapshot, mut plan) = stage.plan().await;
+    let wrong = plan.new_nodes.iter_mut().find(|node| node.pods[0].name == "other").unwrap();
+    wrong.chosen.price = tenon_model::Price::FREE;
+    let plan = checked(&stage.context, &snapshot, plan);
+    let mut report = Report::new(&stage.context, &gathered);
+    let planned = Planned { plan: &plan, snapshot: &snapshot, gathered: &gathered };
+    create(&stage.context, &planned, &mut report).await;
+    report.of(&plan, &gathered).await;
+    assert_eq!(stage.claims().await.len(), 1);
+    let told = stage.told("FailedScheduling").await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("an offering that does not exist; this is a bug in Tenon, please report it"), "{told:?}");
+    let text = stage.context.metrics.text();
+    assert!(text.contains("tenon_pass_errors_total{controller=\"provisioner\"} 1\n"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -39,7 +39,7 @@ impl Usage {
     pub fn allows(&self, planned: &NodePool, now: Option<&NodePool>) -> Result<(), ClaimError> {
         let name = planned.name_any();
         let is_same = |pool: &&NodePool| pool.uid() == planned.uid() && pool.metadata.deletion_timestamp.is_none();
-        let pool = now.filter(is_same).ok_or_else(|| ClaimError::Gone(name.clone()))?;
+        let pool = now.filter(is_same).ok_or_else(|| ClaimError::NotFound(name.clone()))?;
         let conditions = pool.status.iter().flat_map(|status| status.conditions.iter().flatten());
         if let Some(why) = not_ready(conditions, POOL_CONDITIONS) {
             return Err(ClaimError::NotReady { pool: name, why });

@@ -1,4 +1,4 @@
-//! Tells pods what becomes of them: where they are expected, or why they wait.
+//! Events on pods: where they are expected, or why no node can be created for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tenon_model::{Plan, PodKey, Unplaced};
 
 use super::gather::Gathered;
 use crate::context::Context;
-use crate::events::{Heard, Saying};
+use crate::events::{Event, Published};
 
 /// Pods that are told in one pass why they wait; the others hear it in the next ones.
 const TOLD: usize = 100;
@@ -41,16 +41,16 @@ impl<'a> Report<'a> {
     }
 
     /// Tells every pod the same. Who heard it before does not count, and once no more is said, nobody is asked any more.
-    pub(super) async fn tell(&mut self, pods: &[PodKey], saying: &Saying) {
+    pub(super) async fn publish(&mut self, pods: &[PodKey], event: &Event) {
         for key in pods {
             if self.left == 0 {
                 return;
             }
             let Some(reference) = self.reference(key) else { continue };
-            match self.context.events.say_of(&reference, saying).await {
-                Heard::Now => self.left -= 1,
-                Heard::Before => {}
-                Heard::NotYet => return,
+            match self.context.events.publish_for(&reference, event).await {
+                Published::Sent => self.left -= 1,
+                Published::Duplicate => {}
+                Published::RateLimited => return,
             }
         }
     }
@@ -62,9 +62,14 @@ impl<'a> Report<'a> {
         }
         let nodes: BTreeSet<String> = gathered.nodes.iter().map(|node| node.name_any()).collect();
         for placement in &plan.placements {
-            let kind = if nodes.contains(&placement.node) { "node" } else { "nodeclaim" };
-            let told = Saying::nominated(format!("it is expected on {kind}/{}", placement.node));
-            self.tell(std::slice::from_ref(&placement.pod), &told).await;
+            let name = &placement.node;
+            let note = if nodes.contains(name) {
+                format!("Pod fits on existing Node {name}")
+            } else {
+                format!("Pod is expected on NodeClaim {name}, whose Node is not ready yet")
+            };
+            let event = Event::nominated(note);
+            self.publish(std::slice::from_ref(&placement.pod), &event).await;
         }
         let is_for_others =
             |key: &PodKey| self.pods.get(key.uid.as_str()).is_some_and(|found| pod::is_for_others(found));
@@ -72,8 +77,8 @@ impl<'a> Report<'a> {
         let refused = plan.unplaced.iter().filter(|unplaced| !unplaced.reason.is_deferred());
         let refused: Vec<&Unplaced> = refused.filter(|unplaced| !is_for_others(&unplaced.pod)).collect();
         for unplaced in refused {
-            let told = Saying::failed_scheduling(unplaced.reason.to_string());
-            self.tell(std::slice::from_ref(&unplaced.pod), &told).await;
+            let event = Event::failed_scheduling(unplaced.reason.to_string());
+            self.publish(std::slice::from_ref(&unplaced.pod), &event).await;
         }
     }
 }

@@ -12,7 +12,8 @@ use tenon_engine::Indexes;
 use tenon_model::{Catalog, InstanceType, Place, Requirements, Resources, Snapshot};
 
 use super::gather::Gathered;
-use super::hosts::{hosts, place_of, type_of};
+use super::hosts::{hosts, instance_type_of, place_of};
+use super::launch_site::launch_site;
 use crate::context::is_our_class;
 use crate::status::POOL_CONDITIONS;
 
@@ -44,6 +45,7 @@ impl Lookout {
         let estate = Estate { types, catalogs: &self.catalogs };
         let mut snapshot = self.follower.look(&objects, &estate, &gathered.options, gathered.now);
         snapshot.hosts = hosts(gathered, types);
+        snapshot.launch_site = launch_site(gathered);
         snapshot
     }
 
@@ -81,7 +83,7 @@ impl Surroundings for Estate<'_> {
     }
 
     fn expected(&self, claim: &NodeClaim) -> Option<(Resources, Resources)> {
-        let size = type_of(claim, self.types)?;
+        let size = instance_type_of(claim, self.types)?;
         Some((size.capacity.clone(), size.allocatable()))
     }
 
@@ -111,7 +113,7 @@ pub(crate) fn places(class: &ProxmoxNodeClass) -> Vec<Place> {
 pub(crate) fn not_ready<'a>(conditions: impl Iterator<Item = &'a Condition>, parts: &[&str]) -> Option<String> {
     let found: Vec<&Condition> = conditions.collect();
     let of = |type_: &str| found.iter().find(|condition| condition.type_ == type_);
-    let Some(ready) = of("Ready") else { return Some("it was not judged yet".to_owned()) };
+    let Some(ready) = of("Ready") else { return Some("its conditions are not set yet".to_owned()) };
     if ready.status == ConditionStatus::True {
         return None;
     }

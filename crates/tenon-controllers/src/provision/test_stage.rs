@@ -24,7 +24,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 use super::gather::{Gathered, gather};
-use super::pass::{create, pass};
+use super::pass::{Planned, create, pass};
 use super::report::Report;
 use super::snapshot::{Lookout, to_snapshot};
 use crate::clock::Clock;
@@ -149,7 +149,8 @@ impl Stage {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         let mut report = Report::new(&self.context, &gathered);
-        create(&self.context, &plan, (&gathered, &snapshot), &mut report).await;
+        let planned = Planned { plan: &plan, snapshot: &snapshot, gathered: &gathered };
+        create(&self.context, &planned, &mut report).await;
     }
 
     /// Until the watch shows so many pods that wait.

@@ -1,13 +1,14 @@
-//! Gives away the nodes that a pool of fixed size has too many of: their claims are deleted, and leave as any other does.
+//! Deletes the claims that a static pool has too many of; their nodes are drained as any other.
 
 use std::sync::Arc;
 
 use kube::ResourceExt;
 use kube::api::Api;
-use tenon_api::{NodeClaim, NodePool};
+use tenon_api::{NodeClaim, NodePool, event_reasons};
 
 use crate::context::Context;
-use crate::events::Saying;
+use crate::events::Event;
+use crate::kube_error;
 use crate::writes;
 
 /// How this half is called in metrics.
@@ -17,17 +18,20 @@ const CONTROLLER: &str = "static.deprovisioning";
 pub(super) async fn remove(
     context: &Context,
     pool: &NodePool,
-    (claims, victims): (&[Arc<NodeClaim>], &[String]),
+    claims: &[Arc<NodeClaim>],
+    victims: &[String],
 ) -> Result<(), &'static str> {
     let api: Api<NodeClaim> = Api::all(context.workload.clone());
     let (name, replicas) = (pool.name_any(), pool.spec.replicas.unwrap_or_default());
     let mut outcome = Ok(());
     for victim in victims {
         let Some(claim) = claims.iter().find(|claim| claim.name_any() == *victim) else { continue };
-        let told = format!("NodePool {name} has more nodes than its spec.replicas of {replicas}");
-        context.events.say(claim.as_ref(), &Saying::normal("DisruptionTerminating", told)).await;
+        let note =
+            format!("Deleting NodeClaim {victim}: NodePool {name} has more Nodes than spec.replicas ({replicas})");
+        context.events.publish(claim.as_ref(), &Event::new(&event_reasons::DISRUPTION_TERMINATING, note)).await;
         if let Err(error) = writes::delete(&api, claim.as_ref()).await {
-            tracing::warn!(claim = victim, pool = name, %error, "a NodeClaim could not be deleted");
+            let error = kube_error::message(&error);
+            tracing::warn!(claim = victim, pool = name, error, "cannot delete NodeClaim; retrying");
             outcome = Err(CONTROLLER);
         }
     }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt;
+use tenon_api::pod_predicates::{eviction_cost, has_do_not_disrupt, is_owned_by_daemon_set, is_terminal};
 use tenon_api::{Condition, ConditionStatus, NodeClaim, NodePool, names};
 use tenon_engine::static_pool::{Standing, StaticPool};
 use tenon_engine::{Sparing, StaticNode, StaticPod, StaticStage, lifetime_remaining};
 use tenon_model::Seconds;
 
 use crate::context::{is_our_class, is_ours};
-use crate::disruption::pods::{forbids_disruption, is_owned_by, is_terminal};
-use crate::disruption::{eviction_cost, parse_duration_or_never};
+use crate::disruption::{model_time, parse_duration_or_never};
 use crate::provision::is_being_emptied;
 
 /// Whether a pool is ours, has a fixed number of nodes, and stays.
@@ -91,8 +91,8 @@ impl StaticLook {
 
     fn pod(&self, pod: &Pod) -> StaticPod {
         StaticPod {
-            is_daemon: is_owned_by(pod, "apps/v1", "DaemonSet"),
-            forbids_disruption: forbids_disruption(pod, self.now),
+            is_daemon: is_owned_by_daemon_set(pod),
+            forbids_disruption: has_do_not_disrupt(pod, model_time(self.now)),
             eviction_cost: eviction_cost(pod),
         }
     }

@@ -2,11 +2,12 @@
 
 use kube::ResourceExt;
 use kube::api::{Api, PostParams};
-use tenon_api::{NodeClaim, NodePool};
+use tenon_api::{NodeClaim, NodePool, event_reasons};
 
-use super::bare::bare_claim;
+use super::claim_template::bare_claim;
 use crate::context::Context;
-use crate::events::Saying;
+use crate::events::Event;
+use crate::kube_error;
 use crate::metrics::Created;
 
 /// How this half is called in metrics.
@@ -28,11 +29,12 @@ pub(super) async fn make(context: &Context, pool: &NodePool, count: u32) -> Resu
                     min_values_relaxed: "false".to_owned(),
                 };
                 context.metrics.claims_created.get_or_create(&counted).inc();
-                tracing::info!(claim = made.name_any(), pool = name, "a node of a fixed number is to be made");
+                tracing::info!(claim = made.name_any(), pool = name, "created NodeClaim for static NodePool");
             }
             Err(error) => {
-                let told = format!("a NodeClaim could not be written: {error}; it is tried again");
-                context.events.say(pool, &Saying::warning("NodeClaimNotCreated", told)).await;
+                let error = kube_error::message(&error);
+                let note = format!("Cannot create a NodeClaim for static NodePool {name}: {error}; retrying");
+                context.events.publish(pool, &Event::new(&event_reasons::NODE_CLAIM_NOT_CREATED, note)).await;
                 return Err(CONTROLLER);
             }
         }

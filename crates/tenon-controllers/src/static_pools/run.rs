@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
-use tenon_api::{NodeClaim, NodePool, names};
+use tenon_api::{NodeClaim, NodePool, event_reasons, names};
 use tenon_engine::StaticCounts;
 use tenon_engine::static_pool::{StaticPool, StaticStep};
 use tokio::time::Instant;
@@ -14,7 +14,8 @@ use tokio::time::Instant;
 use super::observe::{StaticLook, is_static};
 use super::{deprovision, provision};
 use crate::context::Context;
-use crate::events::Saying;
+use crate::events::Event;
+use crate::kube_error;
 use crate::metrics::Loop;
 use crate::stop::Stop;
 
@@ -31,7 +32,7 @@ const WANTING: Duration = Duration::from_secs(30);
 const RETRY: Duration = Duration::from_secs(5);
 
 /// What the stores showed of a pool when it was last looked at, and when it is looked at again if nothing changes.
-struct Seen {
+struct Previous {
     shown: Shown,
     due: Instant,
 }
@@ -52,7 +53,7 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
     if !context.settings.planning.feature_gates.static_capacity {
         return;
     }
-    let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
+    let mut previous: BTreeMap<String, Previous> = BTreeMap::new();
     loop {
         tokio::select! {
             biased;
@@ -61,17 +62,17 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
         }
         let mut pools = context.watched.pools.state_filter(is_static);
         pools.sort_by_key(|pool| pool.name_any());
-        seen.retain(|name, _| pools.iter().any(|pool| pool.name_any() == *name));
+        previous.retain(|name, _| pools.iter().any(|pool| pool.name_any() == *name));
         for pool in pools {
             let shown = shown(&context, &pool);
-            let last = seen.get(&pool.name_any());
+            let last = previous.get(&pool.name_any());
             let cause = match last.filter(|last| last.shown == shown) {
                 Some(last) if last.due > Instant::now() => continue,
                 Some(_) => Cause::Waited,
                 None => Cause::Changed,
             };
             let wait = pass(&context, &pool.name_any(), cause).await;
-            seen.insert(pool.name_any(), Seen { shown, due: Instant::now() + wait });
+            previous.insert(pool.name_any(), Previous { shown, due: Instant::now() + wait });
         }
     }
 }
@@ -91,7 +92,8 @@ async fn pass(context: &Context, name: &str, cause: Cause) -> Duration {
         Ok(observed) => observed,
         Err(error) => {
             failed(context, "static.provisioning");
-            tracing::warn!(pool = name, %error, "what a pool of fixed size has cannot be read");
+            let error = kube_error::message(&error);
+            tracing::warn!(pool = name, error, "cannot read NodeClaims of static NodePool; retrying");
             return RETRY;
         }
     };
@@ -99,10 +101,10 @@ async fn pass(context: &Context, name: &str, cause: Cause) -> Duration {
     let step = has.next_step();
     let outcome = match &step {
         StaticStep::Make(count) => provision::make(context, &pool, *count).await,
-        StaticStep::Remove(victims) => deprovision::remove(context, &pool, (&claims, victims)).await,
+        StaticStep::Remove(victims) => deprovision::remove(context, &pool, &claims, victims).await,
         _ => Ok(()),
     };
-    report(context, &pool, (&step, cause)).await;
+    report(context, &pool, &step, cause).await;
     match (&step, outcome) {
         (_, Err(controller)) => {
             failed(context, controller);
@@ -134,31 +136,32 @@ fn failed(context: &Context, controller: &'static str) {
 }
 
 /// Whoever set the number hears why it is not reached. That a pool is not ready its own conditions say.
-async fn report(context: &Context, pool: &NodePool, (step, cause): (&StaticStep, Cause)) {
-    let replicas = pool.spec.replicas.unwrap_or_default();
-    let told = match step {
-        StaticStep::AtLimit { limit, taken, missing } => Saying::warning(
-            "NodeLimitReached",
+async fn report(context: &Context, pool: &NodePool, step: &StaticStep, cause: Cause) {
+    let (name, replicas) = (pool.name_any(), pool.spec.replicas.unwrap_or_default());
+    let event = match step {
+        StaticStep::AtLimit { limit, taken, missing } => Event::new(
+            &event_reasons::NODE_LIMIT_REACHED,
             format!(
-                "{missing} of {replicas} nodes are missing, and spec.limits.nodes is {limit} with {taken} there or going; \
-                 raise it, or lower spec.replicas"
+                "NodePool {name}: {missing} of {replicas} Nodes are missing, but spec.limits.nodes is {limit} and {taken} exist \
+                 or are terminating; raise spec.limits.nodes or lower spec.replicas"
             ),
         ),
-        // A claim that was just made waits for a moment; that is no news.
-        StaticStep::AwaitRoom { waiting, .. } if cause == Cause::Waited => Saying::warning(
-            "NoRoomForNodes",
+        // A claim that was just created waits for a moment; that is no news.
+        StaticStep::AwaitRoom { waiting, .. } if cause == Cause::Waited => Event::new(
+            &event_reasons::NO_ROOM_FOR_NODES,
             format!(
-                "{waiting} NodeClaims wait for a host with room, and no more are made until they have one; their events say what is missing"
+                "NodePool {name}: {waiting} NodeClaims wait for a host with room; no more are created until then. See the \
+                 events of these NodeClaims"
             ),
         ),
-        StaticStep::NotOurs { excess } => Saying::warning(
-            "DisruptionBlocked",
+        StaticStep::NotOurs { excess } => Event::new(
+            &event_reasons::POOL_DISRUPTION_BLOCKED,
             format!(
-                "{excess} nodes more than spec.replicas have VMs that another controller made, and are left alone; delete \
-                 NodeClaims of this pool if they are not wanted"
+                "NodePool {name}: {excess} Nodes more than spec.replicas have VMs that another controller created, and are \
+                 kept; delete NodeClaims of this NodePool if the Nodes are not wanted"
             ),
         ),
         _ => return,
     };
-    context.events.say(pool, &told).await;
+    context.events.publish(pool, &event).await;
 }

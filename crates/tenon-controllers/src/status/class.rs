@@ -1,13 +1,16 @@
 //! Whether VMs of a ProxmoxNodeClass can be made, and where.
 
+use tenon_api::condition_reasons::{
+    FIELD_NOT_SUPPORTED_YET, INSTANCE_METADATA_OPTIONS_READY, INSTANCE_TEMPLATE_READY, TEMPLATES_NOT_FOUND,
+};
 use tenon_api::{CloneMode, InstanceTemplateKind, MetadataType, ProxmoxNodeClassSpec, ZoneBalance};
 
 use super::Verdict;
 use super::estate::Estate;
 
 /// The conditions of a class.
-pub(crate) const TEMPLATE_READY: &str = "InstanceTemplateReady";
-pub(crate) const METADATA_READY: &str = "InstanceMetadataOptionsReady";
+pub(crate) const TEMPLATE_READY: &str = INSTANCE_TEMPLATE_READY.name();
+pub(crate) const METADATA_READY: &str = INSTANCE_METADATA_OPTIONS_READY.name();
 /// Those that make it ready.
 pub(crate) const CLASS_CONDITIONS: &[&str] = &[TEMPLATE_READY, METADATA_READY];
 
@@ -24,7 +27,7 @@ pub struct ClassVerdict {
 
 /// The template a class names.
 #[derive(Debug, Clone, Copy)]
-pub struct TemplateSeen<'a> {
+pub struct ObservedTemplate<'a> {
     /// Where it was found.
     pub zones: &'a [String],
     /// What it says of itself.
@@ -32,25 +35,26 @@ pub struct TemplateSeen<'a> {
 }
 
 /// Judges a class by its template; `None` if there is no such template object.
-pub fn judge_class(spec: &ProxmoxNodeClassSpec, found: Option<TemplateSeen<'_>>, estate: &Estate) -> ClassVerdict {
+pub fn judge_class(spec: &ProxmoxNodeClassSpec, found: Option<ObservedTemplate<'_>>, estate: &Estate) -> ClassVerdict {
     let selected_zones = found.map(|found| select(spec, found.zones, estate)).unwrap_or_default();
     let name = &spec.instance_template_ref.name;
     let template = if spec.is_absent() {
-        Verdict::fails("TemplatesNotFound", "the class has no spec; give it at least spec.instanceTemplateRef")
+        Verdict::fails(&TEMPLATES_NOT_FOUND, "spec is missing; set at least spec.instanceTemplateRef")
     } else if let Some(field) = unsupported(spec) {
         Verdict::fails(
-            "FieldNotSupportedYet",
+            &FIELD_NOT_SUPPORTED_YET,
             format!("{field} is not supported yet; remove it or wait for a later release"),
         )
     } else {
         match found {
-            None => {
-                Verdict::fails("TemplatesNotFound", format!("there is no ProxmoxUnmanagedTemplate {name}; create it"))
-            }
+            None => Verdict::fails(
+                &TEMPLATES_NOT_FOUND,
+                format!("ProxmoxUnmanagedTemplate {name} does not exist; create it"),
+            ),
             Some(found) if selected_zones.is_empty() => {
-                Verdict::fails("TemplatesNotFound", nowhere(spec, found, estate))
+                Verdict::fails(&TEMPLATES_NOT_FOUND, nowhere(spec, found, estate))
             }
-            Some(_) => Verdict::holds(TEMPLATE_READY),
+            Some(_) => Verdict::holds(&INSTANCE_TEMPLATE_READY),
         }
     };
     ClassVerdict { selected_zones, template, metadata: metadata(spec) }
@@ -88,7 +92,7 @@ fn storage(spec: &ProxmoxNodeClassSpec) -> Option<&str> {
     spec.boot_device.storage.as_deref().filter(|storage| !storage.is_empty())
 }
 
-fn nowhere(spec: &ProxmoxNodeClassSpec, found: TemplateSeen<'_>, estate: &Estate) -> String {
+fn nowhere(spec: &ProxmoxNodeClassSpec, found: ObservedTemplate<'_>, estate: &Estate) -> String {
     let name = &spec.instance_template_ref.name;
     let at = found.zones.join(", ");
     let host_of = |zone: &String| zone.splitn(3, '/').take(2).map(str::to_owned).collect::<Vec<_>>();
@@ -97,13 +101,13 @@ fn nowhere(spec: &ProxmoxNodeClassSpec, found: TemplateSeen<'_>, estate: &Estate
         _ => false,
     });
     match storage(spec) {
-        _ if found.zones.is_empty() => format!("ProxmoxUnmanagedTemplate {name}: {}", found.ready.message),
-        Some(storage) => format!("template {name} is on no host with storage {storage} available; found it at {at}"),
+        _ if found.zones.is_empty() => format!("ProxmoxUnmanagedTemplate {name}: {}", found.ready.message()),
+        Some(storage) => format!("no host of template {name} has storage {storage} available; the template is at {at}"),
         None if needs_seed(spec) && !takes_seeds => format!(
-            "no host of template {name} has a storage for ISO images, which carry the first-boot data; allow content type \
-             iso on one of them ({at})"
+            "no host of template {name} has a storage for ISO images, which first-boot data needs; allow content type iso on a \
+             storage of one of these hosts: {at}"
         ),
-        None => format!("template {name} is not in region {}", spec.region.as_deref().unwrap_or_default()),
+        None => format!("template {name} does not exist in region {}", spec.region.as_deref().unwrap_or_default()),
     }
 }
 
@@ -131,12 +135,12 @@ fn unsupported(spec: &ProxmoxNodeClassSpec) -> Option<&'static str> {
 fn metadata(spec: &ProxmoxNodeClassSpec) -> Verdict {
     let options = &spec.metadata_options;
     let field = match (options.type_, &options.templates_ref, &options.values_ref) {
-        (_, None, None) | (MetadataType::None, ..) => return Verdict::holds(METADATA_READY),
+        (_, None, None) | (MetadataType::None, ..) => return Verdict::holds(&INSTANCE_METADATA_OPTIONS_READY),
         (_, Some(_), _) => "spec.metadataOptions.templatesRef",
         (_, None, Some(_)) => "spec.metadataOptions.valuesRef",
     };
     Verdict::fails(
-        "FieldNotSupportedYet",
+        &FIELD_NOT_SUPPORTED_YET,
         format!("{field} is not supported yet; without it the built-in first-boot data is used"),
     )
 }

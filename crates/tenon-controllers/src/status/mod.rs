@@ -11,44 +11,62 @@ mod run;
 mod template;
 
 pub(crate) use class::CLASS_CONDITIONS;
-pub use class::{ClassVerdict, TemplateSeen, judge_class};
+pub use class::{ClassVerdict, ObservedTemplate, judge_class};
 pub use estate::{Estate, RegionView};
 pub use pass::{StatusContext, StatusError, StatusReport, pass};
 pub(crate) use pass::{stated, subject};
 pub(crate) use pool::POOL_CONDITIONS;
-pub use pool::{ClassSeen, PoolVerdict, judge_pool};
+pub use pool::{ObservedClass, PoolVerdict, judge_pool};
 pub(crate) use run::run;
 pub use template::{TemplateVerdict, judge_managed_template, judge_template};
 
 use tenon_api::ConditionStatus;
+use tenon_api::condition_reasons::{ConditionReason, ConditionType};
 
 /// The conditions that make a claim ready.
 pub(crate) const CLAIM_CONDITIONS: &[&str] = &["Launched", "Registered", "Initialized"];
 
-/// One condition, decided.
+/// One condition, decided. Its reason is a row of the table of reasons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// Whether it holds.
-    pub status: ConditionStatus,
-    /// Why, as one word.
-    pub reason: String,
-    /// Why, as a sentence with the next move.
-    pub message: String,
+    status: ConditionStatus,
+    reason: &'static str,
+    message: String,
 }
 
 impl Verdict {
-    /// It holds.
-    pub fn holds(type_: &str) -> Verdict {
-        Verdict { status: ConditionStatus::True, reason: type_.to_owned(), message: String::new() }
+    /// The condition is true.
+    pub fn holds(condition: &'static ConditionType) -> Verdict {
+        Verdict { status: ConditionStatus::True, reason: condition.name(), message: String::new() }
     }
 
-    /// It does not hold.
-    pub fn fails(reason: &str, message: impl Into<String>) -> Verdict {
-        Verdict { status: ConditionStatus::False, reason: reason.to_owned(), message: message.into() }
+    /// The condition is true, for one of several reasons.
+    pub(crate) fn holds_because(reason: &'static ConditionReason, message: impl Into<String>) -> Verdict {
+        Verdict { status: ConditionStatus::True, reason: reason.name(), message: message.into() }
     }
 
-    /// It cannot be told.
-    pub fn unknown(reason: &str, message: impl Into<String>) -> Verdict {
-        Verdict { status: ConditionStatus::Unknown, reason: reason.to_owned(), message: message.into() }
+    /// The condition is false.
+    pub fn fails(reason: &'static ConditionReason, message: impl Into<String>) -> Verdict {
+        Verdict { status: ConditionStatus::False, reason: reason.name(), message: message.into() }
+    }
+
+    /// Whether the condition is true is not known.
+    pub fn unknown(reason: &'static ConditionReason, message: impl Into<String>) -> Verdict {
+        Verdict { status: ConditionStatus::Unknown, reason: reason.name(), message: message.into() }
+    }
+
+    /// Whether the condition is true.
+    pub fn status(&self) -> ConditionStatus {
+        self.status
+    }
+
+    /// Why, as one word.
+    pub fn reason(&self) -> &'static str {
+        self.reason
+    }
+
+    /// Why, as a sentence with the next step.
+    pub fn message(&self) -> &str {
+        &self.message
     }
 }

@@ -10,6 +10,8 @@ use kube::{Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tenon_api::condition_reasons;
+use tenon_api::event_reasons::{EVENT_REASONS, EventReason};
 use tenon_api::hash_template::{self, TemplateStanding};
 use tenon_api::plan_options::FeatureGates;
 use tenon_api::{
@@ -19,12 +21,13 @@ use tenon_api::{
 use tenon_model::{Quantity, Resources};
 
 use super::Verdict;
-use super::class::{CLASS_CONDITIONS, METADATA_READY, TEMPLATE_READY, TemplateSeen, judge_class};
+use super::class::{CLASS_CONDITIONS, METADATA_READY, ObservedTemplate, TEMPLATE_READY, judge_class};
 use super::estate::Estate;
-use super::pool::{CLASS_READY, ClassSeen, POOL_CONDITIONS, VALIDATION, judge_pool};
+use super::pool::{CLASS_READY, ObservedClass, POOL_CONDITIONS, VALIDATION, judge_pool};
 use super::template::{READY, judge_managed_template, judge_template};
 use crate::context::is_our_class;
-use crate::events::Saying;
+use crate::events::Event;
+use crate::kube_error;
 use crate::writes::{self, Written};
 
 /// What a pass works with.
@@ -51,9 +54,9 @@ impl StatusError {
         matches!(self.source.as_ref(), kube::Error::Api(refusal) if refusal.code == 404)
     }
 
-    /// The whole story in one line.
-    pub(crate) fn told(&self) -> String {
-        format!("{self}: {}", self.source)
+    /// The error with its cause, in one line.
+    pub(crate) fn full_message(&self) -> String {
+        format!("{self}: {}", kube_error::message(&self.source))
     }
 }
 
@@ -63,7 +66,7 @@ pub struct StatusReport {
     /// How many objects were written.
     pub written: usize,
     /// What is new about objects that do not work.
-    pub(crate) sayings: Vec<(ObjectReference, Saying)>,
+    pub(crate) events: Vec<(ObjectReference, Event)>,
     /// Whether each region answered, or why not.
     pub(crate) regions: BTreeMap<String, Result<(), String>>,
 }
@@ -141,7 +144,7 @@ async fn noted(context: &StatusContext, template: &ProxmoxTemplate) -> Result<Pr
         // Somebody was faster; the next pass looks again.
         Ok(Written::Outdated) => Ok(template.clone()),
         Err(source) => {
-            let action = format!("note what ProxmoxTemplate {} holds", template.name_any());
+            let action = format!("annotate ProxmoxTemplate {} with its hash", template.name_any());
             Err(StatusError { action, source: Box::new(source) })
         }
     }
@@ -152,12 +155,12 @@ async fn judge_classes(
     (estate, templates): (&Estate, &Found),
     now: &Time,
     report: &mut StatusReport,
-) -> Result<BTreeMap<String, ClassSeen>, StatusError> {
+) -> Result<BTreeMap<String, ObservedClass>, StatusError> {
     let classes = Writer::<ProxmoxNodeClass>::list(context).await?;
     let mut all = BTreeMap::new();
     for class in &classes.objects {
         let found = templates.get(&class.spec.instance_template_ref.name);
-        let found = found.map(|(zones, ready)| TemplateSeen { zones, ready });
+        let found = found.map(|(zones, ready)| ObservedTemplate { zones, ready });
         let verdict = judge_class(&class.spec, found, estate);
         let present = class.status.as_ref().and_then(|status| status.conditions.as_deref());
         let said = [(TEMPLATE_READY, &verdict.template), (METADATA_READY, &verdict.metadata)];
@@ -173,14 +176,14 @@ async fn judge_classes(
 /// Pools whose class is of another kind are another controller's.
 async fn judge_pools(
     context: &StatusContext,
-    classes: &BTreeMap<String, ClassSeen>,
+    classes: &BTreeMap<String, ObservedClass>,
     now: &Time,
     report: &mut StatusReport,
 ) -> Result<(), StatusError> {
     let pools = Writer::<NodePool>::list(context).await?;
     let claims = Writer::<NodeClaim>::list(context).await?;
     for pool in pools.objects.iter().filter(|pool| is_our_class(&pool.spec.template.spec.node_class_ref)) {
-        let class = classes.get(&pool.spec.template.spec.node_class_ref.name).unwrap_or(&ClassSeen::Missing);
+        let class = classes.get(&pool.spec.template.spec.node_class_ref.name).unwrap_or(&ObservedClass::Missing);
         let verdict = judge_pool(&pool.spec, context.gates, class);
         let present = pool.status.as_ref().and_then(|status| status.conditions.as_deref());
         let said = [(VALIDATION, &verdict.validation), (CLASS_READY, &verdict.class)];
@@ -199,9 +202,10 @@ impl StatusReport {
         if written == 0 {
             return;
         }
-        for (type_, verdict) in said.iter().filter(|(_, verdict)| verdict.status != ConditionStatus::True) {
-            let note = format!("{type_} is {:?}, {}: {}", verdict.status, verdict.reason, verdict.message);
-            self.sayings.push((object.object_ref(&()), Saying::warning(type_, note)));
+        for (type_, verdict) in said.iter().filter(|(_, verdict)| verdict.status() != ConditionStatus::True) {
+            let Some(reason) = event_reason(type_) else { continue };
+            let note = format!("{type_} is {:?} ({}): {}", verdict.status(), verdict.reason(), verdict.message());
+            self.events.push((object.object_ref(&()), Event::new(reason, note)));
         }
     }
 }
@@ -223,12 +227,12 @@ fn in_use(pool: &str, claims: &[NodeClaim]) -> (ResourceMap, i64) {
 }
 
 /// The class as its pools see it: the first of its parts that does not hold, if one does not.
-fn seen(class: &ProxmoxNodeClass, parts: &[&Verdict]) -> ClassSeen {
+fn seen(class: &ProxmoxNodeClass, parts: &[&Verdict]) -> ObservedClass {
     if class.metadata.deletion_timestamp.is_some() {
-        return ClassSeen::Terminating;
+        return ObservedClass::Terminating;
     }
-    let trouble = parts.iter().find(|part| part.status != ConditionStatus::True);
-    ClassSeen::Present(trouble.map_or_else(|| Verdict::holds("Ready"), |part| (*part).clone()))
+    let trouble = parts.iter().find(|part| part.status() != ConditionStatus::True);
+    ObservedClass::Present(trouble.map_or_else(|| Verdict::holds(&condition_reasons::READY), |part| (*part).clone()))
 }
 
 pub(crate) fn subject(meta: &ObjectMeta, now: &Time) -> Subject {
@@ -249,9 +253,22 @@ pub(crate) fn stated(
     let mut set = ConditionSet::new(dependents, present.unwrap_or_default(), subject);
     for (type_, verdict) in said {
         let Verdict { status, reason, message } = verdict;
+        debug_assert!(is_in_table(type_, verdict), "{type_}: {verdict:?} is not in the table of reasons");
         set.set(&Statement { type_, status: *status, reason, message }, subject);
     }
     set.into_conditions()
+}
+
+/// The reason of the event that says that a condition does not hold.
+fn event_reason(condition: &str) -> Option<&'static EventReason> {
+    EVENT_REASONS.iter().copied().find(|reason| reason.name() == condition)
+}
+
+/// Whether the table of reasons has what is said of a condition.
+fn is_in_table(type_: &str, verdict: &Verdict) -> bool {
+    let row = condition_reasons::condition_reason(verdict.reason);
+    let is_use = |used: &(&str, ConditionStatus)| *used == (type_, verdict.status);
+    row.map_or(verdict.reason == type_, |row| row.uses().iter().any(is_use))
 }
 
 fn counted(zones: &[String]) -> ResourceMap {

@@ -23,14 +23,17 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
     loop {
         match pass(&judged, &context.clock.time()).await {
             Ok(report) => {
-                for (object, saying) in &report.sayings {
-                    context.events.say_of(object, saying).await;
+                for (object, event) in &report.events {
+                    context.events.publish_for(object, event).await;
                 }
                 note_regions(&context, &report.regions, &mut silent);
             }
             Err(error) => {
                 context.metrics.errors.get_or_create(&Loop { controller: "status" }).inc();
-                tracing::warn!("judging templates, classes and pools failed: {}", error.told());
+                tracing::warn!(
+                    error = error.full_message(),
+                    "cannot update status of templates, classes and pools; retrying"
+                );
             }
         }
         tokio::select! {
@@ -52,8 +55,8 @@ fn note_regions(
         let gauge = context.metrics.region_up.get_or_create(&InRegion { region: region.clone() });
         gauge.set(i64::from(answer.is_ok()));
         match answer {
-            Err(why) if silent.insert(region.clone()) => tracing::warn!(region, "Proxmox cannot be used: {why}"),
-            Ok(()) if silent.remove(region) => tracing::info!(region, "Proxmox answers again"),
+            Err(why) if silent.insert(region.clone()) => tracing::warn!(region, error = why, "Proxmox API unavailable"),
+            Ok(()) if silent.remove(region) => tracing::info!(region, "Proxmox API available again"),
             _ => {}
         }
     }

@@ -1,12 +1,15 @@
 //! Whether a ProxmoxUnmanagedTemplate names templates that are there, and what is said of a ProxmoxTemplate.
 
 use tenon_api::ProxmoxUnmanagedTemplateSpec;
+use tenon_api::condition_reasons::{
+    FIELD_NOT_SUPPORTED_YET, REGION_UNREACHABLE, TEMPLATE_READY, TEMPLATE_VALIDATION, TEMPLATES_NOT_FOUND,
+};
 
 use super::Verdict;
 use super::estate::Estate;
 
 /// The condition of a template.
-pub(crate) const READY: &str = "ProxmoxVirtualMachineTemplateReady";
+pub(crate) const READY: &str = TEMPLATE_READY.name();
 
 /// What is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,15 +24,15 @@ pub struct TemplateVerdict {
 pub fn judge_template(spec: &ProxmoxUnmanagedTemplateSpec, estate: &Estate) -> TemplateVerdict {
     if spec.template_name.is_none() && spec.tags.is_none() {
         // It would name every template there is.
-        let message = "neither spec.templateName nor spec.tags is given; name the templates that are meant";
-        return TemplateVerdict { zones: Some(Vec::new()), ready: Verdict::fails("TemplateValidation", message) };
+        let message = "spec.templateName and spec.tags are both missing; set at least one of them";
+        return TemplateVerdict { zones: Some(Vec::new()), ready: Verdict::fails(&TEMPLATE_VALIDATION, message) };
     }
     let region = spec.region.as_deref();
     let tags: Vec<String> = spec.tags.iter().flatten().map(|tag| tag.to_lowercase()).collect();
     if let Some(region) = region.filter(|region| !estate.regions.contains_key(*region)) {
         let known: Vec<&str> = estate.regions.keys().map(String::as_str).collect();
-        let message = format!("region {region} is not in the cloud config; it has {}", known.join(", "));
-        return TemplateVerdict { zones: Some(Vec::new()), ready: Verdict::fails("TemplatesNotFound", message) };
+        let message = format!("region {region} is not in the cloud config, which has {}", known.join(", "));
+        return TemplateVerdict { zones: Some(Vec::new()), ready: Verdict::fails(&TEMPLATES_NOT_FOUND, message) };
     }
     let matches = estate.templates(region).into_iter().filter(|template| {
         spec.template_name.as_ref().is_none_or(|name| *name == template.name)
@@ -40,19 +43,19 @@ pub fn judge_template(spec: &ProxmoxUnmanagedTemplateSpec, estate: &Estate) -> T
     let troubles = estate.troubles(region);
     match (zones.is_empty(), troubles.is_empty()) {
         // Some region may hide what is looked for: nothing is forgotten until it answers.
-        (true, false) => TemplateVerdict { zones: None, ready: Verdict::unknown("RegionUnreachable", troubles) },
+        (true, false) => TemplateVerdict { zones: None, ready: Verdict::unknown(&REGION_UNREACHABLE, troubles) },
         (true, true) => {
-            TemplateVerdict { zones: Some(zones), ready: Verdict::fails("TemplatesNotFound", wanted(spec)) }
+            TemplateVerdict { zones: Some(zones), ready: Verdict::fails(&TEMPLATES_NOT_FOUND, wanted(spec)) }
         }
-        (false, _) => TemplateVerdict { zones: Some(zones), ready: Verdict::holds(READY) },
+        (false, _) => TemplateVerdict { zones: Some(zones), ready: Verdict::holds(&TEMPLATE_READY) },
     }
 }
 
 /// Nothing is made from images yet: a ProxmoxTemplate says so instead of being passed over.
 pub fn judge_managed_template() -> Verdict {
-    let message = "spec.sourceImage is not supported yet: no template is made from an image; make one in Proxmox, name it in a \
-                   ProxmoxUnmanagedTemplate, and refer to that";
-    Verdict::fails("FieldNotSupportedYet", message)
+    let message = "spec.sourceImage is not supported yet; create the VM template in Proxmox, and refer to it with a \
+                   ProxmoxUnmanagedTemplate";
+    Verdict::fails(&FIELD_NOT_SUPPORTED_YET, message)
 }
 
 fn wanted(spec: &ProxmoxUnmanagedTemplateSpec) -> String {
@@ -60,5 +63,5 @@ fn wanted(spec: &ProxmoxUnmanagedTemplateSpec) -> String {
     let tags = spec.tags.as_ref().map(|tags| format!("tagged {}", tags.join(", ")));
     let wanted: Vec<String> = name.into_iter().chain(tags).collect();
     let place = spec.region.as_ref().map(|region| format!(" in region {region}")).unwrap_or_default();
-    format!("no template {}{place}; make one, or correct the name", wanted.join(" and "))
+    format!("no VM template {}{place}; create one, or correct spec.templateName and spec.tags", wanted.join(" and "))
 }

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use tenon_controllers::claim::{LaunchPass, ReleasePass, pass};
+use tenon_controllers::claim::{ReleasePass, launch_pass};
+use tenon_engine::launch::LaunchResult;
 use tenon_sim::{FaultKind, FaultSpec};
 
 use crate::site::{Death, End, FIRST_ID, Site, intent, let_go, live, order};
@@ -54,10 +55,12 @@ async fn a_clone_that_lands_late_and_wins_is_still_the_one_vm() {
         let (client, rival) = (site.client(Death::Never), site.client(Death::Never));
         let record = intent(FIRST_ID, site.now());
         // Both have looked before either has called: the estate answers a call after 30 ms.
-        let (first, second) =
-            tokio::join!(pass(&client, &order, &record, site.now()), pass(&rival, &order, &record, site.now()));
+        let (first, second) = tokio::join!(
+            launch_pass(&client, &order, &record, site.now()),
+            launch_pass(&rival, &order, &record, site.now())
+        );
         let outcome = [first, second].into_iter().nth(kept).unwrap();
-        let Ok(LaunchPass::Record(mut record)) = outcome else { panic!("both should be sent: {outcome:?}") };
+        let Ok(LaunchResult::Record(mut record)) = outcome else { panic!("both should be sent: {outcome:?}") };
         assert_eq!(live(&site, &client, &mut record).await, End::Launched, "{kept}");
         assert_eq!((site.vms().len(), record.vmid.get()), (1, FIRST_ID), "{kept}");
         assert_eq!(let_go(&client, &record).await, Some(ReleasePass::Released));
@@ -71,7 +74,7 @@ async fn a_refused_second_clone_looks_before_it_leaves_the_id() {
     let client = site.client(Death::Never);
     let mut record = intent(FIRST_ID, site.now());
     // The first call is made and its name never written down, as if its reply were lost for good.
-    let Ok(LaunchPass::Record(_)) = pass(&client, &order(), &record, site.now()).await else {
+    let Ok(LaunchResult::Record(_)) = launch_pass(&client, &order(), &record, site.now()).await else {
         panic!("it should be sent")
     };
     tokio::time::sleep(Duration::from_secs(5)).await;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tenon_controllers::claim::{FirstBoot, Order, ReleasePass};
+use tenon_controllers::claim::{DesiredVm, FirstBoot, ReleasePass};
 use tenon_model::LaunchRecord;
 use tenon_sim::{FaultKind, FaultSpec, TemplateSpec, VmSpec};
 
@@ -62,7 +62,7 @@ async fn the_disk_that_grows_is_the_one_the_template_boots_from() {
 }
 
 /// The storage the disk of the one VM lies on, and whether its copy was linked.
-async fn made_with(order: &Order<'_>) -> (String, bool) {
+async fn made_with(order: &DesiredVm<'_>) -> (String, bool) {
     let site = Site::new();
     let client = site.client(Death::Never);
     let mut record = intent(FIRST_ID, site.now());
@@ -76,10 +76,10 @@ async fn made_with(order: &Order<'_>) -> (String, bool) {
 async fn a_disk_is_linked_to_its_template_unless_it_is_to_lie_elsewhere() {
     let (home, linked) = made_with(&order()).await;
     assert!(linked);
-    let same = Order { storage: Some(home.clone()), ..order() };
+    let same = DesiredVm { storage: Some(home.clone()), ..order() };
     assert_eq!(made_with(&same).await, (home.clone(), true), "asked for where it is anyway");
     let elsewhere = if home == "shared" { "local" } else { "shared" };
-    let other = Order { storage: Some(elsewhere.to_owned()), ..order() };
+    let other = DesiredVm { storage: Some(elsewhere.to_owned()), ..order() };
     assert_eq!(made_with(&other).await, (elsewhere.to_owned(), false));
 }
 
@@ -88,7 +88,7 @@ async fn an_image_that_joins_by_itself_gets_addresses_and_no_seed() {
     let site = Site::new();
     let client = site.client(Death::Never);
     let mut record = LaunchRecord { seed_storage: None, ..intent(FIRST_ID, site.now()) };
-    let order = Order { first_boot: FirstBoot::Image, ..order() };
+    let order = DesiredVm { first_boot: FirstBoot::Image, ..order() };
     assert_eq!(live_with(&site, (&client, &order), &mut record).await, End::Launched);
     let config = &site.vms()[0].config;
     assert_eq!(config.get("ipconfig0").map(String::as_str), Some("ip=dhcp"), "{config:?}");
@@ -119,7 +119,7 @@ async fn a_foreign_vm_put_on_our_id_survives_and_the_reason_is_told() {
         TemplateSpec { host: "pve2".to_owned(), vmid: FIRST_ID, name: "mail".to_owned(), ..TemplateSpec::default() };
     site.estate.add_vm(&VmSpec { base, running: true }).unwrap();
     let Some(ReleasePass::Refuse(why)) = let_go(&client, &record).await else { panic!("it should be refused") };
-    assert!(why.contains("vm 20000 stays") && why.contains("another VM has this ID now"), "{why}");
+    assert!(why.contains("VM 20000 does not belong") && why.contains("another VM has this ID now"), "{why}");
     assert_eq!(site.vms()[0].name, "mail");
     assert_eq!(site.vms()[0].status, "running");
 }
@@ -139,7 +139,7 @@ async fn a_vm_we_may_not_read_is_gone_only_if_its_id_is_free() {
     site.estate.add_vm(&VmSpec { base, running: true }).unwrap();
     site.estate.fail_next(FaultSpec::new("GET", "/config", denied()));
     let Some(ReleasePass::Refuse(why)) = let_go(&client, &record).await else { panic!("it should be refused") };
-    assert!(why.contains("vm 20000 stays"), "{why}");
+    assert!(why.contains("VM 20000 does not belong"), "{why}");
     // Gone: the same refusal, but the id is free.
     site.estate.remove_vm(FIRST_ID).unwrap();
     site.estate.fail_next(FaultSpec::new("GET", "/config", denied()));

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tenon_controllers::claim::{FirstBoot, LaunchPass, Order, Owner, ReleasePass, pass, release};
+use tenon_controllers::claim::{DesiredVm, FirstBoot, Owner, ReleasePass, launch_pass, release};
+use tenon_engine::launch::LaunchResult;
 use tenon_model::{LaunchRecord, Place, Seconds};
 use tenon_pve::{Client, Endpoint, Token, Transport, VmConfig};
 use tenon_sim::{Estate, EstateConfig, TemplateSpec, VmView};
@@ -79,8 +80,8 @@ fn render(record: &LaunchRecord, config: &VmConfig) -> Result<Bytes, String> {
     Ok(Bytes::from(format!("seed of {}", record.vmid).repeat(100)))
 }
 
-pub(crate) fn order() -> Order<'static> {
-    Order {
+pub(crate) fn order() -> DesiredVm<'static> {
+    DesiredVm {
         owner: Owner { cluster: "cluster-1".to_owned(), claim_uid: "claim-1".to_owned() },
         name: "default-abc".to_owned(),
         class: "default".to_owned(),
@@ -117,23 +118,23 @@ pub(crate) async fn live(site: &Site, client: &Client, record: &mut LaunchRecord
 }
 
 /// The same for an order of one's own.
-pub(crate) async fn live_with(site: &Site, with: (&Client, &Order<'_>), record: &mut LaunchRecord) -> End {
+pub(crate) async fn live_with(site: &Site, with: (&Client, &DesiredVm<'_>), record: &mut LaunchRecord) -> End {
     let (client, order) = with;
     for _ in 0..200 {
         let now = site.now();
         // Longer than any call may take: only a dead controller gets no answer.
-        let outcome = tokio::time::timeout(Duration::from_secs(25), pass(client, order, record, now)).await;
+        let outcome = tokio::time::timeout(Duration::from_secs(25), launch_pass(client, order, record, now)).await;
         match outcome {
             Err(_) => return End::Died,
-            Ok(Err(_)) | Ok(Ok(LaunchPass::Wait(_))) => tokio::time::sleep(Duration::from_millis(500)).await,
-            Ok(Ok(LaunchPass::Record(next))) => *record = next,
-            Ok(Ok(LaunchPass::Relaunch { husk, .. })) => {
+            Ok(Err(_)) | Ok(Ok(LaunchResult::Wait(_))) => tokio::time::sleep(Duration::from_millis(500)).await,
+            Ok(Ok(LaunchResult::Record(next))) => *record = next,
+            Ok(Ok(LaunchResult::Relaunch { incomplete, .. })) => {
                 let next = (record.vmid.get() + 1).try_into().unwrap();
-                *record = record.moved_to(next, husk, site.now());
+                *record = record.moved_to(next, incomplete, site.now());
             }
-            Ok(Ok(LaunchPass::GiveUp(why))) => return End::GaveUp(why),
-            Ok(Ok(LaunchPass::Refuse(why))) => return End::Refused(why),
-            Ok(Ok(LaunchPass::Launched)) => return End::Launched,
+            Ok(Ok(LaunchResult::GiveUp(why))) => return End::GaveUp(why),
+            Ok(Ok(LaunchResult::Refuse(why))) => return End::Refused(why),
+            Ok(Ok(LaunchResult::Launched)) => return End::Launched,
         }
     }
     panic!("a launch must end: {record:?}")

@@ -9,7 +9,7 @@ use tenon_api::plan_options::PlanOptions;
 use tenon_api::{NodeClaim, NodePool, hash_stamp, names};
 use tenon_controllers::provision::{Gathered, decide, to_claims, to_snapshot};
 use tenon_engine::plan;
-use tenon_model::{InstanceType, MinValuesPolicy, Reason, Seconds, VmIdRange, labels};
+use tenon_model::{InstanceType, MinValuesPolicy, Reason, labels};
 
 use crate::claims::ready_world;
 use crate::objects::spec;
@@ -20,7 +20,7 @@ const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
 fn claim(gathered: &Gathered) -> NodeClaim {
     let plan = plan(&to_snapshot(gathered, &InstanceType::built_in()));
     assert_eq!(plan.new_nodes.len(), 1, "{plan:?}");
-    to_claims(&plan, gathered, VmIdRange::default(), Seconds(7)).remove(0).unwrap()
+    to_claims(&plan, &to_snapshot(gathered, &InstanceType::built_in()), gathered).remove(0).unwrap()
 }
 
 /// A world with one pod, whose pool is changed.
@@ -61,7 +61,7 @@ fn a_claim_says_which_pool_it_was_planned_for_by_the_hash_of_that_moment() {
     let of_then = hash_stamp::of_pool(&gathered.pools[0]);
     let later = with_pool(|pool| pool.spec.template.spec.expire_after = "1h".to_owned());
     assert_ne!(hash_stamp::of_pool(&later.pools[0]), of_then, "the change would be drift");
-    let written = to_claims(&plan, &gathered, VmIdRange::default(), Seconds(7)).remove(0).unwrap();
+    let written = to_claims(&plan, &to_snapshot(&gathered, &InstanceType::built_in()), &gathered).remove(0).unwrap();
     assert_eq!(of_then.len(), 2, "the hash and its version");
     assert!(of_then.iter().all(|(name, value)| annotation(&written, name) == Some(value)), "{written:?}");
 }

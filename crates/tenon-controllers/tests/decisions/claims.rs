@@ -7,10 +7,10 @@ use serde_json::json;
 use tenon_api::plan_options::PlanOptions;
 use tenon_api::{NodeClaim, hash_stamp, launch_record, names};
 use tenon_controllers::provision::{ClaimError, Gathered, decide, to_claims, to_snapshot};
-use tenon_engine::plan;
+use tenon_engine::{LaunchRefusal, plan};
 use tenon_model::resources::MEMORY;
 use tenon_model::{
-    InstanceType, LaunchRecord, MinValuesPolicy, Options, Place, PreferencePolicy, Quantity, Seconds, VmIdRange,
+    InstanceType, LaunchRecord, MinValuesPolicy, Options, Place, PreferencePolicy, Quantity, Seconds, VmIdRange, VmIds,
 };
 
 use crate::objects::{estate, guest, spec, template};
@@ -87,7 +87,7 @@ pub(crate) fn ready_world(pods: usize) -> Gathered {
 fn each_claim_has_an_id_nobody_has_and_the_template_of_its_host() {
     let gathered = ready_world(1);
     let plan = plan(&to_snapshot(&gathered, &InstanceType::built_in()));
-    let claims = to_claims(&plan, &gathered, VmIdRange::default(), Seconds(7));
+    let claims = to_claims(&plan, &to_snapshot(&gathered, &InstanceType::built_in()), &gathered);
     let claim = claims[0].as_ref().unwrap();
     let labels = claim.metadata.labels.as_ref().unwrap();
     let record = launch_record::read(&claim.metadata.annotations.as_ref().unwrap()[names::ANNOTATION_LAUNCH]).unwrap();
@@ -112,7 +112,7 @@ fn a_new_claim_says_what_it_is_made_from_and_meets_its_pool_s_demands() {
     ]));
     gathered.pools = vec![Arc::new(pool)];
     let plan = plan(&to_snapshot(&gathered, &InstanceType::built_in()));
-    let claims = to_claims(&plan, &gathered, VmIdRange::default(), Seconds(7));
+    let claims = to_claims(&plan, &to_snapshot(&gathered, &InstanceType::built_in()), &gathered);
     let metadata = &claims[0].as_ref().unwrap().metadata;
     let (labels, annotations) = (metadata.labels.as_ref().unwrap(), metadata.annotations.as_ref().unwrap());
     let of = |label: &str| labels.get(label).map(String::as_str);
@@ -133,9 +133,14 @@ fn when_the_ids_are_used_up_the_next_claim_says_so() {
     let plan = plan(&snapshot);
     assert_eq!(plan.new_nodes.len(), 2);
     let one = VmIdRange::new("20000".parse().unwrap(), "20001".parse().unwrap()).unwrap();
-    let claims = to_claims(&plan, &gathered, one, Seconds(7));
+    snapshot.launch_site.ids = VmIds::new(one);
+    snapshot.launch_site.ids.take("lab", ["20000".parse().unwrap()]);
+    let claims = to_claims(&plan, &snapshot, &gathered);
     assert!(claims[0].is_ok());
-    assert_eq!(claims[1].as_ref().unwrap_err(), &ClaimError::NoId("lab".to_owned()));
+    assert_eq!(
+        claims[1].as_ref().unwrap_err(),
+        &ClaimError::NoLaunch(LaunchRefusal::NoVmId { region: "lab".to_owned() })
+    );
 }
 
 #[test]
@@ -200,7 +205,7 @@ fn a_host_that_cannot_be_used_says_why_to_the_pod_that_waits() {
     assert!(said(&gathered).contains("host pve1 was skipped: storage fast is full"), "{}", said(&gathered));
     gathered.avoided.clear();
     gathered.estate.regions.insert("lab".to_owned(), Err("cannot connect; check the address".to_owned()));
-    let words = "host pve1 was skipped: region lab cannot be used: cannot connect; check the address";
+    let words = "host pve1 was skipped: Proxmox API of region lab unavailable: cannot connect; check the address";
     assert!(said(&gathered).contains(words), "{}", said(&gathered));
 }
 
@@ -224,7 +229,7 @@ fn first_boot_data_goes_where_the_most_room_is_if_it_is_wanted() {
     let mut gathered = ready_world(1);
     let storage = |gathered: &Gathered| {
         let plan = plan(&to_snapshot(gathered, &InstanceType::built_in()));
-        let claims = to_claims(&plan, gathered, VmIdRange::default(), Seconds(7));
+        let claims = to_claims(&plan, &to_snapshot(gathered, &InstanceType::built_in()), gathered);
         let annotations = claims[0].as_ref().unwrap().metadata.annotations.clone().unwrap();
         launch_record::read(&annotations[names::ANNOTATION_LAUNCH]).unwrap().seed_storage
     };
@@ -243,7 +248,7 @@ fn a_claim_made_by_hand_gets_a_size_and_a_host_or_hears_why_not() {
     by_hand.spec.resources = spec(json!({ "requests": { "cpu": "3", "memory": "5Gi" } }));
     by_hand.spec.requirements = spec(json!([{ "key": names::LABEL_ZONE, "operator": "In", "values": ["pve2"] }]));
     let refused = decide(&by_hand, &gathered, &InstanceType::built_in()).unwrap_err().to_string();
-    assert!(refused.contains("it was not judged yet"), "{refused}");
+    assert!(refused.contains("its conditions are not set yet"), "{refused}");
     let mut class = gathered.classes[0].as_ref().clone();
     let ready = json!([{ "type": "Ready", "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z" }]);
     class.status.as_mut().unwrap().conditions = Some(spec(ready));
@@ -253,5 +258,5 @@ fn a_claim_made_by_hand_gets_a_size_and_a_host_or_hears_why_not() {
     assert_eq!((chosen.instance_type.as_str(), chosen.place.unwrap().host.as_str()), ("c1.4VCPU-8GB", "pve2"));
     gathered.classes.clear();
     let refused = decide(&by_hand, &gathered, &InstanceType::built_in()).unwrap_err().to_string();
-    assert!(refused.contains("there is no ProxmoxNodeClass default; create it"), "{refused}");
+    assert!(refused.contains("ProxmoxNodeClass default does not exist; create it"), "{refused}");
 }

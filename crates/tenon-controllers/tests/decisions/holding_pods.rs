@@ -2,10 +2,11 @@
 
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
-use tenon_controllers::disruption::{Keep, Protected, eviction_cost};
+use tenon_api::pod_predicates::eviction_cost;
+use tenon_engine::disruption::{DisruptionBlocked, Protected};
 
+use crate::candidates::{blocked, empty_node};
 use crate::objects::spec;
-use crate::quiet_nodes::{kept, quiet};
 
 fn owned(kind: &str, api_version: &str) -> Value {
     json!({ "ownerReferences": [{ "apiVersion": api_version, "kind": kind, "name": "o", "uid": "o" }] })
@@ -24,47 +25,51 @@ fn wish(value: &str) -> Value {
     annotated("karpenter.sh/do-not-disrupt", value)
 }
 
-fn held() -> Option<Keep> {
-    Some(Keep::DoNotDisrupt { on: Protected::Pod("shop/cart-0".to_owned()) })
+fn held() -> Option<DisruptionBlocked> {
+    Some(DisruptionBlocked::DoNotDisrupt { on: Protected::Pod("shop/cart-0".to_owned()) })
 }
 
-fn busy() -> Option<Keep> {
-    Some(Keep::Busy { pods: 1, first: "shop/cart-0".to_owned() })
+fn busy() -> Option<DisruptionBlocked> {
+    Some(DisruptionBlocked::NotEmpty { pods: 1, first: "shop/cart-0".to_owned() })
 }
 
 #[test]
 fn a_running_pod_keeps_a_node() {
-    assert_eq!(kept(&quiet("a").with_pod(&json!({}))), busy());
-    assert_eq!(kept(&quiet("a").with_pod(&json!({ "status": { "phase": "Pending" } }))), busy());
-    let two = quiet("a").with_pod(&json!({})).with_pod(&json!({ "metadata": { "name": "basket" } }));
-    let keep = kept(&two).unwrap();
-    assert_eq!(keep, Keep::Busy { pods: 2, first: "shop/basket".to_owned() });
-    assert_eq!(keep.to_string(), "2 pods need it; the first is shop/basket.");
+    assert_eq!(blocked(&empty_node("a").with_pod(&json!({}))), busy());
+    assert_eq!(blocked(&empty_node("a").with_pod(&json!({ "status": { "phase": "Pending" } }))), busy());
+    let two = empty_node("a").with_pod(&json!({})).with_pod(&json!({ "metadata": { "name": "basket" } }));
+    let keep = blocked(&two).unwrap();
+    assert_eq!(keep, DisruptionBlocked::NotEmpty { pods: 2, first: "shop/basket".to_owned() });
+    assert_eq!(keep.to_string(), "2 pods need the node, such as shop/basket");
 }
 
 #[test]
 fn a_finished_pod_does_not_keep_a_node() {
     for phase in ["Failed", "Succeeded"] {
-        assert_eq!(kept(&quiet("a").with_pod(&json!({ "status": { "phase": phase } }))), None);
+        assert_eq!(blocked(&empty_node("a").with_pod(&json!({ "status": { "phase": phase } }))), None);
     }
 }
 
 #[test]
 fn pods_of_daemons_and_of_the_node_itself_do_not_keep_it() {
     for (kind, api_version) in [("DaemonSet", "apps/v1"), ("Node", "v1")] {
-        assert_eq!(kept(&quiet("a").with_pod(&json!({ "metadata": owned(kind, api_version) }))), None, "{kind}");
+        assert_eq!(
+            blocked(&empty_node("a").with_pod(&json!({ "metadata": owned(kind, api_version) }))),
+            None,
+            "{kind}"
+        );
     }
-    assert_eq!(kept(&quiet("a").with_pod(&json!({ "metadata": owned("DaemonSet", "other/v1") }))), busy());
+    assert_eq!(blocked(&empty_node("a").with_pod(&json!({ "metadata": owned("DaemonSet", "other/v1") }))), busy());
 }
 
 #[test]
 fn a_terminating_deployment_pod_does_not_keep_a_node() {
-    assert_eq!(kept(&quiet("a").with_pod(&leaving(owned("ReplicaSet", "apps/v1")))), None);
+    assert_eq!(blocked(&empty_node("a").with_pod(&leaving(owned("ReplicaSet", "apps/v1")))), None);
 }
 
 #[test]
 fn a_terminating_pod_of_a_stateful_set_keeps_a_node() {
-    assert_eq!(kept(&quiet("a").with_pod(&leaving(owned("StatefulSet", "apps/v1")))), busy());
+    assert_eq!(blocked(&empty_node("a").with_pod(&leaving(owned("StatefulSet", "apps/v1")))), busy());
 }
 
 #[test]
@@ -74,7 +79,7 @@ fn a_pod_that_costs_nothing_to_move_does_not_keep_a_node() {
         annotated("controller.kubernetes.io/pod-deletion-cost", "-134217728"),
         json!({ "spec": { "priority": -33_554_432 } }),
     ] {
-        assert_eq!(kept(&quiet("a").with_pod(&cheap)), None, "{cheap}");
+        assert_eq!(blocked(&empty_node("a").with_pod(&cheap)), None, "{cheap}");
     }
 }
 
@@ -105,7 +110,7 @@ fn a_pod_that_wants_to_be_left_alone_protects_its_node_whoever_owns_it() {
     for metadata in [json!({}), owned("DaemonSet", "apps/v1"), owned("Node", "v1")] {
         let mut pod = wish("true");
         pod["metadata"]["ownerReferences"] = metadata["ownerReferences"].clone();
-        assert_eq!(kept(&quiet("a").with_pod(&pod)), held(), "{pod}");
+        assert_eq!(blocked(&empty_node("a").with_pod(&pod)), held(), "{pod}");
     }
 }
 
@@ -113,8 +118,8 @@ fn a_pod_that_wants_to_be_left_alone_protects_its_node_whoever_owns_it() {
 fn the_wish_of_a_pod_that_is_over_or_leaving_does_not_count() {
     let mut over = wish("true");
     over["status"] = json!({ "phase": "Succeeded" });
-    assert_eq!(kept(&quiet("a").with_pod(&over)), None);
-    assert_eq!(kept(&quiet("a").with_pod(&leaving(wish("true")["metadata"].clone()))), None);
+    assert_eq!(blocked(&empty_node("a").with_pod(&over)), None);
+    assert_eq!(blocked(&empty_node("a").with_pod(&leaving(wish("true")["metadata"].clone()))), None);
 }
 
 #[test]
@@ -123,7 +128,7 @@ fn a_wish_for_a_while_ends() {
         let mut pod = wish(value);
         pod["metadata"]["ownerReferences"] = owned("DaemonSet", "apps/v1")["ownerReferences"].clone();
         pod["status"] = json!({ "startTime": started });
-        kept(&quiet("a").with_pod(&pod))
+        blocked(&empty_node("a").with_pod(&pod))
     };
     let ten_minutes_ago = Some("2026-03-11T10:00:00Z");
     assert_eq!(since("10m0.5s", ten_minutes_ago), held());

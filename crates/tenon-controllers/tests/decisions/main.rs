@@ -3,14 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "an object of the test's own that does not read is a failed test")]
 
 mod budgets;
+mod candidates;
 mod claim_shape;
 mod claims;
+mod draining_pods;
 mod emptiness;
-mod emptiness_laws;
 mod holding_pods;
 mod objects;
 mod pool_limits;
 mod pools_in_use;
-mod quiet_nodes;
 mod static_pools;
 mod verdicts;

@@ -6,7 +6,7 @@ use serde_json::json;
 use tenon_api::NodePool;
 use tenon_controllers::provision::{ClaimError, Gathered, Usage, to_claims, to_snapshot};
 use tenon_engine::plan;
-use tenon_model::{InstanceType, NewNode, Seconds, VmIdRange};
+use tenon_model::{InstanceType, NewNode};
 
 use crate::claims::ready_world;
 use crate::objects::spec;
@@ -42,7 +42,7 @@ fn what_a_pool_has_may_reach_its_limit_but_not_be_above_it_when_the_next_claim_i
     assert_eq!(allows(&usage, json!({ "nodes": "1", "cpu": "15500m" })), Err(above.clone()));
     assert_eq!(
         above.to_string(),
-        "NodePool default has 16 of cpu, and its limit is 15500m now; raise it or remove nodes"
+        "NodePool default uses 16 cpu, more than its limit of 15500m; raise spec.limits or remove nodes"
     );
     assert!(allows(&usage, json!({ "nodes": "0" })).is_err(), "a claim counts as a node from the moment it is made");
     assert_eq!(allows(&usage, json!({ "nvidia.com/gpu": "0" })), Ok(()), "what it has none of is not above");
@@ -53,7 +53,8 @@ fn a_claim_that_is_only_written_down_counts_toward_the_limits_of_the_next_plan()
     let (mut gathered, node) = planned();
     let types = InstanceType::built_in();
     let planned = plan(&to_snapshot(&gathered, &types));
-    let mut claim = to_claims(&planned, &gathered, VmIdRange::default(), Seconds(7)).remove(0).unwrap();
+    let mut claim =
+        to_claims(&planned, &to_snapshot(&gathered, &InstanceType::built_in()), &gathered).remove(0).unwrap();
     claim.metadata.name = Some("default-x".to_owned());
     gathered.claims = vec![Arc::new(claim)];
     let mut made = Usage::default();
@@ -74,7 +75,7 @@ fn a_plan_right_after_a_claim_was_made_opens_no_second_node_for_its_pods() {
     let (mut gathered, _) = planned();
     let types = InstanceType::built_in();
     let first = plan(&to_snapshot(&gathered, &types));
-    let mut claim = to_claims(&first, &gathered, VmIdRange::default(), Seconds(7)).remove(0).unwrap();
+    let mut claim = to_claims(&first, &to_snapshot(&gathered, &InstanceType::built_in()), &gathered).remove(0).unwrap();
     claim.metadata.name = Some("default-x".to_owned());
     gathered.claims = vec![Arc::new(claim)];
     let second = plan(&to_snapshot(&gathered, &types));
@@ -86,7 +87,7 @@ fn a_plan_right_after_a_claim_was_made_opens_no_second_node_for_its_pods() {
 fn no_claim_is_made_for_a_pool_that_went_or_came_anew_or_cannot_be_used() {
     let (gathered, _) = planned();
     let (usage, planned) = (Usage::default(), gathered.pools[0].as_ref());
-    let gone = Err(ClaimError::Gone("default".to_owned()));
+    let gone = Err(ClaimError::NotFound("default".to_owned()));
     assert_eq!(usage.allows(planned, None), gone);
     let change = |change: &dyn Fn(&mut NodePool)| {
         let mut pool = planned.clone();
@@ -98,5 +99,5 @@ fn no_claim_is_made_for_a_pool_that_went_or_came_anew_or_cannot_be_used() {
     let going = |pool: &mut NodePool| pool.metadata.deletion_timestamp = Some(spec(json!("2026-01-01T00:00:00Z")));
     assert_eq!(change(&going), gone);
     let unjudged = change(&|pool| pool.status = None).unwrap_err();
-    assert_eq!(unjudged.to_string(), "NodePool default is not ready any more: it was not judged yet");
+    assert_eq!(unjudged.to_string(), "NodePool default is no longer Ready: its conditions are not set yet");
 }

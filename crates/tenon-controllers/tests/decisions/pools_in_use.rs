@@ -36,7 +36,7 @@ fn a_pool_that_is_ready_makes_nodes() {
 fn a_pool_that_was_not_judged_yet_or_is_not_ready_makes_none_and_says_why() {
     let (made, why) = outcome(&with_pool(|pool| pool["status"] = json!({})));
     assert_eq!(made, 0);
-    assert!(why.contains("it was not judged yet"), "{why}");
+    assert!(why.contains("its conditions are not set yet"), "{why}");
     let (made, why) = outcome(&with_pool(|pool| {
         pool["status"]["conditions"][0]["status"] = "False".into();
         pool["status"]["conditions"][0]["reason"] = "NodeClassNotReady".into();

@@ -11,8 +11,8 @@ use tenon_engine::static_pool::{Standing, StaticStep};
 use tenon_engine::{Sparing, StaticNode, StaticStage};
 use tenon_model::{InstanceType, Reason};
 
+use crate::candidates::{merged, now};
 use crate::objects::{estate, guest, spec};
-use crate::quiet_nodes::{merged, now};
 
 fn class_ref() -> Value {
     json!({ "group": names::PROXMOX, "kind": "ProxmoxNodeClass", "name": "default" })

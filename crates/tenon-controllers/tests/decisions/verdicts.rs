@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use tenon_api::ConditionStatus;
 use tenon_api::plan_options::FeatureGates;
+use tenon_api::{ConditionStatus, condition_reasons};
 use tenon_controllers::status::{
-    ClassSeen, ClassVerdict, Estate, TemplateSeen, Verdict, judge_class, judge_pool, judge_template,
+    ClassVerdict, Estate, ObservedClass, ObservedTemplate, Verdict, judge_class, judge_pool, judge_template,
 };
 
 use crate::objects::{class_spec, estate, guest, spec, template};
 
 /// A class judged by a template that was found in these zones.
 fn judged(extra: serde_json::Value, found: &[String], estate: &Estate) -> ClassVerdict {
-    let ready = Verdict::holds("Ready");
-    judge_class(&class_spec(extra), Some(TemplateSeen { zones: found, ready: &ready }), estate)
+    let ready = Verdict::holds(&condition_reasons::READY);
+    judge_class(&class_spec(extra), Some(ObservedTemplate { zones: found, ready: &ready }), estate)
 }
 
 fn zones(names: &[&str]) -> Vec<String> {
@@ -42,15 +42,15 @@ fn a_region_that_does_not_answer_hides_nothing_that_was_found() {
     estate.regions.insert("away".to_owned(), Err("no answer".to_owned()));
     let verdict = judge_template(&spec(json!({ "templateName": "debian" })), &estate);
     assert_eq!(
-        (verdict.zones, verdict.ready.status, verdict.ready.reason.as_str()),
+        (verdict.zones, verdict.ready.status(), verdict.ready.reason()),
         (None, ConditionStatus::Unknown, "RegionUnreachable")
     );
     // The region that matters answers, and it is not there.
     let verdict = judge_template(&spec(json!({ "templateName": "debian", "region": "lab" })), &estate);
-    assert_eq!((verdict.zones, verdict.ready.reason.as_str()), (Some(vec![]), "TemplatesNotFound"));
+    assert_eq!((verdict.zones, verdict.ready.reason()), (Some(vec![]), "TemplatesNotFound"));
     let verdict = judge_template(&spec(json!({ "templateName": "debian", "region": "mars" })), &estate);
     assert!(
-        verdict.ready.message.contains("region mars is not in the cloud config; it has away, lab"),
+        verdict.ready.message().contains("region mars is not in the cloud config, which has away, lab"),
         "{:?}",
         verdict.ready
     );
@@ -65,7 +65,7 @@ fn a_class_takes_one_template_a_host_where_its_storage_is() {
     assert_eq!(selected(json!({ "bootDevice": { "size": "30G", "storage": "fast" } })), zones(&["lab/pve1/9001"]));
     assert_eq!(selected(json!({ "region": "mars" })), zones(&[]));
     let verdict = judged(json!({ "bootDevice": { "storage": "slow" } }), &found, &estate);
-    assert!(verdict.template.message.contains("no host with storage slow available"), "{:?}", verdict.template);
+    assert!(verdict.template.message().contains("has storage slow available"), "{:?}", verdict.template);
 }
 
 #[test]
@@ -82,24 +82,24 @@ fn fields_nobody_acts_on_are_named() {
         (json!({ "cloneMode": "Full" }), "spec.cloneMode Full"),
     ] {
         let template = judge(extra).template;
-        assert!(template.reason == "FieldNotSupportedYet" && template.message.contains(field), "{template:?}");
+        assert!(template.reason() == "FieldNotSupportedYet" && template.message().contains(field), "{template:?}");
     }
-    assert_eq!(judge(json!({ "cloneMode": "Auto" })).template.reason, judge(json!({})).template.reason);
+    assert_eq!(judge(json!({ "cloneMode": "Auto" })).template.reason(), judge(json!({})).template.reason());
     let metadata = judge(json!({ "metadataOptions": { "type": "cdrom", "templatesRef": { "name": "t" } } })).metadata;
-    assert_eq!(metadata.reason, "FieldNotSupportedYet");
+    assert_eq!(metadata.reason(), "FieldNotSupportedYet");
     let metadata = judge(json!({ "metadataOptions": { "type": "cdrom" } })).metadata;
-    assert_eq!(metadata.status, ConditionStatus::True, "a CD-ROM without templates gets the built-in data");
+    assert_eq!(metadata.status(), ConditionStatus::True, "a CD-ROM without templates gets the built-in data");
 }
 
 #[test]
 fn an_object_without_a_spec_is_told_of_and_names_nothing() {
     let estate = estate(vec![template(9001, "pve1", "debian", "k8s")]);
     let verdict = judge_template(&spec(json!(null)), &estate);
-    assert_eq!((verdict.zones, verdict.ready.reason.as_str()), (Some(vec![]), "TemplateValidation"));
-    assert!(verdict.ready.message.contains("spec.templateName"), "{}", verdict.ready.message);
+    assert_eq!((verdict.zones, verdict.ready.reason()), (Some(vec![]), "TemplateValidation"));
+    assert!(verdict.ready.message().contains("spec.templateName"), "{}", verdict.ready.message());
     let verdict = judge_class(&spec(json!(null)), None, &estate).template;
-    assert_eq!(verdict.reason, "TemplatesNotFound");
-    assert!(verdict.message.contains("give it at least spec.instanceTemplateRef"), "{}", verdict.message);
+    assert_eq!(verdict.reason(), "TemplatesNotFound");
+    assert!(verdict.message().contains("set at least spec.instanceTemplateRef"), "{}", verdict.message());
 }
 
 #[test]
@@ -114,24 +114,28 @@ fn a_pool_says_what_its_class_says_and_what_it_says_twice() {
     };
     let plain = pool(json!([]));
     for (class, status, reason) in [
-        (ClassSeen::Missing, ConditionStatus::False, "NodeClassNotFound"),
-        (ClassSeen::Terminating, ConditionStatus::False, "NodeClassTerminating"),
-        (ClassSeen::Present(Verdict::fails("TemplatesNotFound", "none")), ConditionStatus::False, "TemplatesNotFound"),
+        (ObservedClass::Missing, ConditionStatus::False, "NodeClassNotFound"),
+        (ObservedClass::Terminating, ConditionStatus::False, "NodeClassTerminating"),
         (
-            ClassSeen::Present(Verdict::unknown("RegionUnreachable", "away")),
+            ObservedClass::Present(Verdict::fails(&condition_reasons::TEMPLATES_NOT_FOUND, "none")),
+            ConditionStatus::False,
+            "TemplatesNotFound",
+        ),
+        (
+            ObservedClass::Present(Verdict::unknown(&condition_reasons::REGION_UNREACHABLE, "away")),
             ConditionStatus::Unknown,
             "NodeClassReadinessUnknown",
         ),
-        (ClassSeen::Present(Verdict::holds("Ready")), ConditionStatus::True, "NodeClassReady"),
+        (ObservedClass::Present(Verdict::holds(&condition_reasons::READY)), ConditionStatus::True, "NodeClassReady"),
     ] {
         let verdict = judge_pool(&plain, FeatureGates::default(), &class).class;
-        assert_eq!((verdict.status, verdict.reason.as_str()), (status, reason), "{class:?}");
+        assert_eq!((verdict.status(), verdict.reason()), (status, reason), "{class:?}");
     }
-    let judged = |spec| judge_pool(&spec, FeatureGates::default(), &ClassSeen::Missing).validation;
+    let judged = |spec| judge_pool(&spec, FeatureGates::default(), &ObservedClass::Missing).validation;
     let twice = judged(pool(json!([{ "key": "wait", "effect": "NoSchedule" }])));
-    assert!(twice.reason == "NodePoolValidationFailed" && twice.message.contains("taint wait"), "{twice:?}");
+    assert!(twice.reason() == "NodePoolValidationFailed" && twice.message().contains("taint wait"), "{twice:?}");
     let other_effect = judged(pool(json!([{ "key": "wait", "effect": "NoExecute" }])));
-    assert_eq!(other_effect.status, ConditionStatus::True);
+    assert_eq!(other_effect.status(), ConditionStatus::True);
 }
 
 #[test]
@@ -141,21 +145,21 @@ fn a_pool_of_fixed_size_needs_its_gate_and_says_so() {
     } } }));
     let judged = |static_capacity| {
         let gates = FeatureGates { static_capacity, ..FeatureGates::default() };
-        judge_pool(&fixed, gates, &ClassSeen::Missing).validation
+        judge_pool(&fixed, gates, &ObservedClass::Missing).validation
     };
-    assert_eq!(judged(true).status, ConditionStatus::True);
+    assert_eq!(judged(true).status(), ConditionStatus::True);
     let off = judged(false);
-    assert_eq!((off.status, off.reason.as_str()), (ConditionStatus::False, "FeatureGateOff"));
-    assert!(off.message.contains("--feature-gates StaticCapacity=true"), "{}", off.message);
+    assert_eq!((off.status(), off.reason()), (ConditionStatus::False, "FeatureGateOff"));
+    assert!(off.message().contains("--feature-gates StaticCapacity=true"), "{}", off.message());
 }
 
 #[test]
 fn a_class_says_what_its_template_says_when_there_is_none() {
-    let ready = Verdict::fails("TemplatesNotFound", "no template named debian; make one, or correct the name");
-    let found = Some(TemplateSeen { zones: &[], ready: &ready });
+    let ready = Verdict::fails(&condition_reasons::TEMPLATES_NOT_FOUND, "no VM template named debian; create one");
+    let found = Some(ObservedTemplate { zones: &[], ready: &ready });
     let verdict = judge_class(&class_spec(json!({})), found, &estate(vec![])).template;
-    assert_eq!(verdict.reason, "TemplatesNotFound");
-    assert!(verdict.message.contains("no template named debian; make one"), "{}", verdict.message);
+    assert_eq!(verdict.reason(), "TemplatesNotFound");
+    assert!(verdict.message().contains("no VM template named debian; create one"), "{}", verdict.message());
 }
 
 #[test]
@@ -168,7 +172,10 @@ fn a_class_with_seeds_needs_a_storage_that_takes_them() {
         resources.storages.iter_mut().for_each(|row| row.content = "images".to_owned());
     }
     let verdict = judged(cdrom(), &found, &estate).template;
-    assert!(verdict.message.contains("allow content type iso on one of them (lab/pve1/9001)"), "{verdict:?}");
+    assert!(
+        verdict.message().contains("allow content type iso on a storage of one of these hosts: lab/pve1/9001"),
+        "{verdict:?}"
+    );
     assert_eq!(judged(json!({ "metadataOptions": { "type": "none" } }), &found, &estate).selected_zones, found);
 }
 

@@ -2,25 +2,19 @@
 //! plain on purpose.
 
 mod nodes;
+mod sound;
 mod sums;
+mod violation;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use tenon_model::{
-    CatalogType, HostPort, NewNode, NodeState, Offering, Plan, Pod, PodKey, Pool, Requirements, Resources, Snapshot,
-    Taint,
+    CatalogType, HostPort, NewNode, NodeState, Offering, Plan, Pod, PodKey, Pool, PreferencePolicy, Requirements,
+    Resources, Snapshot, Taint, WhenUnsatisfiable,
 };
 
-/// A rule the plan breaks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation(String);
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+pub use sound::{CheckedPlan, sound_part};
+pub use violation::{Subject, Violation};
 
 /// Everything that is wrong with a plan for this snapshot; nothing, if it is sound.
 pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
@@ -43,9 +37,10 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    fn expect(&mut self, holds: bool, rule: impl FnOnce() -> String) {
+    fn expect(&mut self, holds: bool, broken: impl FnOnce() -> (Subject, String)) {
         if !holds {
-            self.violations.push(Violation(rule()));
+            let (subject, rule) = broken();
+            self.violations.push(Violation::new(vec![subject], rule));
         }
     }
 
@@ -80,30 +75,32 @@ impl<'a> Checker<'a> {
         let refused = self.snapshot.invalid.iter().map(|(key, _)| key);
         for key in self.snapshot.pods.iter().map(|pod| &pod.key).chain(refused) {
             let count = times.remove(key).unwrap_or_default();
-            self.expect(count == 1, || format!("pod {key} is spoken of {count} times"));
+            self.expect(count == 1, || of_pod(key, &format!("is in the plan {count} times instead of once")));
         }
-        self.expect(times.is_empty(), || format!("pods nobody asked about: {:?}", times.keys()));
+        for key in times.into_keys() {
+            self.expect(false, || of_pod(key, "is in the plan, but needs no node"));
+        }
     }
 
     fn placements_fit(&mut self) {
         let mut by_node: BTreeMap<&str, Vec<&Pod>> = BTreeMap::new();
         for placement in &self.plan.placements {
-            match self.pod(&placement.pod) {
-                Some(pod) => by_node.entry(&placement.node).or_default().push(pod),
-                None => self.expect(false, || format!("pod {} is placed and not known", placement.pod)),
+            // One that is not known was found before.
+            if let Some(pod) = self.pod(&placement.pod) {
+                by_node.entry(&placement.node).or_default().push(pod);
             }
         }
         for (name, pods) in by_node {
             match self.snapshot.nodes.iter().find(|node| node.name == name) {
                 Some(node) => self.node_carries(node, &pods),
-                None => self.expect(false, || format!("pods are on node {name}, which is not there")),
+                None => self.expect(false, || of_node(name, "takes pods, but does not exist")),
             }
         }
     }
 
     fn node_carries(&mut self, node: &NodeState, pods: &[&Pod]) {
         let name = &node.name;
-        self.expect(!node.is_leaving, || format!("pods are put on node {name}, which leaves"));
+        self.expect(!node.is_leaving, || of_node(name, "takes pods, but is being deleted"));
         let labels = facts(node);
         let expected = self.snapshot.daemons.iter().filter(|daemon| {
             let runs = |wanted: &Requirements| labels.meet(wanted, |_| false).is_ok();
@@ -119,32 +116,52 @@ impl<'a> Checker<'a> {
         let mut ports: Vec<&HostPort> = node.host_ports.iter().map(|(_, port)| port).collect();
         for pod in pods {
             self.is_placeable(pod);
-            self.expect(is_let_in(pod, node.lasting_taints()), || format!("pod {} does not tolerate {name}", pod.key));
+            self.expect(is_let_in(pod, node.lasting_taints()), || {
+                of_pod(&pod.key, &format!("does not tolerate the taints of node {name}"))
+            });
             let suits = |wanted: &Requirements| labels.meet(wanted, |_| false).is_ok();
             let meets = pod.alternatives.is_empty() || pod.alternatives.iter().any(suits);
-            self.expect(meets, || format!("pod {} wants other labels than {name} has", pod.key));
+            self.expect(meets, || of_pod(&pod.key, &format!("requires other labels than node {name} has")));
             let is_free = pod.host_ports.iter().all(|port| !ports.iter().any(|used| used.conflicts_with(port)));
-            self.expect(is_free, || format!("pod {} wants a port that is taken on {name}", pod.key));
+            self.expect(is_free, || of_pod(&pod.key, &format!("needs a host port that is taken on node {name}")));
             ports.extend(&pod.host_ports);
             left = left.without(&pod.requests);
         }
         let short = left.iter().find(|(_, amount)| amount.is_negative());
-        self.expect(short.is_none(), || format!("node {name} is overfull: {short:?}"));
+        self.expect(short.is_none(), || {
+            let resource = short.map(|(resource, _)| resource).unwrap_or_default();
+            of_node(name, &format!("takes more pods than it has {resource} for"))
+        });
     }
 
+    /// Whether everything the pod asks for is known to whoever placed it. What it only prefers does not count where the
+    /// operator said so.
     fn is_placeable(&mut self, pod: &Pod) {
-        let is_plain = pod.spreads.is_empty()
-            && pod.pod_affinity.is_empty()
-            && pod.pod_anti_affinity.is_empty()
-            && pod.volumes.is_empty();
-        let is_judged = pod.unsupported.is_none() && is_plain && self.is_judged(pod);
-        self.expect(is_judged, || format!("pod {} asks for what is not judged", pod.key));
+        let prefers = self.snapshot.options.preferences == PreferencePolicy::Respect;
+        let counts = |when: WhenUnsatisfiable| prefers || when == WhenUnsatisfiable::DoNotSchedule;
+        let is_spread = pod.spreads.iter().any(|spread| counts(spread.when_unsatisfiable));
+        let is_bound_to_others = !pod.pod_affinity.is_empty() || !pod.pod_anti_affinity.is_empty();
+        let prefers_others =
+            prefers && !(pod.preferred_pod_affinity.is_empty() && pod.preferred_pod_anti_affinity.is_empty());
+        let asks_for_more = is_spread || is_bound_to_others || prefers_others || !pod.volumes.is_empty();
+        let is_judged = pod.unsupported.is_none() && !asks_for_more && self.is_judged(pod);
+        self.expect(is_judged, || of_pod(&pod.key, "is placed, but asks for something that is not supported yet"));
     }
 
     /// Whether nothing it asks for is ignored.
     fn is_judged(&self, pod: &Pod) -> bool {
         pod.resource_claims.is_empty() || !self.snapshot.options.ignore_resource_claims
     }
+}
+
+/// A rule that a pod breaks.
+fn of_pod(key: &PodKey, rule: &str) -> (Subject, String) {
+    (Subject::Pod(key.clone()), format!("pod {key} {rule}"))
+}
+
+/// A rule that what is put on an existing node breaks.
+fn of_node(name: &str, rule: &str) -> (Subject, String) {
+    (Subject::ExistingNode(name.to_owned()), format!("node {name} {rule}"))
 }
 
 /// The labels of a node, with its name as its host name where nothing else is said.

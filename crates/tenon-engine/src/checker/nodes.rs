@@ -4,7 +4,8 @@ use tenon_model::{
     CatalogType, HostPort, MinValuesPolicy, NewNode, Offering, Pod, Pool, Requirement, Requirements, Resources,
 };
 
-use super::{Checker, is_let_in};
+use super::violation::missing;
+use super::{Checker, Subject, is_let_in, of_pod};
 
 /// Labels that daemons may ask for and that every node has once it takes pods.
 const LATER: [&str; 2] = ["karpenter.sh/registered", "karpenter.sh/initialized"];
@@ -13,16 +14,16 @@ impl<'a> Checker<'a> {
     pub(super) fn new_nodes_carry_their_pods(&mut self) {
         for (number, node) in self.plan.new_nodes.iter().enumerate() {
             let Some(pool) = self.pool(node) else {
-                self.expect(false, || format!("new node {number} has an unknown pool"));
+                self.expect(false, || of_new(number, node, "is of a NodePool that does not exist"));
                 continue;
             };
             let is_usable = pool.not_ready.is_none() && pool.replicas.is_none();
-            self.expect(is_usable, || format!("new node {number} is of pool {}, which makes none", pool.name));
-            self.expect(!node.pods.is_empty(), || format!("new node {number} is for nobody"));
+            self.expect(is_usable, || of_new(number, node, "is of a NodePool that is static or not ready"));
+            self.expect(!node.pods.is_empty(), || of_new(number, node, "has no pods"));
             let most = self.snapshot.options.max_types;
             let is_listed = node.instance_types.contains(&node.chosen.instance_type);
             self.expect(is_listed && node.instance_types.len() <= most, || {
-                format!("new node {number} lists too many sizes, or not its own")
+                of_new(number, node, "lists too many instance types, or not the one it is created from")
             });
             let pods: Vec<&Pod> = node.pods.iter().filter_map(|key| self.pod(key)).collect();
             self.every_size_will_do(number, node, (pool, &pods));
@@ -36,14 +37,19 @@ impl<'a> Checker<'a> {
         let mut needed = Resources::default();
         pods.iter().for_each(|pod| needed.add(&pod.requests));
         let short = needed.shortage_in(&node.requests);
-        self.expect(short.is_none(), || format!("new node {number} asks for less than its pods: {short:?}"));
+        self.expect(short.is_none(), || {
+            let missing = short.as_ref().map(missing).unwrap_or_default();
+            of_new(number, node, &format!("requests less than its pods: {missing}"))
+        });
         for name in &node.instance_types {
             let Some(size) = pool.catalog.find(name) else {
-                self.expect(false, || format!("new node {number} lists size {name}, which is not known"));
+                self.expect(false, || {
+                    of_new(number, node, &format!("lists instance type {name}, which does not exist"))
+                });
                 continue;
             };
             self.expect(size.requirements.intersects(&node.requirements), || {
-                format!("new node {number} lists size {name}, whose labels are others")
+                of_new(number, node, &format!("lists instance type {name}, which does not meet its requirements"))
             });
             let daemons: Vec<&Pod> = self.daemons_on(pool, size);
             let mut all = needed.clone();
@@ -56,7 +62,7 @@ impl<'a> Checker<'a> {
                     && room.iter().all(|(_, amount)| !amount.is_negative())
             };
             self.expect(size.offerings.iter().any(carries), || {
-                format!("new node {number} is too small as {name}, or cannot be had as that")
+                of_new(number, node, &format!("is too small as {name}, or {name} is not offered as it requires"))
             });
             self.ports_are_free(number, &daemons, pods);
         }
@@ -66,7 +72,9 @@ impl<'a> Checker<'a> {
         let mut used: Vec<&HostPort> = daemons.iter().flat_map(|daemon| &daemon.host_ports).collect();
         for pod in pods {
             let is_free = pod.host_ports.iter().all(|port| !used.iter().any(|other| other.conflicts_with(port)));
-            self.expect(is_free, || format!("pod {} wants a port that is taken on new node {number}", pod.key));
+            self.expect(is_free, || {
+                of_pod(&pod.key, &format!("needs a host port that is taken on new node {}", number + 1))
+            });
             used.extend(&pod.host_ports);
         }
     }
@@ -87,18 +95,18 @@ impl<'a> Checker<'a> {
 
     fn chosen_can_be_made(&mut self, number: usize, node: &NewNode) {
         let Some((size, way)) = self.chosen(node) else {
-            self.expect(false, || format!("new node {number} is made from what nobody offers"));
+            self.expect(false, || of_new(number, node, "is created from an offering that does not exist"));
             return;
         };
         let suits = way.requirements.intersects(&node.requirements) && size.requirements.intersects(&node.requirements);
         self.expect(self.snapshot.options.can_launch(way) && suits, || {
-            format!("new node {number} cannot be made as it is chosen")
+            of_new(number, node, "is created from an offering that is unavailable or does not meet its requirements")
         });
     }
 
     fn pods_suit(&mut self, number: usize, node: &NewNode, (pool, pods): (&Pool, &[&Pod])) {
         self.expect(node.requirements.intersects(&pool.requirements), || {
-            format!("new node {number} contradicts its pool")
+            of_new(number, node, "contradicts the requirements of its NodePool")
         });
         // What it will be: its own demands, narrowed to what it is made from.
         let mut labels = node.requirements.clone();
@@ -109,17 +117,17 @@ impl<'a> Checker<'a> {
         for pod in pods {
             self.is_placeable(pod);
             self.expect(is_let_in(pod, pool.taints.iter()), || {
-                format!("pod {} does not tolerate pool {}", pod.key, pool.name)
+                of_pod(&pod.key, &format!("does not tolerate the taints of NodePool {}", pool.name))
             });
             let suits = |wanted: &Requirements| labels.meet(wanted, |label| pool.catalog.is_well_known(label)).is_ok();
             let meets = pod.alternatives.is_empty() || pod.alternatives.iter().any(suits);
-            self.expect(meets, || format!("pod {} wants other labels than its new node will have", pod.key));
+            self.expect(meets, || of_pod(&pod.key, &format!("requires other labels than new node {} has", number + 1)));
         }
     }
 
     fn min_values_hold(&mut self, number: usize, node: &NewNode, pool: &Pool) {
         let is_strict = self.snapshot.options.min_values == MinValuesPolicy::Strict;
-        self.expect(!is_strict || !node.min_values_relaxed, || format!("new node {number} gave up values of a label"));
+        self.expect(!is_strict || !node.min_values_relaxed, || of_new(number, node, "relaxes minValues"));
         let asked = node.requirements.iter().map(|(label, demand)| (label, demand.clone()));
         let pools_own = |label: &str| pool.requirements.get(label).and_then(Requirement::min_values);
         let asked: Requirements = asked
@@ -133,6 +141,15 @@ impl<'a> Checker<'a> {
         let is_cut = node.instance_types.len() == self.snapshot.options.max_types && !is_strict;
         // What is made from capacity that was set aside has no choice left that could be counted.
         let is_reserved = self.chosen(node).is_some_and(|(_, way)| way.is_reserved());
-        self.expect(outcome.is_ok() || is_cut || is_reserved, || format!("new node {number}: {outcome:?}"));
+        let why = outcome.err().map(|short| short.to_string()).unwrap_or_default();
+        self.expect(why.is_empty() || is_cut || is_reserved, || {
+            of_new(number, node, &format!("misses minValues: {why}"))
+        });
     }
+}
+
+/// A rule that a new node breaks.
+fn of_new(number: usize, node: &NewNode, rule: &str) -> (Subject, String) {
+    let words = format!("new node {} (NodePool {}, {}) {rule}", number + 1, node.pool, node.chosen.instance_type);
+    (Subject::NewNode(number), words)
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use tenon_model::resources::{CPU, MEMORY};
 use tenon_model::{NewNode, Offering, Place, Pool, Quantity, Requirement, ReservedMode, Resources};
 
-use super::Checker;
+use super::violation::missing;
+use super::{Checker, Subject, Violation};
 
 impl Checker<'_> {
     pub(super) fn hosts_hold_their_vms(&mut self) {
@@ -17,13 +18,18 @@ impl Checker<'_> {
             needed.entry(place).or_default().add(&vm);
         }
         for (place, needed) in needed {
+            let of_host = |rule: &str| (Subject::Host(place.clone()), format!("host {} {rule}", place.host));
             let Some(host) = self.snapshot.hosts.iter().find(|host| host.place == *place) else {
-                self.expect(false, || format!("host {} is not known", place.host));
+                self.expect(false, || of_host("does not exist"));
                 continue;
             };
-            self.expect(host.closed.is_none(), || format!("host {} cannot be used", place.host));
+            self.expect(host.closed.is_none(), || {
+                of_host(&format!("cannot be used: {}", host.closed.as_deref().unwrap_or_default()))
+            });
             let short = needed.shortage_in(&host.free);
-            self.expect(short.is_none(), || format!("host {} is overfull: {short:?}", place.host));
+            self.expect(short.is_none(), || {
+                of_host(&format!("is too small for its new VMs: {}", short.as_ref().map(missing).unwrap_or_default()))
+            });
         }
     }
 
@@ -38,7 +44,11 @@ impl Checker<'_> {
             let passed = pool.limits.iter().find(|(resource, limit)| used.get(resource) > *limit);
             // A pool that was over its limit before is not the plan's doing.
             self.expect(new.is_empty() || passed.is_none(), || {
-                format!("pool {} passes its limit: {passed:?}", pool.name)
+                let resource = passed.map(|(resource, _)| resource).unwrap_or_default();
+                (
+                    Subject::NodePool(pool.name.clone()),
+                    format!("NodePool {} exceeds its limit of {resource}", pool.name),
+                )
             });
         }
     }
@@ -58,18 +68,21 @@ impl Checker<'_> {
         for (id, left) in &mut left {
             *left = left.saturating_add(i64::from(self.snapshot.options.credit(id)));
         }
-        let chosen = self.plan.new_nodes.iter().filter_map(|node| Some((node, self.chosen(node)?.1)));
-        let reserved = chosen.filter(|(_, way): &(&NewNode, &Offering)| way.is_reserved());
-        for (node, reservation) in reserved.filter_map(|(node, way)| Some((node, way.reservation.as_ref()?))) {
+        let mut holders: BTreeMap<&str, Vec<Subject>> = BTreeMap::new();
+        for (number, node) in self.plan.new_nodes.iter().enumerate() {
+            let way = self.chosen(node).map(|(_, way)| way).filter(|way: &&Offering| way.is_reserved());
+            let Some(reservation) = way.and_then(|way| way.reservation.as_ref()) else { continue };
             // All that a node may be made from are held for it.
             let held = node.requirements.get(&reservation.label);
-            let ids = held.into_iter().flat_map(Requirement::values);
-            for id in ids {
+            for id in held.into_iter().flat_map(Requirement::values) {
                 left.entry(id.as_str()).and_modify(|left| *left -= 1);
+                holders.entry(id.as_str()).or_default().push(Subject::NewNode(number));
             }
         }
-        let overdrawn: Vec<&str> = left.into_iter().filter(|(_, left)| *left < 0).map(|(id, _)| id).collect();
-        self.expect(overdrawn.is_empty(), || format!("more nodes hold reservations than they have: {overdrawn:?}"));
+        for (id, _) in left.into_iter().filter(|(_, left)| *left < 0) {
+            let rule = format!("reservation {id} is used by more new nodes than it has capacity for");
+            self.violations.push(Violation::new(holders.remove(id).unwrap_or_default(), rule));
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Launches in a small world that loses replies, kills workers and crashes us at every point.
 
 use proptest::prelude::*;
-use tenon_engine::launch::{Failure, LaunchAction, TaskSeen, VmSeen, next_step};
+use tenon_engine::launch::{Failure, LaunchDecision, LaunchResult, ObservedTask, ObservedVm, next_step};
 use tenon_model::{LaunchRecord, LaunchStep, Seconds};
 
 use crate::launch::record;
@@ -27,36 +27,36 @@ struct World {
     /// Ids with a VM of ours.
     ours: Vec<u32>,
     husks: Vec<u32>,
-    last_task: Option<TaskSeen>,
+    last_task: Option<ObservedTask>,
 }
 
 impl World {
-    fn see(&self, record: &LaunchRecord) -> VmSeen {
+    fn see(&self, record: &LaunchRecord) -> ObservedVm {
         let id = record.vmid.get();
         if self.husks.contains(&id) {
-            VmSeen::Locked("clone".to_owned())
+            ObservedVm::Locked("clone".to_owned())
         } else if self.ours.contains(&id) {
-            VmSeen::Ours { uuid: Some(format!("uuid-{id}")) }
+            ObservedVm::Ours { uuid: Some(format!("uuid-{id}")) }
         } else {
-            VmSeen::Absent
+            ObservedVm::Absent
         }
     }
 
-    fn perform(&mut self, record: &LaunchRecord, luck: Luck) -> Option<TaskSeen> {
+    fn perform(&mut self, record: &LaunchRecord, luck: Luck) -> Option<ObservedTask> {
         let id = record.vmid.get();
         let is_clone = record.step == LaunchStep::Clone;
         assert!(!is_clone || (!self.ours.contains(&id) && !self.husks.contains(&id)), "a copy was sent twice");
         match luck {
             Luck::NotSent => return None,
-            Luck::Fails => return Some(TaskSeen::Failed(Failure::Passing("bad luck".to_owned()))),
+            Luck::Fails => return Some(ObservedTask::Failed(Failure::Passing("bad luck".to_owned()))),
             Luck::WorkerDies if is_clone => self.husks.push(id),
             _ if is_clone => self.ours.push(id),
             _ => {}
         }
         match luck {
             Luck::ReplyLost => None,
-            Luck::WorkerDies => Some(TaskSeen::Lost),
-            _ => Some(TaskSeen::Done),
+            Luck::WorkerDies => Some(ObservedTask::Lost),
+            _ => Some(ObservedTask::Done),
         }
     }
 }
@@ -76,37 +76,41 @@ proptest! {
         let mut ended = None;
         for _ in 0..200 {
             now += 1;
-            let task = world.last_task.clone().unwrap_or(TaskSeen::None);
-            match next_step(&record, &world.see(&record), &task, Seconds(now)) {
-                LaunchAction::Record(next) => {
+            let task = world.last_task.clone().unwrap_or(ObservedTask::None);
+            let result = match next_step(&record, &world.see(&record), &task, Seconds(now)) {
+                LaunchDecision::Perform(step) => {
+                    prop_assert_eq!(step, record.step);
+                    let fate = luck.next().unwrap_or(Luck::Fine);
+                    world.last_task = world.perform(&record, fate);
+                    continue;
+                }
+                LaunchDecision::Conclude(result) => result,
+            };
+            match result {
+                LaunchResult::Record(next) => {
                     if next.upid.is_none() {
                         world.last_task = None;
                     }
                     record = next;
                 }
-                LaunchAction::Perform(step) => {
-                    prop_assert_eq!(step, record.step);
-                    let fate = luck.next().unwrap_or(Luck::Fine);
-                    world.last_task = world.perform(&record, fate);
-                }
-                LaunchAction::Wait(_) => now += 100,
-                LaunchAction::Relaunch { husk, .. } => {
+                LaunchResult::Wait(_) => now += 100,
+                LaunchResult::Relaunch { incomplete, .. } => {
                     let mut retired = record.retired.clone();
-                    retired.extend(husk);
+                    retired.extend(incomplete);
                     let vmid = (record.vmid.get() + 1).try_into().unwrap();
                     let fresh = LaunchRecord::new(record.place.clone(), vmid, record.template, Seconds(now));
                     record = LaunchRecord { retired, ..fresh };
                     world.last_task = None;
                 }
-                action @ (LaunchAction::GiveUp(_) | LaunchAction::Refuse(_) | LaunchAction::Launched) => {
-                    ended = Some(action);
+                result @ (LaunchResult::GiveUp(_) | LaunchResult::Refuse(_) | LaunchResult::Launched) => {
+                    ended = Some(result);
                     break;
                 }
             }
         }
         let ended = ended.expect("a launch must end");
         prop_assert!(world.ours.len() <= 1, "{:?}", world.ours);
-        if ended == LaunchAction::Launched {
+        if ended == LaunchResult::Launched {
             prop_assert_eq!(&world.ours, &vec![record.vmid.get()]);
             let uuid = format!("uuid-{}", record.vmid);
             prop_assert_eq!(record.uuid.clone(), Some(uuid));

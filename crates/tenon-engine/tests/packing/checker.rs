@@ -30,10 +30,10 @@ fn a_forgotten_or_doubled_pod_is_found() {
     let (snapshot, plan) = planned(HOSTS);
     let mut forgotten = plan.clone();
     let lost = forgotten.new_nodes[0].pods.pop().unwrap();
-    expect_violation(&snapshot, &forgotten, "spoken of 0 times");
+    expect_violation(&snapshot, &forgotten, "is in the plan 0 times instead of once");
     let mut doubled = plan;
     doubled.new_nodes[0].pods.push(lost);
-    expect_violation(&snapshot, &doubled, "spoken of 2 times");
+    expect_violation(&snapshot, &doubled, "is in the plan 2 times instead of once");
 }
 
 #[test]
@@ -43,9 +43,9 @@ fn a_node_too_small_or_a_host_too_full_is_found() {
     small.new_nodes[0].instance_types.push("c1.1VCPU-2GB".to_owned());
     expect_violation(&snapshot, &small, "is too small as c1.1VCPU-2GB");
     snapshot.hosts[0].free = amounts("1", "1Gi");
-    expect_violation(&snapshot, &plan, "host pve1 is overfull");
+    expect_violation(&snapshot, &plan, "host pve1 is too small for its new VMs: cpu 2 needed, 1 available");
     snapshot.hosts[0].closed = Some("it is offline".to_owned());
-    expect_violation(&snapshot, &plan, "host pve1 cannot be used");
+    expect_violation(&snapshot, &plan, "host pve1 cannot be used: it is offline");
 }
 
 #[test]
@@ -53,24 +53,24 @@ fn a_place_a_price_or_a_limit_that_is_not_so_is_found() {
     let (mut snapshot, plan) = planned(HOSTS);
     let mut elsewhere = plan.clone();
     elsewhere.new_nodes[0].chosen.place = Some(place("pve9"));
-    expect_violation(&snapshot, &elsewhere, "is made from what nobody offers");
+    expect_violation(&snapshot, &elsewhere, "is created from an offering that does not exist");
     let mut cheap = plan.clone();
     cheap.new_nodes[0].chosen.price = Price::FREE;
-    expect_violation(&snapshot, &cheap, "is made from what nobody offers");
+    expect_violation(&snapshot, &cheap, "is created from an offering that does not exist");
     pool(&mut snapshot).limits = amounts("1", "1Gi");
-    expect_violation(&snapshot, &plan, "passes its limit");
+    expect_violation(&snapshot, &plan, "NodePool default exceeds its limit of cpu");
     pool(&mut snapshot).replicas = Some(1);
-    expect_violation(&snapshot, &plan, "which makes none");
+    expect_violation(&snapshot, &plan, "is of a NodePool that is static or not ready");
 }
 
 #[test]
 fn taints_and_labels_that_do_not_suit_are_found() {
     let (mut snapshot, plan) = planned(HOSTS);
     pool(&mut snapshot).taints = vec![taint("gpu:NoSchedule")];
-    expect_violation(&snapshot, &plan, "does not tolerate pool default");
+    expect_violation(&snapshot, &plan, "does not tolerate the taints of NodePool default");
     pool(&mut snapshot).taints.clear();
     Arc::make_mut(&mut snapshot.pods[0]).alternatives[0].add("team", &requirement("In:red"));
-    expect_violation(&snapshot, &plan, "wants other labels");
+    expect_violation(&snapshot, &plan, "requires other labels than new node 1 has");
 }
 
 #[test]
@@ -79,8 +79,8 @@ fn ports_and_requests_that_do_not_add_up_are_found() {
     let mut together = tenon_engine::plan(&snapshot);
     let other = together.new_nodes.pop().unwrap();
     together.new_nodes[0].pods.extend(other.pods);
-    expect_violation(&snapshot, &together, "wants a port that is taken");
-    expect_violation(&snapshot, &together, "asks for less than its pods");
+    expect_violation(&snapshot, &together, "needs a host port that is taken on new node 1");
+    expect_violation(&snapshot, &together, "requests less than its pods: ");
 }
 
 #[test]
@@ -93,14 +93,16 @@ fn an_overfull_leaving_or_unknown_node_is_found() {
         Plan { placements: vec![placement], ..Plan::default() }
     };
     let plan = placed("n1", &snapshot);
-    for words in ["node n1 is overfull", "does not tolerate n1", "port that is taken on n1"] {
+    for words in
+        ["node n1 takes more pods", "does not tolerate the taints of node n1", "host port that is taken on node n1"]
+    {
         expect_violation(&snapshot, &plan, words);
     }
-    expect_violation(&snapshot, &placed("n9", &snapshot), "which is not there");
+    expect_violation(&snapshot, &placed("n9", &snapshot), "node n9 takes pods, but does not exist");
     Arc::make_mut(&mut snapshot.nodes[0]).is_leaving = true;
-    expect_violation(&snapshot, &plan, "which leaves");
+    expect_violation(&snapshot, &plan, "node n1 takes pods, but is being deleted");
     Arc::make_mut(&mut snapshot.pods[0]).unsupported = Some("x".to_owned());
-    expect_violation(&snapshot, &plan, "asks for what is not judged");
+    expect_violation(&snapshot, &plan, "asks for something that is not supported yet");
 }
 
 #[test]
@@ -108,7 +110,11 @@ fn values_and_reservations_that_are_not_there_are_found() {
     let text = "type one cpu=4 memory=8Gi price=2\npod a cpu=1\npool default need:instance-type=Exists:";
     let (mut snapshot, plan) = planned(text);
     pool(&mut snapshot).requirements.add("node.kubernetes.io/instance-type", &requirement("Exists:+min=2"));
-    expect_violation(&snapshot, &plan, "TooFewValues");
+    expect_violation(
+        &snapshot,
+        &plan,
+        "misses minValues: label node.kubernetes.io/instance-type has only 1 possible value",
+    );
     let text = "type one cpu=4 memory=8Gi price=2
         offering one price=0 zone=a capacity-type=reserved id=r1 left=2\npod a cpu=3\npod b cpu=3";
     let (mut snapshot, plan) = planned(text);
@@ -116,7 +122,7 @@ fn values_and_reservations_that_are_not_there_are_found() {
     let mut types = snapshot.pools[0].catalog.types().to_vec();
     types[0].offerings.iter_mut().for_each(|way| way.reservation.iter_mut().for_each(|held| held.capacity = 1));
     pool(&mut snapshot).catalog = Arc::new(tenon_model::Catalog::new(types));
-    expect_violation(&snapshot, &plan, "more nodes hold reservations");
+    expect_violation(&snapshot, &plan, "reservation r1 is used by more new nodes");
 }
 
 #[test]
@@ -128,8 +134,8 @@ fn a_machine_that_is_only_supposed_to_be_free_is_not_there_without_that() {
     let mut twice = plan.clone();
     let waiting = twice.unplaced.pop().unwrap();
     twice.new_nodes.push(tenon_model::NewNode { pods: vec![waiting.pod], ..plan.new_nodes[0].clone() });
-    expect_violation(&snapshot, &twice, "more nodes hold reservations");
+    expect_violation(&snapshot, &twice, "reservation r1 is used by more new nodes");
     snapshot.options.credits.clear();
-    expect_violation(&snapshot, &plan, "cannot be made as it is chosen");
-    expect_violation(&snapshot, &plan, "more nodes hold reservations");
+    expect_violation(&snapshot, &plan, "is created from an offering that is unavailable");
+    expect_violation(&snapshot, &plan, "reservation r1 is used by more new nodes");
 }

@@ -21,5 +21,6 @@ mod preferences;
 mod refusals;
 mod reserved;
 mod sizes;
+mod sound;
 mod speed;
 mod well_known;

@@ -119,7 +119,8 @@ impl World {
         }
         let log = self.log();
         let mut lines = log.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let line = lines.find(|line| line["message"] == port).context("the log names no such port")?;
+        let line =
+            lines.find(|line| line["message"] == format!("serving {port}")).context("the log names no such port")?;
         let address: SocketAddr = line["address"].as_str().unwrap_or_default().parse()?;
         let mut stream = TcpStream::connect(("127.0.0.1", address.port()))?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;

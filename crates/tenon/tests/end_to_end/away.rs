@@ -105,13 +105,13 @@ async fn whoever_deletes_a_claim_or_its_node_gets_the_whole_machine_removed_and_
     let pod = world.pod("web").await?;
     world.delete_claim(&first.name).await?;
     world.until_fenced(&first.name).await?;
-    world.until_told(("Pod", &pod), "Evicted", "its node goes").await?;
+    world.until_told(("Pod", &pod), "Evicted", &format!("Node {} is being removed", first.name)).await?;
     let second = world.until_moved("web", &first).await?;
 
     Api::<Node>::all(world.admin.clone()).delete(&second.name, &DeleteParams::default()).await?;
     world.until_fenced(&second.name).await?;
     let third = world.until_moved("web", &second).await?;
-    world.until_told(("NodeClaim", &second.name), "NodeGone", "its vm goes too").await?;
+    world.until_told(("NodeClaim", &second.name), "NodeDeleted", "and its VM: Node").await?;
     assert_ne!(third.name, first.name);
 
     world.scale("web", 0).await?;
@@ -156,10 +156,10 @@ async fn a_budget_holds_a_drain_up_and_says_so_until_it_is_gone(kind: Kind) -> a
     world.delete_claim(&home.name).await?;
     world.until_fenced(&home.name).await?;
     let pod = world.pod("web").await?;
-    let words = format!("pod {NAMESPACE}/{pod} may not leave yet: ");
+    let words = format!("Eviction of pod {NAMESPACE}/{pod} from Node {} is blocked: ", home.name);
     let told = world.until_told(("NodeClaim", &home.name), "FailedDraining", &words).await?;
     assert!(told.contains("disruption budget"), "{told}");
-    world.until_told(("Node", &home.name), "FailedDraining", "1 pods are waiting to be evicted").await?;
+    world.until_told(("Node", &home.name), "FailedDraining", "1 pod is waiting to be evicted").await?;
     world.until_warned(&words).await?;
     world.let_pass(Duration::from_secs(10)).await?;
     let still = world.home("web").await?.context("the pod does not run any more")?;
@@ -185,20 +185,20 @@ async fn an_empty_node_stays_while_its_pool_or_its_owner_wants_it_and_goes_then(
     world.scale("web", 0).await?;
     world.until("the pod is gone", async || Ok(world.pods("web").await?.is_empty().then_some(()))).await?;
     let claim = ("NodeClaim", home.name.as_str());
-    world.until_told(claim, "Unconsolidatable", "NodePool default has consolidateAfter Never").await?;
+    world.until_told(claim, "Unconsolidatable", "consolidateAfter: Never on NodePool default").await?;
     world.let_pass(WATCHED).await?;
     assert_eq!(world.vms(), [home.vmid]);
 
     world.protect(&home.name, json!("true")).await?;
     world.patch_pool(json!({ "disruption": { "consolidateAfter": "1s" } })).await?;
-    let words = format!("Node {} has the annotation karpenter.sh/do-not-disrupt; remove it", home.name);
+    let words = format!("Node {} has karpenter.sh/do-not-disrupt; remove the annotation", home.name);
     world.until_told(claim, "DisruptionBlocked", &words).await?;
     world.let_pass(WATCHED).await?;
     assert_eq!(world.vms(), [home.vmid]);
     assert!(world.claims().await?.iter().all(|claim| claim.metadata.deletion_timestamp.is_none()));
 
     world.protect(&home.name, Value::Null).await?;
-    world.until_event("DisruptionTerminating", "the node is empty, and its pool lets it go").await?;
+    world.until_event("DisruptionTerminating", &format!("Node {} is empty", home.name)).await?;
     world.until_nothing_is_left().await?;
     world.end().await
 }
@@ -272,7 +272,7 @@ async fn a_namesake_is_reported(world: &World, claim: &str) -> anyhow::Result<()
     let status = json!({ "status": { "nodeInfo": info } });
     nodes.patch_status(claim, &PatchParams::default(), &Patch::Merge(status)).await?;
     let told = world.until_condition::<NodeClaim>((claim, "Registered"), ("Unknown", "NodeMismatch")).await?;
-    let words = "another machine has this name; rename or remove that node, or delete this claim";
+    let words = "another machine joined under this name; rename or remove Node";
     assert!(told.contains("0f0f0f0f-0000-4000-8000-000000000001") && told.contains(words), "{told}");
     world.until_told(("NodeClaim", claim), "NodeMismatch", words).await?;
     world.until_warned(words).await?;

@@ -29,10 +29,12 @@ async fn world() -> anyhow::Result<Option<World>> {
 async fn two(world: &World, times: &[&str]) -> anyhow::Result<(Member, Member)> {
     let begun = Instant::now();
     let first = Member::start(world, "first", times).await?;
-    first.until_said(world, "leading").await?;
+    first.until_said(world, "acquired leadership").await?;
     println!("the first leads after {:?}", begun.elapsed());
     let second = Member::start(world, "second", times).await?;
-    second.until_said(world, &format!("{} leads; waiting", first.identity().unwrap_or_default())).await?;
+    second
+        .until_said(world, &format!("waiting for leadership: {} is the leader", first.identity().unwrap_or_default()))
+        .await?;
     Ok((first, second))
 }
 
@@ -92,9 +94,9 @@ async fn a_leader_that_was_frozen_changes_nothing_when_it_wakes() -> anyhow::Res
     println!("the first ended {:?} after it woke", woken.elapsed());
     let log = first.log();
     assert_eq!(status.code(), Some(1), "{log}");
-    let taken = format!("{} holds it now", second.identity().unwrap_or_default());
-    assert!(log.contains(&format!("does not lead any more: {taken}")), "{log}");
-    let said = format!("error: the controllers failed: the Lease that says who leads is lost: {taken}");
+    let taken = format!("{} holds the Lease now", second.identity().unwrap_or_default());
+    assert!(log.contains(&format!("lost leadership: {taken}")), "{log}");
+    let said = format!("lost leadership: {taken}");
     assert!(log.contains(&said), "{log}");
     world.until_running("more", 1).await?;
     let after = audit.read()?;
@@ -117,7 +119,7 @@ async fn a_leader_that_is_cut_off_ends_by_itself() -> anyhow::Result<()> {
     world.testbed()?.resume(Program::KubeApiserver)?;
     let (status, log) = (outcome?, first.log());
     assert_eq!(status.code(), Some(1), "{log}");
-    assert!(log.contains("does not lead any more: it could not be renewed for 10 s: no answer within"), "{log}");
+    assert!(log.contains("lost leadership: the Lease was not renewed for 10 s: no answer within"), "{log}");
     let spec = until_leads(&world, &second).await?;
     println!("the second leads {:?} after the API server froze", frozen.elapsed());
     assert_eq!(spec.lease_transitions, Some(1));
@@ -137,7 +139,7 @@ async fn a_leader_that_is_asked_to_end_gives_the_lease_back() -> anyhow::Result<
     assert!(told.elapsed() < Duration::from_secs(3), "{:?}\n{}", told.elapsed(), first.log());
     assert_eq!(spec.lease_transitions, Some(1));
     assert!(first.ended(SLACK * 2).await?.success(), "{}", first.log());
-    assert!(first.log().contains("gave the Lease back"), "{}", first.log());
+    assert!(first.log().contains("released the Lease"), "{}", first.log());
 
     // The second is alone now. Frozen for longer than its Lease, it goes on, but reads the Lease before it does anything.
     let mut audit = world.testbed()?.audit();

@@ -50,12 +50,12 @@ impl Member {
 
     /// Its name in the Lease and in the audit log.
     pub(crate) fn identity(&self) -> Option<String> {
-        Some(self.said("asking who leads")?["identity"].as_str()?.to_owned())
+        Some(self.said("starting leader election")?["identity"].as_str()?.to_owned())
     }
 
     /// Where it says how it is.
     pub(crate) fn health(&self) -> Option<String> {
-        let address = self.said("health")?["address"].as_str()?.to_owned();
+        let address = self.said("serving health")?["address"].as_str()?.to_owned();
         Some(address.replace("0.0.0.0", "127.0.0.1"))
     }
 

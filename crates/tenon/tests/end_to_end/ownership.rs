@@ -49,13 +49,13 @@ async fn a_foreign_vm_under_a_claims_id_survives_and_the_claim_waits_until_it_is
 
     world.delete_claim(&claim.name_any()).await?;
     let told = world.until("the claim says why it stays", async || refusal(&world, &claim).await).await?;
-    assert!(told.contains(names::ANNOTATION_LET_GO) && told.contains(&vmid.to_string()), "{told}");
+    assert!(told.contains(names::ANNOTATION_SKIP_VM_DELETION) && told.contains(&vmid.to_string()), "{told}");
     let notes = warnings(&world, "FailedTermination").await?;
     assert!(notes.iter().any(|note| says_what_to_do(note, &record)), "{notes:#?}\n{}", world.tail());
     assert_eq!((world.claims().await?.len(), world.nodes().await?.len()), (1, 1), "{}", world.tail());
     assert_eq!((world.estate.vm(vmid), changes(&world, seen, vmid)), (foreign.clone(), vec![]), "{}", world.tail());
 
-    let patch = json!({ "metadata": { "annotations": { names::ANNOTATION_LET_GO: "true" } } });
+    let patch = json!({ "metadata": { "annotations": { names::ANNOTATION_SKIP_VM_DELETION: "true" } } });
     let claims: Api<NodeClaim> = Api::all(world.admin.clone());
     claims.patch(&claim.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
     world.until("claim and node are gone", async || is_empty(&world).await).await?;
@@ -75,9 +75,9 @@ async fn a_copy_whose_worker_died_is_told_of_and_the_vm_is_made_under_another_id
     assert!(world.estate.kill_worker(&begun.upid.context("the copy has no task")?));
     world.estate.release_tasks();
 
-    let note = world.until_event("HalfMadeVm", &format!("qm unlock {husk}")).await?;
+    let note = world.until_event("IncompleteClone", &format!("qm unlock {husk}")).await?;
     assert!(note.contains(&format!("qm destroy {husk}")) && note.contains(begun.place.host.as_str()), "{note}");
-    assert!(warnings(&world, "HalfMadeVm").await?.contains(&note), "{note} is no warning");
+    assert!(warnings(&world, "IncompleteClone").await?.contains(&note), "{note} is no warning");
     world.until_running("web", 1).await?;
     let claims = world.claims().await?;
     assert_eq!(claims.iter().map(ResourceExt::uid).collect::<Vec<_>>(), [claim.uid()], "{}", world.tail());
@@ -96,8 +96,8 @@ async fn a_copy_whose_worker_died_is_told_of_and_the_vm_is_made_under_another_id
     let (foreign, seen) = (world.estate.vm(husk), world.estate.ledger().len());
     world.scale("web", 0).await?;
     world.until("claim and node are gone", async || is_empty(&world).await).await?;
-    let notes = world.events("HalfMadeVm").await?;
-    assert!(!notes.iter().any(|note| note.contains("its claim is gone")), "{notes:#?}\n{}", world.tail());
+    let notes = world.events("IncompleteClone").await?;
+    assert!(!notes.iter().any(|note| note.contains("its NodeClaim was deleted")), "{notes:#?}\n{}", world.tail());
     assert_eq!((world.estate.vm(husk), changes(&world, seen, husk)), (foreign, vec![]), "{}", world.tail());
     world.estate.remove_vm(husk)?;
     world.until_nothing_is_left().await?;
@@ -205,7 +205,7 @@ async fn refusal(world: &World, claim: &NodeClaim) -> anyhow::Result<Option<Stri
 
 fn says_what_to_do(note: &str, record: &LaunchRecord) -> bool {
     let uuid = record.uuid.as_deref().unwrap_or("unknown");
-    let words = [&record.vmid.to_string(), uuid, "another VM has this ID", "tenon.dev/let-go=true"];
+    let words = [&record.vmid.to_string(), uuid, "another VM has this ID", "tenon.dev/skip-vm-deletion=true"];
     words.iter().all(|word| note.contains(word))
 }
 

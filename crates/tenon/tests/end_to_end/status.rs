@@ -141,13 +141,13 @@ async fn objects_say_what_is_in_the_way_and_a_second_look_changes_nothing() -> a
     site.settle().await?;
     let (status, reason, message) = site.pool().await?;
     assert_eq!((status.as_str(), reason.as_str()), ("False", "NodeClassNotFound"));
-    assert!(message.contains("no ProxmoxNodeClass default; create it"), "{message}");
+    assert!(message.contains("ProxmoxNodeClass default does not exist; create it"), "{message}");
 
     site.create_class().await?;
     site.settle().await?;
     let (_, reason, message) = site.class().await?;
     assert_eq!(reason, "TemplatesNotFound");
-    assert!(message.contains("no ProxmoxUnmanagedTemplate debian"), "{message}");
+    assert!(message.contains("ProxmoxUnmanagedTemplate debian does not exist"), "{message}");
     assert_eq!(site.pool().await?.1, "TemplatesNotFound", "the pool says what its class says");
 
     site.create_template().await?;
@@ -210,7 +210,7 @@ async fn what_is_not_acted_on_as_a_whole(site: &Site) -> anyhow::Result<()> {
     }
     let conditions = classes.get("bare").await?.status.and_then(|status| status.conditions);
     let (_, reason, message) = told(conditions.as_ref(), "InstanceTemplateReady");
-    assert!(reason == "TemplatesNotFound" && message.contains("no spec"), "{reason}: {message}");
+    assert!(reason == "TemplatesNotFound" && message.contains("spec is missing"), "{reason}: {message}");
     let conditions = found.get("bare").await?.status.and_then(|status| status.conditions);
     assert_eq!(told(conditions.as_ref(), "ProxmoxVirtualMachineTemplateReady").1, "TemplateValidation");
     Ok(())

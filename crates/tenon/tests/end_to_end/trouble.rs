@@ -40,7 +40,7 @@ async fn what_is_missing_is_named_where_it_is_missed_and_nodes_come_once_it_is_t
 
 async fn a_class_is_missing(world: &World) -> anyhow::Result<()> {
     world.deploy("class", 1).await?;
-    let words = "there is no ProxmoxNodeClass default; create it";
+    let words = "ProxmoxNodeClass default does not exist; create it";
     let told = world.until_condition::<NodePool>(("default", "NodeClassReady"), ("False", "NodeClassNotFound")).await?;
     assert!(told.contains(words), "{told}");
     world.until_told(("NodePool", "default"), "NodeClassReady", words).await?;
@@ -58,7 +58,7 @@ async fn a_template_is_missing(world: &World) -> anyhow::Result<()> {
     let templates: Api<ProxmoxUnmanagedTemplate> = Api::all(world.admin.clone());
     let other = json!({ "spec": { "templateName": "alpine-3" } });
     templates.patch("debian", &PatchParams::default(), &Patch::Merge(other)).await?;
-    let words = "no template named alpine-3; make one, or correct the name";
+    let words = "no VM template named alpine-3; create one, or correct spec.templateName and spec.tags";
     let ready = ("debian", "ProxmoxVirtualMachineTemplateReady");
     let told = world.until_condition::<ProxmoxUnmanagedTemplate>(ready, ("False", "TemplatesNotFound")).await?;
     assert_eq!(told, words);
@@ -108,7 +108,7 @@ async fn a_pool_that_no_size_meets_is_told_until_its_requirements_are_mended(kin
     pools.patch("default", &PatchParams::default(), &require(unknown)).await?;
     world.start_controller()?;
     world.deploy("any", 1).await?;
-    let words = "nodepool requirements filtered out all available instance types";
+    let words = "No instance type meets the requirements of NodePool default; relax";
     world.until_told(("NodePool", "default"), "NoCompatibleInstanceTypes", words).await?;
     assert_eq!(world.claims().await?.len(), 0);
 
@@ -163,7 +163,7 @@ async fn is_told_of(world: &World, app: &str, (cause, next): (&str, &str)) -> an
     world.deploy(app, 1).await?;
     let told = world.until_pod_waits(app, cause).await?;
     assert!(told.starts_with("NodePool default: no host can be used for instance type "), "{told}");
-    assert!(told.contains("region lab cannot be used") && told.contains(next), "{told}");
+    assert!(told.contains("Proxmox API of region lab unavailable") && told.contains(next), "{told}");
     assert!(!told.contains(TOKEN.1), "the secret is in {told}");
     let ready = ("debian", "ProxmoxVirtualMachineTemplateReady");
     let told = world.until_condition::<ProxmoxUnmanagedTemplate>(ready, ("Unknown", "RegionUnreachable")).await?;
@@ -217,7 +217,10 @@ async fn a_full_storage_is_told_in_proxmox_words_and_tried_again_without_a_storm
     let words = "No space left on device";
     let pod = world.pod("web").await?;
     let told = world.until_told(("Pod", &pod), "InsufficientCapacityError", words).await?;
-    assert!(told.starts_with("cannot make a node on host pve") && told.contains("make room on that storage"), "{told}");
+    assert!(
+        told.starts_with("Cannot create VM 20000 on host pve") && told.contains("make room on that storage"),
+        "{told}"
+    );
     world.until_told(("NodeClaim", ANY), "InsufficientCapacityError", words).await?;
     world.until_warned(words).await?;
     let healthy = ("default", "NodeRegistrationHealthy");
@@ -248,7 +251,7 @@ async fn a_vm_without_room_for_its_first_boot_data_goes_again_and_comes_once_the
     world.estate.set_storage_free("shared", 4 * MIB)?;
     world.deploy("web", 1).await?;
     let pod = world.pod("web").await?;
-    let words = "that takes ISO images has room for the first-boot data; make room";
+    let words = "has room for first-boot data; free space";
     world.until_told(("Pod", &pod), "InsufficientCapacityError", words).await?;
     world.until_warned(words).await?;
     nothing_is_leaked(&world).await?;

@@ -1,0 +1,156 @@
+//! NodeClaims, Nodes, Pods and NodePools as the engine's disruption rules see them.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::ResourceExt;
+use tenon_model::{
+    BudgetFault, BudgetText, CandidateClaim, CandidateKubeNode, CandidateNode, CandidatePod, DisruptionBudget,
+    DisruptionPool, DrainPod, Timestamp,
+};
+
+use crate::condition::{Condition, ConditionStatus};
+use crate::disruption::{Budget, DisruptionReason};
+use crate::names;
+use crate::nodeclaim::NodeClaim;
+use crate::nodepool::NodePool;
+use crate::pod_predicates::{
+    eviction_cost, has_do_not_disrupt, is_owned_by_daemon_set, is_owned_by_node, is_reschedulable, is_terminal,
+    pod_key, tolerates_disrupted_taint,
+};
+use crate::timestamp::timestamp;
+
+/// How long a pod may take to end where it says nothing, as Kubernetes has it.
+const DEFAULT_GRACE_PERIOD_S: i64 = 30;
+
+/// Priority classes of pods that others depend on.
+const CRITICAL: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
+
+/// A claim with what belongs to it.
+#[derive(Debug, Clone)]
+pub struct CandidateObjects<'a> {
+    /// The claim.
+    pub claim: &'a NodeClaim,
+    /// Its Node, once there is one.
+    pub node: Option<&'a Node>,
+    /// All pods bound to that Node.
+    pub pods: Vec<&'a Pod>,
+    /// Whether pods were nominated to the node a moment ago.
+    pub is_nominated: bool,
+}
+
+impl CandidateObjects<'_> {
+    /// For the engine, at this time.
+    pub fn to_model(&self, now: Timestamp) -> CandidateNode {
+        CandidateNode {
+            claim: candidate_claim(self.claim),
+            node: self.node.map(candidate_kube_node),
+            pool: pool_of(self.claim, self.node).map(str::to_owned),
+            pods: self.pods.iter().map(|pod| candidate_pod(pod, now)).collect(),
+            is_nominated: self.is_nominated,
+        }
+    }
+}
+
+fn candidate_claim(claim: &NodeClaim) -> CandidateClaim {
+    let status = claim.status.as_ref();
+    let has_vm = status.is_some_and(|status| status.provider_id.is_some());
+    CandidateClaim {
+        name: claim.metadata.name.clone().unwrap_or_default(),
+        created: claim.metadata.creation_timestamp.as_ref().map(timestamp),
+        is_deleting: claim.metadata.deletion_timestamp.is_some(),
+        is_instance_terminating: true_condition(claim, "InstanceTerminating").is_some(),
+        has_foreign_vm: has_vm && !claim.annotations().contains_key(names::ANNOTATION_LAUNCH),
+        has_do_not_disrupt: forbids_disruption(claim.annotations()),
+        initialized_at: true_condition(claim, "Initialized").map(|told| timestamp(&told.last_transition_time)),
+        last_pod_event: status.and_then(|status| status.last_pod_event_time.as_ref()).map(timestamp),
+    }
+}
+
+fn candidate_kube_node(node: &Node) -> CandidateKubeNode {
+    let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    CandidateKubeNode {
+        name: node.name_any(),
+        is_deleting: node.metadata.deletion_timestamp.is_some(),
+        is_initialized: has_true_label(node, names::LABEL_INITIALIZED),
+        is_ready: conditions.any(|told| told.type_ == "Ready" && told.status == "True"),
+        has_do_not_disrupt: forbids_disruption(node.annotations()),
+    }
+}
+
+fn candidate_pod(pod: &Pod, now: Timestamp) -> CandidatePod {
+    CandidatePod {
+        key: pod_key(pod),
+        has_do_not_disrupt: has_do_not_disrupt(pod, now),
+        is_reschedulable: is_reschedulable(pod),
+        eviction_cost: eviction_cost(pod),
+    }
+}
+
+/// A NodePool for the engine's disruption rules.
+pub fn disruption_pool(pool: &NodePool) -> DisruptionPool {
+    let disruption = &pool.spec.disruption;
+    DisruptionPool {
+        name: pool.metadata.name.clone().unwrap_or_default(),
+        is_deleting: pool.metadata.deletion_timestamp.is_some(),
+        is_static: pool.spec.replicas.is_some(),
+        consolidate_after: disruption.consolidate_after.parse(),
+        budgets: disruption.budgets.iter().map(disruption_budget).collect(),
+    }
+}
+
+/// A budget for the engine, or why it cannot be read.
+pub fn disruption_budget(budget: &Budget) -> Result<DisruptionBudget, BudgetFault> {
+    let text =
+        BudgetText { nodes: &budget.nodes, schedule: budget.schedule.as_deref(), duration: budget.duration.as_deref() };
+    let reasons = budget.reasons.as_ref().map(|reasons| reasons.iter().copied().map(disruption_reason).collect());
+    DisruptionBudget::read(text, reasons)
+}
+
+fn disruption_reason(reason: DisruptionReason) -> tenon_model::DisruptionReason {
+    match reason {
+        DisruptionReason::Underutilized => tenon_model::DisruptionReason::Underutilized,
+        DisruptionReason::Empty => tenon_model::DisruptionReason::Empty,
+        DisruptionReason::Drifted => tenon_model::DisruptionReason::Drifted,
+        DisruptionReason::Unhealthy => tenon_model::DisruptionReason::Unhealthy,
+    }
+}
+
+/// A pod of a node that is drained, for the engine, at this time.
+pub fn drain_pod(pod: &Pod, now: Timestamp) -> DrainPod {
+    let spec = pod.spec.as_ref();
+    let priority_class = spec.and_then(|spec| spec.priority_class_name.as_deref()).unwrap_or_default();
+    let grace_period_s = spec.and_then(|spec| spec.termination_grace_period_seconds);
+    DrainPod {
+        key: pod_key(pod),
+        is_terminal: is_terminal(pod),
+        deleting_until: pod.metadata.deletion_timestamp.as_ref().map(timestamp),
+        grace_period_s: grace_period_s.unwrap_or(DEFAULT_GRACE_PERIOD_S),
+        is_owned_by_node: is_owned_by_node(pod),
+        is_owned_by_daemon_set: is_owned_by_daemon_set(pod),
+        is_critical: CRITICAL.contains(&priority_class),
+        tolerates_disrupted_taint: tolerates_disrupted_taint(pod),
+        has_do_not_disrupt: has_do_not_disrupt(pod, now),
+    }
+}
+
+/// The NodePool of a node: from the registration on, the Node says it.
+fn pool_of<'a>(claim: &'a NodeClaim, node: Option<&'a Node>) -> Option<&'a str> {
+    let registered = node.filter(|node| has_true_label(node, names::LABEL_REGISTERED));
+    let labels = registered.map_or_else(|| claim.labels(), |node| node.labels());
+    labels.get(names::LABEL_NODEPOOL).map(String::as_str).filter(|pool| !pool.is_empty())
+}
+
+fn has_true_label(node: &Node, label: &str) -> bool {
+    node.labels().get(label).is_some_and(|value| value == "true")
+}
+
+/// On Nodes and NodeClaims only the word itself counts; durations are for pods.
+fn forbids_disruption(annotations: &BTreeMap<String, String>) -> bool {
+    annotations.get(names::ANNOTATION_DO_NOT_DISRUPT).is_some_and(|value| value == "true")
+}
+
+fn true_condition<'a>(claim: &'a NodeClaim, type_: &str) -> Option<&'a Condition> {
+    let conditions = claim.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.into_iter().find(|told| told.type_ == type_ && told.status == ConditionStatus::True)
+}

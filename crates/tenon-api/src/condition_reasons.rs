@@ -1,0 +1,311 @@
+//! Table: every condition Tenon writes, every reason such a condition can have, and what to do about it.
+//!
+//! A condition can only be set with a row of this table, and `docs/reference/conditions.md` is printed from it: no reason
+//! exists that is not explained. Conditions and reasons that Karpenter or its Proxmox provider define keep their names.
+
+use crate::condition::ConditionStatus::{self, False, True, Unknown};
+use crate::event_reasons::Origin::{self, Karpenter, Tenon};
+
+/// A condition of one kind of object. Only this file makes one.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ConditionType {
+    object: &'static str,
+    name: &'static str,
+    is_for_ready: bool,
+    meaning: &'static str,
+}
+
+impl ConditionType {
+    /// The kind of object.
+    pub fn object(&self) -> &'static str {
+        self.object
+    }
+
+    /// Its name. While it is true, this is its reason too.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether the object is `Ready` only while this is true.
+    pub fn is_for_ready(&self) -> bool {
+        self.is_for_ready
+    }
+
+    /// What it means that it is true.
+    pub fn meaning(&self) -> &'static str {
+        self.meaning
+    }
+}
+
+/// A reason of conditions that are not simply true. Only this file makes one.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ConditionReason {
+    name: &'static str,
+    uses: &'static [(&'static str, ConditionStatus)],
+    origin: Origin,
+    when: &'static str,
+    example: &'static str,
+    action: &'static str,
+}
+
+impl ConditionReason {
+    /// The reason, as it stands in the condition.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The conditions it is a reason of, each with the status it then has.
+    pub fn uses(&self) -> &'static [(&'static str, ConditionStatus)] {
+        self.uses
+    }
+
+    /// Who defined it.
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// When it is set.
+    pub fn when(&self) -> &'static str {
+        self.when
+    }
+
+    /// A message it may have.
+    pub fn example(&self) -> &'static str {
+        self.example
+    }
+
+    /// What to do.
+    pub fn action(&self) -> &'static str {
+        self.action
+    }
+}
+
+macro_rules! condition_types {
+    ($($row:ident = $name:literal on $object:literal, for_ready $is_for_ready:literal, $meaning:literal;)*) => {
+        $(
+            #[doc = concat!("`", $name, "` of a ", $object, ": ", $meaning)]
+            pub static $row: ConditionType =
+                ConditionType { object: $object, name: $name, is_for_ready: $is_for_ready, meaning: $meaning };
+        )*
+
+        /// Every condition, in the order the reference page lists them.
+        pub static CONDITION_TYPES: &[&ConditionType] = &[$(&$row),*];
+    };
+}
+
+macro_rules! condition_reasons {
+    ($($row:ident = $name:literal for [$(($type:literal, $status:ident)),*], $origin:ident,
+        when $when:literal, example $example:literal, action $action:literal;)*) => {
+        $(
+            #[doc = concat!("`", $name, "`: ", $when)]
+            pub static $row: ConditionReason = ConditionReason {
+                name: $name,
+                uses: &[$(($type, $status)),*],
+                origin: $origin,
+                when: $when,
+                example: $example,
+                action: $action,
+            };
+        )*
+
+        /// Every reason, in the order the reference page lists them.
+        pub static CONDITION_REASONS: &[&ConditionReason] = &[$(&$row),*];
+    };
+}
+
+condition_types! {
+    READY = "Ready" on "NodeClaim, NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate, ProxmoxTemplate", for_ready false, "All conditions that Ready depends on are true.";
+    LAUNCHED = "Launched" on "NodeClaim", for_ready true, "The VM was created and started.";
+    REGISTERED = "Registered" on "NodeClaim", for_ready true, "The Node joined and was matched with the VM.";
+    INITIALIZED = "Initialized" on "NodeClaim", for_ready true, "The Node is Ready, without start-up taints, with all requested resources.";
+    CONSOLIDATABLE = "Consolidatable" on "NodeClaim", for_ready false, "No pod was scheduled to or removed from the Node for consolidateAfter of its NodePool.";
+    DRIFTED = "Drifted" on "NodeClaim", for_ready false, "The Node is no longer what its NodePool, ProxmoxNodeClass or template says; the reason says which.";
+    DISRUPTION_REASON = "DisruptionReason" on "NodeClaim", for_ready false, "The NodeClaim was chosen for disruption; the reason says why. Tenon reads it where Karpenter left it, and does not set it yet.";
+    DRAINED = "Drained" on "NodeClaim", for_ready false, "All pods that must leave have left the Node.";
+    VOLUMES_DETACHED = "VolumesDetached" on "NodeClaim", for_ready false, "No volume is attached to the Node any more.";
+    INSTANCE_TERMINATING = "InstanceTerminating" on "NodeClaim", for_ready false, "The VM is being stopped and destroyed.";
+    VALIDATION_SUCCEEDED = "ValidationSucceeded" on "NodePool", for_ready true, "The spec is valid, and every field that is set is supported.";
+    NODE_CLASS_READY = "NodeClassReady" on "NodePool", for_ready true, "The ProxmoxNodeClass exists and is Ready.";
+    NODE_REGISTRATION_HEALTHY = "NodeRegistrationHealthy" on "NodePool", for_ready false, "Recent Nodes of the NodePool launched and registered.";
+    INSTANCE_TEMPLATE_READY = "InstanceTemplateReady" on "ProxmoxNodeClass", for_ready true, "The VM template was found on at least one host that has the storages the class needs.";
+    INSTANCE_METADATA_OPTIONS_READY = "InstanceMetadataOptionsReady" on "ProxmoxNodeClass", for_ready true, "First-boot data can be rendered.";
+    TEMPLATE_READY = "ProxmoxVirtualMachineTemplateReady" on "ProxmoxUnmanagedTemplate, ProxmoxTemplate", for_ready true, "At least one VM template was found.";
+}
+
+condition_reasons! {
+    AWAITING_RECONCILIATION = "AwaitingReconciliation" for [("Ready", Unknown), ("Launched", Unknown), ("Registered", Unknown), ("Initialized", Unknown), ("ValidationSucceeded", Unknown), ("NodeClassReady", Unknown), ("InstanceTemplateReady", Unknown), ("InstanceMetadataOptionsReady", Unknown), ("ProxmoxVirtualMachineTemplateReady", Unknown)], Karpenter,
+        when "The object is new and was not reconciled yet.",
+        example "object is awaiting reconciliation",
+        action "Nothing. If it stays, the controller does not run: check its pod and its log.";
+    RECONCILING_DEPENDENTS = "ReconcilingDependents" for [("Ready", Unknown)], Karpenter,
+        when "A condition that `Ready` depends on is Unknown.",
+        example "Registered=Unknown",
+        action "See the conditions that the message names.";
+    UNHEALTHY_DEPENDENTS = "UnhealthyDependents" for [("Ready", False)], Karpenter,
+        when "A condition that `Ready` depends on is False.",
+        example "NodeClassReady=False",
+        action "See the conditions that the message names.";
+    // Launch.
+    NOT_PLANNED = "NotPlanned" for [("Launched", Unknown)], Tenon,
+        when "No instance type and host were chosen for the NodeClaim yet.",
+        example "No instance type and host are chosen for NodeClaim default-x7 yet; its events say why",
+        action "Read the events of the NodeClaim (`kubectl describe`): FailedScheduling names what is missing.";
+    LAUNCH_FAILED = "LaunchFailed" for [("Launched", Unknown), ("NodeRegistrationHealthy", False)], Karpenter,
+        when "A step of the launch failed. It is retried, or the NodeClaim is deleted and its pods are planned again.",
+        example "Cannot create VM 20003 on host pve1: storage local-lvm is full; free space there. Retrying on other hosts",
+        action "Remove the cause that the message names.";
+    NAME_TAKEN = "NameTaken" for [("Launched", Unknown)], Tenon,
+        when "Another VM already has the name of the NodeClaim.",
+        example "Cannot launch VM 20003: VM 105 on host pve2 is already named default-x7; rename or remove VM 105, or delete NodeClaim default-x7",
+        action "Rename or remove the other VM, or delete the NodeClaim.";
+    JOIN_DATA_MISSING = "JoinDataMissing" for [("Launched", Unknown)], Tenon,
+        when "The cluster CA, the API server address or the bootstrap token that a new Node joins with cannot be found.",
+        example "Cannot render first-boot data: ConfigMap kube-public/cluster-info has no kubeconfig; set --cluster-endpoint",
+        action "Follow the message.";
+    NOT_PROVEN_OURS = "NotProvenOurs" for [("Launched", Unknown), ("InstanceTerminating", False)], Tenon,
+        when "The VM with the recorded id has no proof that it belongs to this NodeClaim. It is never changed or destroyed.",
+        example "VM 20003 on host pve1 does not belong to NodeClaim default-x7: its description has no owner line; the VM is not changed. Delete NodeClaim default-x7",
+        action "Delete the NodeClaim. If it is being deleted already and its own VM no longer exists, set annotation tenon.dev/skip-vm-deletion=true on it.";
+    LAUNCH_RECORD_UNREADABLE = "LaunchRecordUnreadable" for [("Launched", Unknown)], Tenon,
+        when "The annotation tenon.dev/launch of the NodeClaim cannot be read, so nothing is created or deleted for it.",
+        example "Annotation tenon.dev/launch of NodeClaim default-x7 is invalid: expected value at line 1; correct the annotation",
+        action "Restore the annotation, or remove the VM yourself and set annotation tenon.dev/skip-vm-deletion=true.";
+    // Registration.
+    NODE_NOT_FOUND = "NodeNotFound" for [("Registered", Unknown)], Karpenter,
+        when "The VM runs, but its Node has not joined yet.",
+        example "VM 20003 runs on host pve1; Node default-x7 has not joined yet",
+        action "Wait for the first boot. After 15 minutes the NodeClaim is deleted; the VM's console shows cloud-init and kubelet.";
+    NODE_MISMATCH = "NodeMismatch" for [("Registered", Unknown)], Tenon,
+        when "A Node has the name of the NodeClaim, but it is another machine (SMBIOS UUID or providerID differ).",
+        example "Node default-x7 has system UUID 5f0c…, but VM 20003 has 9ab1…: another machine joined under this name; rename or remove Node default-x7, or delete NodeClaim default-x7",
+        action "Find out which machine joined under that name. Remove its Node, or delete the NodeClaim.";
+    MULTIPLE_NODES_FOUND = "MultipleNodesFound" for [("Registered", False)], Karpenter,
+        when "Two Nodes have the providerID of the NodeClaim.",
+        example "Nodes default-x7 and web-1 both have providerID proxmox://lab/20003; delete one of them",
+        action "Delete the Node that is not the NodeClaim's VM.";
+    REGISTRATION_FAILED = "RegistrationFailed" for [("NodeRegistrationHealthy", False)], Karpenter,
+        when "Recent Nodes of the NodePool did not register in time.",
+        example "Node default-x7 did not register within 15 minutes of the start of VM 20003; read cloud-init and kubelet on the VM's console, and check that the VM can reach the API server (--cluster-endpoint)",
+        action "Read the console of a VM (cloud-init, kubelet); check network, API server address and time.";
+    // Initialization.
+    NODE_NOT_READY = "NodeNotReady" for [("Initialized", Unknown)], Karpenter,
+        when "The Node is not Ready.",
+        example "Node default-x7 is not Ready",
+        action "`kubectl describe node` says why; often the network plug-in is not running yet.";
+    STARTUP_TAINTS_EXIST = "StartupTaintsExist" for [("Initialized", Unknown)], Karpenter,
+        when "A taint of startupTaints is still on the Node.",
+        example "Startup taint node.cilium.io/agent-not-ready:NoExecute is still on Node default-x7",
+        action "Check the program that removes the taint.";
+    KNOWN_EPHEMERAL_TAINTS_EXIST = "KnownEphemeralTaintsExist" for [("Initialized", Unknown)], Karpenter,
+        when "A taint of Kubernetes that should be removed during start-up is still on the Node.",
+        example "Taint node.cloudprovider.kubernetes.io/uninitialized:NoSchedule is still on Node default-x7",
+        action "Check what removes the taint: for `uninitialized` the cloud controller manager.";
+    RESOURCE_NOT_REGISTERED = "ResourceNotRegistered" for [("Initialized", Unknown)], Karpenter,
+        when "The Node does not report a resource that the NodeClaim requests.",
+        example "Node default-x7 does not report resource nvidia.com/gpu yet",
+        action "Check the device plug-in of that resource.";
+    // Termination.
+    DRAINING = "Draining" for [("Drained", Unknown)], Karpenter,
+        when "Pods are being evicted from the Node.",
+        example "Evicting pods from Node default-x7",
+        action "Nothing. FailedDraining events on the Node name pods that cannot be evicted.";
+    AWAITING_VOLUME_DETACHMENT = "AwaitingVolumeDetachment" for [("VolumesDetached", Unknown)], Karpenter,
+        when "A volume is still attached to the Node.",
+        example "Waiting for volume pvc-81c2 to detach from Node default-x7",
+        action "If it does not end, look at the CSI driver's controller.";
+    TERMINATION_GRACE_PERIOD_ELAPSED = "TerminationGracePeriodElapsed" for [("VolumesDetached", False)], Karpenter,
+        when "terminationGracePeriod ended before all volumes were detached.",
+        example "Volume pvc-81c2 was still attached to Node default-x7 when terminationGracePeriod ended",
+        action "Nothing. Raise terminationGracePeriod if volumes need more time.";
+    // Drift.
+    NODE_POOL_DRIFTED = "NodePoolDrifted" for [("Drifted", True)], Karpenter,
+        when "spec.template of the NodePool changed after the NodeClaim was created.",
+        example "the template of NodePool default has changed",
+        action "Nothing is replaced yet. Delete the NodeClaim to replace the Node.";
+    REQUIREMENTS_DRIFTED = "RequirementsDrifted" for [("Drifted", True)], Karpenter,
+        when "Labels of the NodeClaim no longer meet the requirements of its NodePool.",
+        example "label topology.kubernetes.io/zone=pve1 does not meet the requirements of NodePool default",
+        action "Nothing is replaced yet. Delete the NodeClaim to replace the Node.";
+    INSTANCE_TYPE_NOT_FOUND = "InstanceTypeNotFound" for [("Drifted", True)], Karpenter,
+        when "The instance type of the NodeClaim is no longer offered in its zone.",
+        example "instance type m1.2VCPU-16GB is no longer offered in zone pve1",
+        action "Nothing is replaced yet. Delete the NodeClaim to replace the Node.";
+    NODE_CLASS_DRIFT = "NodeClassDrift" for [("Drifted", True)], Karpenter,
+        when "A field of the ProxmoxNodeClass changed that takes effect only on new VMs.",
+        example "ProxmoxNodeClass default has changed",
+        action "Nothing is replaced yet. Delete the NodeClaim to replace the Node.";
+    IMAGE_DRIFT = "ImageDrift" for [("Drifted", True)], Karpenter,
+        when "The VM template on the Node's host has another image.",
+        example "the template on pve1 has image 17, NodeClaim default-x7 has 16",
+        action "Nothing is replaced yet. Delete the NodeClaim to replace the Node.";
+    // NodePools.
+    NODE_POOL_VALIDATION_FAILED = "NodePoolValidationFailed" for [("ValidationSucceeded", False)], Karpenter,
+        when "A field of the NodePool is invalid.",
+        example "spec.template.spec.taints[0].key: invalid label name",
+        action "Correct the fields that the message names.";
+    FIELD_NOT_SUPPORTED_YET = "FieldNotSupportedYet" for [("ValidationSucceeded", False), ("NodeClassReady", False), ("InstanceTemplateReady", False), ("InstanceMetadataOptionsReady", False), ("ProxmoxVirtualMachineTemplateReady", False)], Tenon,
+        when "A field is set that this version of Tenon does not act on. The object is not Ready, so that nothing is ignored silently.",
+        example "spec.disruption.consolidationPolicy Balanced is not supported yet; remove it or wait for a later release",
+        action "Remove the field, or wait for a release that supports it.";
+    FEATURE_GATE_OFF = "FeatureGateOff" for [("ValidationSucceeded", False)], Tenon,
+        when "The NodePool has spec.replicas, but the feature gate StaticCapacity is off.",
+        example "spec.replicas needs the feature gate StaticCapacity; start the controller with --feature-gates StaticCapacity=true, or create a NodePool without replicas",
+        action "Turn the feature gate on, or remove the NodePool.";
+    NODE_CLASS_NOT_FOUND = "NodeClassNotFound" for [("NodeClassReady", False)], Karpenter,
+        when "The ProxmoxNodeClass of the NodePool does not exist.",
+        example "ProxmoxNodeClass default does not exist; create it or correct nodeClassRef",
+        action "Create the ProxmoxNodeClass, or correct spec.template.spec.nodeClassRef.";
+    NODE_CLASS_TERMINATING = "NodeClassTerminating" for [("NodeClassReady", False)], Karpenter,
+        when "The ProxmoxNodeClass of the NodePool is being deleted.",
+        example "ProxmoxNodeClass default is being deleted",
+        action "Refer to another ProxmoxNodeClass, or create it again once it is deleted.";
+    NODE_CLASS_READINESS_UNKNOWN = "NodeClassReadinessUnknown" for [("NodeClassReady", Unknown)], Karpenter,
+        when "Whether the ProxmoxNodeClass is Ready is not known yet.",
+        example "ProxmoxNodeClass default is not evaluated yet: region lab: Proxmox API unavailable",
+        action "See the conditions of the ProxmoxNodeClass.";
+    // ProxmoxNodeClasses and templates.
+    TEMPLATES_NOT_FOUND = "TemplatesNotFound" for [("InstanceTemplateReady", False), ("ProxmoxVirtualMachineTemplateReady", False), ("NodeClassReady", False)], Karpenter,
+        when "No VM template matches, or none is on a host that has the region and storages the class names.",
+        example "no VM template named ubuntu in region lab; create one, or correct spec.templateName",
+        action "Follow the message: create the template, correct its name or tags, or add the storage to a host.";
+    TEMPLATE_VALIDATION = "TemplateValidation" for [("ProxmoxVirtualMachineTemplateReady", False)], Tenon,
+        when "The ProxmoxUnmanagedTemplate names neither templateName nor tags.",
+        example "spec.templateName and spec.tags are both missing; set at least one of them",
+        action "Set spec.templateName or spec.tags.";
+    REGION_UNREACHABLE = "RegionUnreachable" for [("ProxmoxVirtualMachineTemplateReady", Unknown)], Tenon,
+        when "The Proxmox API of a region cannot be reached, so templates there are not known. What was found before stays.",
+        example "region lab: cannot list resources: connection refused; check the address, the certificate settings and the network",
+        action "Check the Proxmox API and the cloud config.";
+}
+
+/// The reason of this name.
+pub fn condition_reason(name: &str) -> Option<&'static ConditionReason> {
+    CONDITION_REASONS.iter().copied().find(|reason| reason.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drift::DriftReason;
+
+    #[test]
+    fn every_row_says_something_and_belongs_to_a_condition_there_is() {
+        for row in CONDITION_REASONS {
+            assert!(![row.when, row.example, row.action].contains(&""), "{}", row.name);
+            assert!(!row.uses.is_empty(), "{}", row.name);
+            for (type_, _) in row.uses {
+                let is_known = *type_ == "Ready" || CONDITION_TYPES.iter().any(|known| known.name == *type_);
+                assert!(is_known, "{}: there is no condition {type_}", row.name);
+            }
+            assert_eq!(condition_reason(row.name), Some(*row), "it stands twice");
+        }
+    }
+
+    #[test]
+    fn every_reason_of_drift_has_a_row() {
+        use DriftReason::{ImageDrift, InstanceTypeNotFound, NodeClassDrift, NodePoolDrifted, RequirementsDrifted};
+        for reason in [NodePoolDrifted, RequirementsDrifted, InstanceTypeNotFound, NodeClassDrift, ImageDrift] {
+            assert_eq!(reason.row().uses, [("Drifted", True)]);
+        }
+    }
+}

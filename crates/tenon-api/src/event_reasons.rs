@@ -1,0 +1,304 @@
+//! Table: every reason an event of ours can have, when it is published, and what to do about it.
+//!
+//! An event can only be made from a row of this table, and `docs/reference/events.md` is printed from it: no reason exists
+//! that is not explained. Reasons that Karpenter defines keep its names, so that filters and alerts go on working.
+
+/// Whether somebody should look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// Something happened as it should.
+    Normal,
+    /// Something is in the way.
+    Warning,
+}
+
+impl Severity {
+    /// As it stands in an event.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Normal => "Normal",
+            Severity::Warning => "Warning",
+        }
+    }
+}
+
+/// Who defined a reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Karpenter, or its provider for Proxmox.
+    Karpenter,
+    /// Tenon.
+    Tenon,
+}
+
+impl Origin {
+    /// As the reference pages print it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Origin::Karpenter => "Karpenter",
+            Origin::Tenon => "Tenon",
+        }
+    }
+}
+
+/// A reason of events. Only this file makes one.
+#[derive(Debug, PartialEq, Eq)]
+pub struct EventReason {
+    name: &'static str,
+    objects: &'static str,
+    severity: Severity,
+    origin: Origin,
+    when: &'static str,
+    example: &'static str,
+    action: &'static str,
+}
+
+impl EventReason {
+    /// The reason, as it stands in the event.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The kinds of objects it is published on.
+    pub fn objects(&self) -> &'static str {
+        self.objects
+    }
+
+    /// Whether somebody should look.
+    pub fn severity(&self) -> Severity {
+        self.severity
+    }
+
+    /// Who defined it.
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// When it is published.
+    pub fn when(&self) -> &'static str {
+        self.when
+    }
+
+    /// A message it may have.
+    pub fn example(&self) -> &'static str {
+        self.example
+    }
+
+    /// What to do.
+    pub fn action(&self) -> &'static str {
+        self.action
+    }
+}
+
+macro_rules! event_reasons {
+    ($($row:ident = $name:literal on $objects:literal, $severity:ident, $origin:ident,
+        when $when:literal, example $example:literal, action $action:literal;)*) => {
+        $(
+            #[doc = concat!("`", $name, "`: ", $when)]
+            pub static $row: EventReason = EventReason {
+                name: $name,
+                objects: $objects,
+                severity: Severity::$severity,
+                origin: Origin::$origin,
+                when: $when,
+                example: $example,
+                action: $action,
+            };
+        )*
+
+        /// Every reason, in the order the reference page lists them.
+        pub static EVENT_REASONS: &[&EventReason] = &[$(&$row),*];
+    };
+}
+
+event_reasons! {
+    // Pods.
+    NOMINATED = "Nominated" on "Pod", Normal, Karpenter,
+        when "A plan places the pod on an existing Node or on a new NodeClaim.",
+        example "Created NodeClaim default-x7 for this pod",
+        action "Nothing. The scheduler binds the pod once the Node is ready.";
+    FAILED_SCHEDULING = "FailedScheduling" on "Pod, NodeClaim", Warning, Karpenter,
+        when "No Node can be created for the pod, or a NodeClaim without a VM fits on no host.",
+        example "NodePool default: no host has room for instance type m1.8VCPU-64GB: 64Gi memory requested, at most 48Gi free on pve3",
+        action "Follow the message: it names what each NodePool or host lacks. `tenon plan` shows the same for a whole cluster.";
+    EVICTED = "Evicted" on "Pod", Normal, Karpenter,
+        when "The pod was evicted because its Node is being removed.",
+        example "Evicted: Node default-x7 is being removed",
+        action "Nothing. A PodDisruptionBudget limits how many pods are evicted at once.";
+    DISRUPTED = "Disrupted" on "Pod", Normal, Karpenter,
+        when "The pod was deleted because the terminationGracePeriod of its NodeClaim ends before the pod could be evicted.",
+        example "Deleted pod with a grace period of 30s: Node default-x7 must terminate by 2026-01-01T00:10:00Z",
+        action "Raise terminationGracePeriod on the NodePool if pods need more time.";
+    // Pods and NodeClaims.
+    INSUFFICIENT_CAPACITY = "InsufficientCapacityError" on "NodeClaim, Pod", Warning, Karpenter,
+        when "The VM of a NodeClaim could not be created on its host. The NodeClaim is deleted, and its pods are planned again on other hosts.",
+        example "Cannot create VM 20003 on host pve1: storage local-lvm is full; free space there. Retrying on other hosts",
+        action "Remove the cause that the message names. The host is tried again after a while.";
+    // NodeClaims, from launch to ready.
+    LAUNCHED = "Launched" on "NodeClaim", Normal, Karpenter,
+        when "The VM of the NodeClaim was created and started.",
+        example "Started VM 20003 on host pve1",
+        action "Nothing.";
+    REGISTERED = "Registered" on "NodeClaim", Normal, Karpenter,
+        when "The Node joined and was matched with the NodeClaim's VM.",
+        example "Node default-x7 registered: VM 20003 on host pve1",
+        action "Nothing.";
+    INITIALIZED = "Initialized" on "NodeClaim", Normal, Karpenter,
+        when "The Node is Ready, has all requested resources and no start-up taints.",
+        example "Node default-x7 initialized",
+        action "Nothing.";
+    LAUNCH_FAILED = "LaunchFailed" on "NodeClaim", Warning, Karpenter,
+        when "A step of the launch failed and is retried.",
+        example "Cannot launch VM 20003 on host pve1: cannot read VM 20003: connection refused; retrying in 8s",
+        action "If it does not go away, check that the Proxmox API is reachable and that the API token has its privileges.";
+    RELAUNCHED = "Relaunched" on "NodeClaim", Normal, Tenon,
+        when "The VM id of the NodeClaim could not be used, and another was chosen.",
+        example "Launching VM 20004 on host pve1 instead of VM 20003: the VM id is in use",
+        action "Nothing. If it happens often, use a VM id range that nothing else uses (PROXMOX_VMID, PROXMOX_VMID_MAX).";
+    INCOMPLETE_CLONE = "IncompleteClone" on "NodeClaim, NodePool", Warning, Tenon,
+        when "A clone was interrupted and its VM is left locked. An API token can neither unlock nor destroy it.",
+        example "VM 20003 on host pve1 is an incomplete clone (lock: clone) and cannot be removed with an API token; on pve1 run: qm unlock 20003 && qm destroy 20003 --purge",
+        action "Run the `qm` commands of the message on that host, as root. Until then the VM id is not used again.";
+    NAME_TAKEN = "NameTaken" on "NodeClaim", Warning, Tenon,
+        when "Another VM already has the name of the NodeClaim. The launch waits: two VMs with one name would be one Node to Kubernetes.",
+        example "Cannot launch VM 20003: VM 105 on host pve2 is already named default-x7; rename or remove VM 105, or delete NodeClaim default-x7",
+        action "Rename or remove the other VM, or delete the NodeClaim.";
+    JOIN_DATA_MISSING = "JoinDataMissing" on "NodeClaim", Warning, Tenon,
+        when "The cluster CA, the API server address or the bootstrap token that a new Node joins with cannot be found.",
+        example "Cannot render first-boot data: ConfigMap kube-public/cluster-info has no kubeconfig; set --cluster-endpoint",
+        action "Follow the message.";
+    NOT_PROVEN_OURS = "NotProvenOurs" on "NodeClaim", Warning, Tenon,
+        when "The VM with the recorded id has no proof that it belongs to this NodeClaim. It is never changed.",
+        example "VM 20003 on host pve1 does not belong to NodeClaim default-x7: its description has no owner line; the VM is not changed. Delete NodeClaim default-x7",
+        action "Delete the NodeClaim; its pods are planned again. Look who else uses VM ids of Tenon's range.";
+    LAUNCH_RECORD_UNREADABLE = "LaunchRecordUnreadable" on "NodeClaim", Warning, Tenon,
+        when "The annotation tenon.dev/launch of the NodeClaim cannot be read, so nothing is created or deleted for it.",
+        example "Annotation tenon.dev/launch of NodeClaim default-x7 is invalid: expected value at line 1; correct it, or remove the VM yourself and then set annotation tenon.dev/skip-vm-deletion=true to delete the NodeClaim without touching any VM",
+        action "Restore the annotation, or remove the VM yourself and set the annotation that the message names.";
+    NODE_MISMATCH = "NodeMismatch" on "NodeClaim", Warning, Tenon,
+        when "A Node has the name of the NodeClaim, but it is another machine (SMBIOS UUID or providerID differ). That Node is never drained, labelled or deleted.",
+        example "Node default-x7 has system UUID 5f0c…, but VM 20003 has 9ab1…: another machine joined under this name; rename or remove Node default-x7, or delete NodeClaim default-x7",
+        action "Find out which machine joined under that name. Remove its Node, or delete the NodeClaim.";
+    MULTIPLE_NODES_FOUND = "MultipleNodesFound" on "NodeClaim", Warning, Karpenter,
+        when "Two Nodes have the providerID of the NodeClaim.",
+        example "Nodes default-x7 and web-1 both have providerID proxmox://lab/20003; delete one of them",
+        action "Delete the Node that is not the NodeClaim's VM.";
+    UNREGISTERED_TAINT_MISSING = "UnregisteredTaintMissing" on "NodeClaim", Warning, Karpenter,
+        when "The Node joined without the taint karpenter.sh/unregistered:NoExecute, so pods may have been scheduled too early.",
+        example "Node default-x7 joined without taint karpenter.sh/unregistered:NoExecute; add the taint to registerWithTaints of its kubelet",
+        action "Add the taint to the kubelet configuration in your first-boot data.";
+    REGISTRATION_FAILED = "RegistrationFailed" on "NodeClaim", Warning, Tenon,
+        when "The VM runs, but no Node registered within 15 minutes. The NodeClaim is deleted and its pods are planned again.",
+        example "Node default-x7 did not register within 15 minutes of the start of VM 20003; read cloud-init and kubelet on the VM's console, and check that the VM can reach the API server (--cluster-endpoint)",
+        action "Read the console of the VM (cloud-init, kubelet); check network, API server address and time.";
+    // NodeClaims, on their way out.
+    NODE_DELETED = "NodeDeleted" on "NodeClaim", Normal, Tenon,
+        when "The Node of the NodeClaim is being deleted or no longer exists, so the NodeClaim and its VM are deleted too.",
+        example "Deleting NodeClaim default-x7: its Node was deleted",
+        action "Nothing, if you deleted the Node.";
+    VM_NOT_FOUND = "VMNotFound" on "NodeClaim", Warning, Tenon,
+        when "The VM of a registered NodeClaim no longer exists in Proxmox, so the NodeClaim is deleted.",
+        example "Deleting NodeClaim default-x7: VM 20003 no longer exists",
+        action "Find out who destroyed the VM. Delete NodeClaims or Nodes instead: then pods are evicted first.";
+    EXPIRED = "Expired" on "NodeClaim", Normal, Karpenter,
+        when "The NodeClaim is older than its expireAfter.",
+        example "Deleting NodeClaim default-x7: older than expireAfter 720h",
+        action "Nothing. Set expireAfter: Never on the NodePool to keep Nodes.";
+    DISRUPTION_TERMINATING = "DisruptionTerminating" on "NodeClaim", Normal, Karpenter,
+        when "The NodeClaim is deleted because its Node is empty, or because its static NodePool has more Nodes than spec.replicas.",
+        example "Deleting NodeClaim default-x7: Node default-x7 is empty",
+        action "Nothing.";
+    DISRUPTION_BLOCKED = "DisruptionBlocked" on "NodeClaim", Normal, Karpenter,
+        when "An empty Node is kept because of a disruption budget, a do-not-disrupt annotation or an unreadable consolidateAfter.",
+        example "Keeping Node default-x7: disruption budget of NodePool default allows 1 disrupted Node and 1 is being disrupted",
+        action "Change the budget or the annotation if the Node should be removed now.";
+    POOL_DISRUPTION_BLOCKED = "DisruptionBlocked" on "NodePool", Warning, Karpenter,
+        when "A disruption budget of the NodePool cannot be read, or its surplus Nodes belong to another controller; none of its Nodes are removed.",
+        example "spec.disruption.budgets[0]: schedule \"@midnight-ish\" is invalid: expected five fields or a macro",
+        action "Correct the field that the message names.";
+    UNCONSOLIDATABLE = "Unconsolidatable" on "NodeClaim", Normal, Karpenter,
+        when "An empty Node is kept because consolidateAfter of its NodePool is Never.",
+        example "Keeping empty Node default-x7: consolidateAfter of NodePool default is Never",
+        action "Set spec.disruption.consolidateAfter on the NodePool to a duration.";
+    TERMINATION_GRACE_PERIOD_EXPIRING = "TerminationGracePeriodExpiring" on "NodeClaim", Warning, Karpenter,
+        when "The NodeClaim is being deleted and has a terminationGracePeriod; pods that are left at its end are deleted.",
+        example "All pods on Node default-x7 are deleted by 2026-01-01T00:10:00Z (terminationGracePeriod)",
+        action "Nothing, or move pods that need longer.";
+    FAILED_DRAINING = "FailedDraining" on "Node, NodeClaim", Warning, Karpenter,
+        when "Pods are still on a Node that is being drained.",
+        example "Draining Node default-x7: 1 pod is not evicted yet; pod default/db-0 has annotation karpenter.sh/do-not-disrupt",
+        action "Look at the PodDisruptionBudgets and annotations of the pods on the Node. terminationGracePeriod bounds the wait.";
+    AWAITING_VOLUME_DETACHMENT = "AwaitingVolumeDetachment" on "Node", Normal, Karpenter,
+        when "All pods have left the Node, but a volume is still attached to it.",
+        example "Waiting for volume pvc-81c2 to detach from Node default-x7",
+        action "If it does not end, look at the CSI driver's controller.";
+    FAILED_TERMINATION = "FailedTermination" on "NodeClaim", Warning, Karpenter,
+        when "The VM of a NodeClaim that is being deleted cannot be destroyed.",
+        example "Cannot destroy VM 20003 on host pve1: protection is set; run: qm set 20003 --protection 0",
+        action "Follow the message. The NodeClaim stays until the VM is destroyed.";
+    // Drift.
+    DRIFTED = "Drifted" on "NodeClaim", Normal, Karpenter,
+        when "The Node is no longer what its NodePool, ProxmoxNodeClass or template says.",
+        example "NodePoolDrifted: the template of NodePool default has changed",
+        action "Nothing is replaced yet. Delete the NodeClaim to replace the Node.";
+    NODE_CLASS_RESOLUTION_ERROR = "NodeClassResolutionError" on "NodeClaim", Warning, Karpenter,
+        when "The ProxmoxNodeClass of the NodeClaim does not exist, so drift cannot be determined.",
+        example "ProxmoxNodeClass default does not exist; create it",
+        action "Create the ProxmoxNodeClass.";
+    // NodePools.
+    NO_COMPATIBLE_INSTANCE_TYPES = "NoCompatibleInstanceTypes" on "NodePool", Warning, Karpenter,
+        when "The requirements of the NodePool exclude every instance type.",
+        example "No instance type meets the requirements of NodePool default; relax spec.template.spec.requirements",
+        action "Relax the requirements, or add instance types.";
+    NODE_CLAIM_NOT_CREATED = "NodeClaimNotCreated" on "NodePool", Warning, Tenon,
+        when "A NodeClaim of a static NodePool could not be created.",
+        example "Cannot create a NodeClaim for static NodePool edge: nodeclaims.karpenter.sh is forbidden; retrying",
+        action "Follow the message; often a missing right of the controller.";
+    NODE_LIMIT_REACHED = "NodeLimitReached" on "NodePool", Warning, Tenon,
+        when "A static NodePool has fewer Nodes than spec.replicas because of spec.limits.nodes.",
+        example "NodePool edge: 2 of 5 Nodes are missing, but spec.limits.nodes is 3 and 3 exist or are terminating; raise spec.limits.nodes or lower spec.replicas",
+        action "Raise the limit, or lower spec.replicas.";
+    NO_ROOM_FOR_NODES = "NoRoomForNodes" on "NodePool", Warning, Tenon,
+        when "NodeClaims of a static NodePool fit on no host.",
+        example "NodePool edge: 2 NodeClaims wait for a host with room; no more are created until then. See the events of these NodeClaims",
+        action "Free room on a host, add one, or lower spec.replicas.";
+    // Conditions that turned False or Unknown; the message repeats the condition.
+    VALIDATION_SUCCEEDED = "ValidationSucceeded" on "NodePool", Warning, Karpenter,
+        when "The condition of this name turned False.",
+        example "ValidationSucceeded is False (NodePoolValidationFailed): spec.template.spec.taints[0]: …",
+        action "See the condition in [conditions](conditions.md).";
+    NODE_CLASS_READY = "NodeClassReady" on "NodePool", Warning, Karpenter,
+        when "The condition of this name turned False or Unknown.",
+        example "NodeClassReady is False (NodeClassNotFound): ProxmoxNodeClass default does not exist; create it or correct nodeClassRef",
+        action "See the condition in [conditions](conditions.md).";
+    INSTANCE_TEMPLATE_READY = "InstanceTemplateReady" on "ProxmoxNodeClass", Warning, Karpenter,
+        when "The condition of this name turned False or Unknown.",
+        example "InstanceTemplateReady is False (TemplatesNotFound): ProxmoxUnmanagedTemplate ubuntu does not exist; create it",
+        action "See the condition in [conditions](conditions.md).";
+    INSTANCE_METADATA_OPTIONS_READY = "InstanceMetadataOptionsReady" on "ProxmoxNodeClass", Warning, Karpenter,
+        when "The condition of this name turned False.",
+        example "InstanceMetadataOptionsReady is False (FieldNotSupportedYet): spec.metadataOptions.templatesRef is not supported yet",
+        action "See the condition in [conditions](conditions.md).";
+    TEMPLATE_READY = "ProxmoxVirtualMachineTemplateReady" on "ProxmoxUnmanagedTemplate, ProxmoxTemplate", Warning, Karpenter,
+        when "The condition of this name turned False or Unknown.",
+        example "ProxmoxVirtualMachineTemplateReady is False (TemplatesNotFound): no VM template named ubuntu in region lab; create one, or correct spec.templateName",
+        action "See the condition in [conditions](conditions.md).";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_says_something_and_no_reason_stands_twice_for_one_kind() {
+        let mut seen = std::collections::BTreeSet::new();
+        for row in EVENT_REASONS {
+            assert!(row.name.chars().all(|letter| letter.is_ascii_alphanumeric()), "{}", row.name);
+            assert!(![row.when, row.example, row.action, row.objects].contains(&""), "{}", row.name);
+            assert!(row.example.len() <= 1000, "an event's note is at most 1000 long: {}", row.name);
+            for object in row.objects.split(", ") {
+                assert!(seen.insert((row.name, object)), "{} on {object} twice", row.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What VM a claim should have: all of it decided beforehand, so that acting is typing it in.
+
+use bytes::Bytes;
+use tenon_model::{LaunchRecord, VmId};
+use tenon_pve::{CloneRequest, OwnerMark, Proof, Smbios, SmbiosText, VmConfig};
+
+/// The VM that a claim should have.
+pub struct DesiredVm<'a> {
+    /// Whose it is.
+    pub owner: Owner,
+    /// The name of claim, VM and node.
+    pub name: String,
+    /// The class, as the VM's description says it.
+    pub class: String,
+    /// The size, as the label says it.
+    pub instance_type: String,
+    /// `on-demand`, `spot` or `reserved`.
+    pub capacity_type: String,
+    /// The Proxmox pool it joins.
+    pub pool: Option<String>,
+    /// Its cores.
+    pub cores: u32,
+    /// Its memory.
+    pub memory_mib: u64,
+    /// Its disk, at least.
+    pub disk_gib: u64,
+    /// Where its disk is to lie; `None` leaves it with its template's.
+    pub storage: Option<String>,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// How it learns who it is.
+    pub first_boot: FirstBoot<'a>,
+}
+
+/// Whose a VM is: what its proof is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// The Kubernetes cluster.
+    pub cluster: String,
+    /// The uid of the NodeClaim.
+    pub claim_uid: String,
+}
+
+impl Owner {
+    /// What proves that the VM of this record is ours.
+    pub fn proof(&self, record: &LaunchRecord) -> Proof {
+        Proof { mark: self.mark(record.vmid), uuid: record.uuid.clone() }
+    }
+
+    fn mark(&self, vmid: VmId) -> OwnerMark {
+        OwnerMark { cluster: self.cluster.clone(), claim: self.claim_uid.clone(), vmid }
+    }
+}
+
+/// How a VM learns who it is when it boots first.
+#[derive(Clone, Copy)]
+pub enum FirstBoot<'a> {
+    /// From a seed in its drive, rendered when its network cards are known.
+    Seed(&'a Render<'a>),
+    /// From Proxmox' own cloud-init drive, if its image has one; the image brings its own way to join.
+    Image,
+}
+
+/// Renders a seed.
+pub type Render<'a> = dyn Fn(&LaunchRecord, &VmConfig) -> Result<Bytes, String> + Send + Sync + 'a;
+
+/// Where a VM's seed lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeedFile {
+    /// The storage it lies on.
+    pub storage: String,
+    /// The file's name on its storage.
+    pub name: String,
+    /// The volume, as Proxmox names it.
+    pub volume: String,
+}
+
+impl DesiredVm<'_> {
+    /// The copy of this template. A linked clone shares its template's storage; a disk that is to lie elsewhere is copied whole.
+    pub(crate) fn clone_request(&self, record: &LaunchRecord, template: Option<&VmConfig>) -> CloneRequest {
+        let lies_on = template.and_then(disk_storage);
+        let full_to = self.storage.clone().filter(|wanted| lies_on.as_ref() != Some(wanted));
+        let head = format!("Karpenter managed instance, class={}, capacity-type={}", self.class, self.capacity_type);
+        CloneRequest {
+            template: record.template,
+            vmid: record.vmid,
+            name: self.name.clone(),
+            description: format!("{head}\n{}", self.owner.mark(record.vmid)),
+            pool: self.pool.clone(),
+            full_to,
+        }
+    }
+
+    /// Identity and size: keys that are either all taken or all refused. The digest makes sure it is the VM that was proven.
+    pub(crate) fn identity(&self, record: &LaunchRecord, config: &VmConfig) -> Vec<(String, String)> {
+        let keys = [
+            ("cores", self.cores.to_string()),
+            // Cores count for each socket, and the template may have more than one.
+            ("sockets", "1".to_owned()),
+            ("memory", self.memory_mib.to_string()),
+            ("smbios1", self.smbios(record, config)),
+        ];
+        let keys_of = |(key, value): (&str, String)| (key.to_owned(), value);
+        let mut keys: Vec<(String, String)> = keys.into_iter().map(keys_of).collect();
+        if !self.tags.is_empty() {
+            keys.push(("tags".to_owned(), self.tags.join(";")));
+        }
+        if matches!(self.first_boot, FirstBoot::Image) {
+            keys.extend(addresses(config));
+        }
+        keys.extend(config.digest().map(|digest| ("digest".to_owned(), digest.to_owned())));
+        keys
+    }
+
+    /// The template's fields stay, the uuid among them: a write without it would lose it, and with it our proof.
+    fn smbios(&self, record: &LaunchRecord, config: &VmConfig) -> String {
+        let present: Smbios = config.option("smbios1").unwrap_or_default();
+        let serial = format!("h={};i={}", self.name, record.vmid);
+        present.with_text(SmbiosText::Sku, &self.instance_type).with_text(SmbiosText::Serial, &serial).to_string()
+    }
+
+    /// The seed in its drive. Proxmox puts the drive into the boot order by itself.
+    pub(crate) fn drive(seed: &SeedFile) -> [(&'static str, String); 1] {
+        [("ide2", format!("{},media=cdrom", seed.volume))]
+    }
+}
+
+/// Where the seed of a VM lies, if it gets one.
+pub fn seed_file(record: &LaunchRecord) -> Option<SeedFile> {
+    let storage = record.seed_storage.as_ref()?;
+    let name = format!("user-data-{}.iso", record.vmid);
+    Some(SeedFile { volume: format!("{storage}:iso/{name}"), name, storage: storage.clone() })
+}
+
+/// The storage a VM's disk lies on.
+fn disk_storage(config: &VmConfig) -> Option<String> {
+    config.boot_disk()?.1.storage().map(str::to_owned)
+}
+
+/// Every card asks for an address, unless its template was told one.
+fn addresses(config: &VmConfig) -> Vec<(String, String)> {
+    let numbers = config.network_cards().into_iter().map(|(key, _)| key.trim_start_matches("net").to_owned());
+    let keys = numbers.map(|number| format!("ipconfig{number}"));
+    keys.filter(|key| config.properties(key).is_none()).map(|key| (key, "ip=dhcp".to_owned())).collect()
+}

@@ -1,0 +1,153 @@
+//! One pass of a launch: observe, decide, make at most one change, hand back what is to be recorded.
+
+use tenon_engine::launch::{self, AwaitedEnd, Failure, LaunchDecision, LaunchResult, ObservedTask, ObservedVm};
+use tenon_model::{LaunchRecord, LaunchStep, PveSize, Seconds};
+use tenon_pve::{Cause, Client, Error, PowerState, ProvenVm, Upid};
+
+use super::desired_vm::{DesiredVm, FirstBoot, seed_file};
+use super::observe::{self, VmObservation};
+
+/// How often an id that is said to be taken is looked at before it is left to whoever has it.
+const LOOKS: u32 = 3;
+
+/// One pass. `record` is what was last written down; a change is only made for the step that stands there.
+pub async fn launch_pass(
+    pve: &Client,
+    desired: &DesiredVm<'_>,
+    record: &LaunchRecord,
+    now: Seconds,
+) -> Result<LaunchResult, Error> {
+    let task = observe::task(pve, record).await?;
+    let observed = match task {
+        // Its task says all there is to know, and a VM being created cannot be read anyway.
+        ObservedTask::Running => VmObservation::without_proof(ObservedVm::Absent),
+        _ => observe::vm(pve, &desired.owner, record).await?,
+    };
+    match launch::next_step(record, &observed.vm, &task, now) {
+        LaunchDecision::Conclude(result) => Ok(result),
+        LaunchDecision::Perform(step) => {
+            let change = Change { pve, desired, record, now };
+            let outcome = change.perform(step, observed.proven).await;
+            change.judge(outcome)
+        }
+    }
+}
+
+/// The one change of a pass.
+struct Change<'a> {
+    pve: &'a Client,
+    desired: &'a DesiredVm<'a>,
+    record: &'a LaunchRecord,
+    now: Seconds,
+}
+
+/// What a change gave: a task to follow, or it is done already.
+enum Begun {
+    Task(Upid),
+    Done,
+}
+
+impl Change<'_> {
+    async fn perform(&self, step: LaunchStep, proven: Option<ProvenVm>) -> Result<Begun, Trouble> {
+        let Change { pve, desired, record, .. } = self;
+        match (step, proven) {
+            (LaunchStep::Clone, _) => self.clone().await,
+            (LaunchStep::Configure, Some(vm)) => {
+                let keys = desired.identity(record, vm.config());
+                let keys: Vec<(&str, String)> = keys.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
+                pve.configure_vm(vm.host(), vm.vmid(), &keys).await?;
+                Ok(Begun::Done)
+            }
+            (LaunchStep::Resize, Some(vm)) => self.resize(&vm).await,
+            (LaunchStep::UploadSeed, Some(vm)) => self.upload(&vm).await,
+            (LaunchStep::AttachSeed, Some(vm)) => {
+                if let (FirstBoot::Seed(_), Some(seed)) = (&desired.first_boot, seed_file(record)) {
+                    pve.configure_vm(vm.host(), vm.vmid(), &DesiredVm::drive(&seed)).await?;
+                }
+                Ok(Begun::Done)
+            }
+            (LaunchStep::Start, Some(vm)) => match pve.vm_status(vm.host(), vm.vmid()).await?.power {
+                PowerState::Running => Ok(Begun::Done),
+                PowerState::Stopped => Ok(Begun::Task(pve.start_vm(vm.host(), vm.vmid()).await?)),
+            },
+            // The engine asks for these only with a proof in hand; without one nothing is changed.
+            (LaunchStep::Identify | LaunchStep::Launched, _) | (_, None) => Ok(Begun::Done),
+        }
+    }
+
+    async fn clone(&self) -> Result<Begun, Trouble> {
+        let Change { pve, desired, record, .. } = self;
+        let template = match desired.storage {
+            Some(_) => Some(pve.vm_config(record.host(), record.template).await?),
+            None => None,
+        };
+        let request = desired.clone_request(record, template.as_ref());
+        Ok(Begun::Task(pve.clone_vm(record.host(), &request).await?))
+    }
+
+    /// Grows the disk, never shrinks it: Proxmox would refuse, and the image may need what it has.
+    async fn resize(&self, vm: &ProvenVm) -> Result<Begun, Trouble> {
+        let Some((disk, drive)) = vm.config().boot_disk() else {
+            return Err(Trouble::Desired(format!("template {} has no boot disk", self.record.template)));
+        };
+        let wanted = PveSize::from_gib(self.desired.disk_gib);
+        if drive.size().unwrap_or_default() >= wanted {
+            return Ok(Begun::Done);
+        }
+        Ok(Begun::Task(self.pve.resize_disk(vm.host(), vm.vmid(), disk, &wanted.to_string()).await?))
+    }
+
+    async fn upload(&self, vm: &ProvenVm) -> Result<Begun, Trouble> {
+        let FirstBoot::Seed(render) = self.desired.first_boot else { return Ok(Begun::Done) };
+        let Some(file) = seed_file(self.record) else {
+            let why = format!(
+                "no storage for ISO images on host {} has room for first-boot data; free space, or allow content type iso on \
+                 another storage",
+                self.record.host()
+            );
+            return Err(Trouble::Desired(why));
+        };
+        let image = render(self.record, vm.config()).map_err(Trouble::Desired)?;
+        Ok(Begun::Task(self.pve.upload_iso(vm.host(), &file.storage, &file.name, &image).await?))
+    }
+
+    /// Turns what a change gave into what is to be recorded.
+    fn judge(&self, outcome: Result<Begun, Trouble>) -> Result<LaunchResult, Error> {
+        match outcome {
+            Ok(Begun::Task(upid)) => {
+                let upid = Some(upid.to_string());
+                Ok(LaunchResult::Record(LaunchRecord { upid, last_progress_at: self.now, ..self.record.clone() }))
+            }
+            Ok(Begun::Done) => Ok(LaunchResult::Record(self.record.advanced(self.now))),
+            Err(Trouble::Desired(why)) => Ok(LaunchResult::GiveUp(why)),
+            Err(Trouble::Pve(error)) => match (error.cause(), error.refusal().map(observe::failure)) {
+                // It may have been done: the next pass looks before anything is sent again.
+                (Cause::MaybeDone(_), _) => Ok(LaunchResult::Wait(AwaitedEnd::Host)),
+                // By whom, the next pass sees: perhaps by a call of ours that was thought lost.
+                (_, Some(Failure::IdTaken)) if self.record.step == LaunchStep::Clone && self.record.attempt < LOOKS => {
+                    Ok(LaunchResult::Record(self.record.begun_again()))
+                }
+                (_, Some(Failure::IdTaken)) if self.record.step == LaunchStep::Clone => Ok(LaunchResult::Relaunch {
+                    why: "the VM id is in use by a VM that this API token cannot see".to_owned(),
+                    incomplete: None,
+                }),
+                (_, Some(Failure::Hopeless(_) | Failure::IdTaken)) => Ok(LaunchResult::GiveUp(error.full_message())),
+                _ => Err(error),
+            },
+        }
+    }
+}
+
+/// Why a change was not made.
+enum Trouble {
+    /// Proxmox did not do it.
+    Pve(Error),
+    /// The desired VM cannot be created.
+    Desired(String),
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Trouble {
+        Trouble::Pve(error)
+    }
+}

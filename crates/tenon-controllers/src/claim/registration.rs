@@ -1,0 +1,253 @@
+//! From a VM that runs to an initialized node: reported, matched with its claim, synced, waited for.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Node, Taint};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::ResourceExt;
+use serde_json::{Value, json};
+use tenon_api::condition_reasons::{self, INITIALIZED, LAUNCHED, REGISTERED};
+use tenon_api::{NodeClaim, ResourceMap, event_reasons, names};
+use tenon_engine::claim::{Obstacle, Unmanaged};
+use tenon_model::{LaunchRecord, Resources};
+
+use super::gather::Observed;
+use super::image::{cpu_type, image_id};
+use super::outcome::Outcome;
+use super::seed::provider_id;
+use super::{ClaimError, registration_health};
+use crate::context::Context;
+use crate::events::Event;
+use crate::metrics::OfNode;
+use crate::status::Verdict;
+use crate::writes::{self, Written};
+
+/// A node's own changes wake us; this is for the deadline.
+const LOOK_LATER: Duration = Duration::from_secs(30);
+
+/// Annotations of a claim that are not copied to its node.
+const NOT_FOR_NODES: [&str; 5] = [
+    names::ANNOTATION_LAUNCH,
+    names::ANNOTATION_SKIP_VM_DELETION,
+    names::ANNOTATION_BOOTSTRAP_TOKEN,
+    names::ANNOTATION_CLOUDINIT_STATUS,
+    "kubectl.kubernetes.io/last-applied-configuration",
+];
+
+/// Adds our finalizer to a claim before anything is created for it.
+pub(crate) async fn add_finalizer(context: &Context, observed: &Observed) -> Result<Outcome, ClaimError> {
+    let mut finalizers = observed.claim.finalizers().to_vec();
+    finalizers.push(names::FINALIZER.to_owned());
+    let patch = json!({ "metadata": { "finalizers": finalizers } });
+    let written = writes::merge(&context.workload, &observed.claim, patch).await;
+    written.map_err(|source| ClaimError::kube("add the finalizer to the NodeClaim", source))?;
+    Ok(Outcome::again())
+}
+
+/// Says why nothing is done for a claim.
+pub(crate) fn leave_alone(observed: &Observed, why: &Unmanaged) -> Outcome {
+    let is_deleting = observed.state.deleting_since.is_some();
+    let name = observed.claim.name_any();
+    let skip = names::ANNOTATION_SKIP_VM_DELETION;
+    match why {
+        Unmanaged::Released => Outcome::default(),
+        Unmanaged::Unplanned => {
+            let message = format!("No instance type and host are chosen for NodeClaim {name} yet; its events say why");
+            Outcome::default().with_condition(&LAUNCHED, Verdict::unknown(&condition_reasons::NOT_PLANNED, message))
+        }
+        Unmanaged::Foreign if is_deleting => {
+            let note = format!(
+                "Cannot delete NodeClaim {name}: its VM was not created by Tenon and is not touched; remove the VM \
+                 yourself, then set annotation {skip}=true on the NodeClaim"
+            );
+            Outcome::default().with_event(Event::new(&event_reasons::FAILED_TERMINATION, note))
+        }
+        Unmanaged::Foreign => Outcome::default(),
+        Unmanaged::Unreadable(error) => {
+            let message = format!(
+                "Annotation {} of NodeClaim {name} is invalid: {error}; correct the annotation, or remove the VM yourself \
+                 and set annotation {skip}=true to delete the NodeClaim without touching any VM",
+                names::ANNOTATION_LAUNCH
+            );
+            let verdict = Verdict::unknown(&condition_reasons::LAUNCH_RECORD_UNREADABLE, message.clone());
+            Outcome::default()
+                .with_condition(&LAUNCHED, verdict)
+                .with_event(Event::new(&event_reasons::LAUNCH_RECORD_UNREADABLE, message))
+        }
+    }
+}
+
+/// Reports that the VM runs, and what it is.
+pub(crate) async fn report_launched(
+    context: &Context,
+    observed: &Observed,
+    record: &LaunchRecord,
+) -> Result<Outcome, ClaimError> {
+    let Ok(pve) = context.region(&record.place.region) else { return Ok(Outcome::after(LOOK_LATER)) };
+    let template = pve.vm_config(record.host(), record.template).await?;
+    let cpu = cpu_type(&template);
+    let image = image_id(record.template, &template);
+    let labels = json!({ names::LABEL_INSTANCE_IMAGE_ID: &image, names::LABEL_INSTANCE_CPU_TYPE: cpu });
+    let written = writes::merge(&context.workload, &observed.claim, json!({ "metadata": { "labels": labels } })).await;
+    let written = written.map_err(|source| ClaimError::kube("label the NodeClaim", source))?;
+    let Written::Done(claim) = written else { return Ok(Outcome::outdated()) };
+    context.memory.trust(&record.place);
+    let note = format!("Started VM {} on host {}", record.vmid, record.host());
+    let mut outcome = Outcome { claim: Some(claim), ..Outcome::again() }
+        .with_condition(&LAUNCHED, Verdict::holds(&LAUNCHED))
+        .with_event(Event::new(&event_reasons::LAUNCHED, note));
+    outcome.status.insert("providerID".to_owned(), json!(provider_id(record)));
+    outcome.status.insert("imageID".to_owned(), json!(image));
+    if let Some(instance_type) = context.instance_type_of(&observed.claim) {
+        outcome.status.insert("capacity".to_owned(), json!(resource_map(&instance_type.capacity)));
+        outcome.status.insert("allocatable".to_owned(), json!(resource_map(&instance_type.allocatable())));
+    }
+    Ok(outcome)
+}
+
+fn resource_map(resources: &Resources) -> ResourceMap {
+    let amount =
+        |(name, amount): (&str, tenon_model::Quantity)| (name.to_owned(), IntOrString::String(amount.to_string()));
+    resources.iter().map(amount).collect()
+}
+
+/// Waits for the node.
+pub(crate) fn await_node(observed: &Observed, mismatch: Option<&str>) -> Outcome {
+    match mismatch {
+        None => {
+            let message = format!("The VM runs; Node {} has not joined yet", observed.claim.name_any());
+            let verdict = Verdict::unknown(&condition_reasons::NODE_NOT_FOUND, message);
+            Outcome::after(LOOK_LATER).with_condition(&REGISTERED, verdict)
+        }
+        Some(why) => Outcome::after(LOOK_LATER)
+            .with_condition(&REGISTERED, Verdict::unknown(&condition_reasons::NODE_MISMATCH, why))
+            .with_event(Event::new(&event_reasons::NODE_MISMATCH, why)),
+    }
+}
+
+/// Syncs the claim's labels, annotations, taints and providerID to the node, in one write: it keeps what it has besides.
+pub(crate) async fn register(
+    context: &Context,
+    observed: &Observed,
+    record: &LaunchRecord,
+) -> Result<Outcome, ClaimError> {
+    let Some(node) = observed.our_node() else { return Ok(Outcome::again()) };
+    let id = provider_id(record);
+    let twin = context.watched.nodes.find(|other| {
+        other.name_any() != node.name_any()
+            && other.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&id)
+    });
+    if let Some(twin) = twin {
+        let (node, twin) = (node.name_any(), twin.name_any());
+        let message = format!("Nodes {node} and {twin} both have providerID {id}; delete one of them");
+        return Ok(Outcome::after(LOOK_LATER)
+            .with_condition(&REGISTERED, Verdict::fails(&condition_reasons::MULTIPLE_NODES_FOUND, message.clone()))
+            .with_event(Event::new(&event_reasons::MULTIPLE_NODES_FOUND, message)));
+    }
+    let written = writes::merge(&context.workload, node.as_ref(), synced(&observed.claim, node, record)).await;
+    let written = written.map_err(|source| ClaimError::kube("sync the NodeClaim to its Node", source))?;
+    let Written::Done(_) = written else { return Ok(Outcome::outdated()) };
+    registration_health::succeeded(context, &observed.claim).await?;
+    let label = |name: &str| observed.claim.labels().get(name).cloned().unwrap_or_default();
+    let of_node = OfNode { nodepool: label(names::LABEL_NODEPOOL), zone: label(names::LABEL_ZONE) };
+    context.metrics.nodes_created.get_or_create(&of_node).inc();
+    let note = format!("Node {} registered: VM {} on host {}", node.name_any(), record.vmid, record.host());
+    let mut outcome = Outcome::again()
+        .with_condition(&REGISTERED, Verdict::holds(&REGISTERED))
+        .with_event(Event::new(&event_reasons::REGISTERED, note));
+    outcome.status.insert("nodeName".to_owned(), json!(node.name_any()));
+    if !is_registered(node) && !has_taint(node, names::TAINT_UNREGISTERED) {
+        let note = format!(
+            "Node {} joined without taint {}:NoExecute; add the taint to registerWithTaints of its kubelet",
+            node.name_any(),
+            names::TAINT_UNREGISTERED
+        );
+        outcome.events.push(Event::new(&event_reasons::UNREGISTERED_TAINT_MISSING, note));
+    }
+    Ok(outcome)
+}
+
+fn is_registered(node: &Node) -> bool {
+    node.labels().get(names::LABEL_REGISTERED).is_some_and(|value| value == "true")
+}
+
+fn has_taint(node: &Node, key: &str) -> bool {
+    node.spec.iter().flat_map(|spec| spec.taints.iter().flatten()).any(|taint| taint.key == key)
+}
+
+/// The node as it is once it is registered.
+fn synced(claim: &NodeClaim, node: &Node, record: &LaunchRecord) -> Value {
+    let mut labels = claim.labels().clone();
+    labels.insert(names::LABEL_REGISTERED.to_owned(), "true".to_owned());
+    labels.insert(names::LABEL_HOST.to_owned(), record.host().to_string());
+    let annotations = claim.annotations().iter().filter(|(name, _)| !NOT_FOR_NODES.contains(&name.as_str()));
+    let mut finalizers = node.finalizers().to_vec();
+    if !finalizers.iter().any(|name| name == names::FINALIZER) {
+        finalizers.push(names::FINALIZER.to_owned());
+    }
+    let mut owners: Vec<Value> = node.owner_references().iter().map(|owner| json!(owner)).collect();
+    if !node.owner_references().iter().any(|owner| Some(&owner.uid) == claim.uid().as_ref()) {
+        owners.push(json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": claim.name_any(), "uid": claim.uid(),
+            "blockOwnerDeletion": true,
+        }));
+    }
+    json!({
+        "metadata": {
+            "labels": labels, "annotations": annotations.collect::<std::collections::BTreeMap<_, _>>(),
+            "finalizers": finalizers, "ownerReferences": owners,
+        },
+        "spec": { "taints": taints(claim, node), "providerID": provider_id(record) },
+    })
+}
+
+/// The node's own taints without the one it came with, and the claim's that it lacks.
+fn taints(claim: &NodeClaim, node: &Node) -> Vec<Taint> {
+    let present = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    let mut taints: Vec<Taint> = present.filter(|taint| taint.key != names::TAINT_UNREGISTERED).cloned().collect();
+    if node.labels().get(names::LABEL_DO_NOT_SYNC_TAINTS).is_some_and(|value| value == "true") {
+        return taints;
+    }
+    for wanted in claim.spec.taints.iter().flatten().chain(claim.spec.startup_taints.iter().flatten()) {
+        let effect = format!("{:?}", wanted.effect);
+        if !taints.iter().any(|taint| taint.key == wanted.key && taint.effect == effect) {
+            taints.push(Taint { key: wanted.key.clone(), value: wanted.value.clone(), effect, time_added: None });
+        }
+    }
+    taints
+}
+
+/// Says what keeps the node from being initialized.
+pub(crate) fn await_readiness(observed: &Observed, obstacle: &Obstacle) -> Outcome {
+    let node = observed.claim.name_any();
+    let (reason, message) = match obstacle {
+        Obstacle::NotReady => (&condition_reasons::NODE_NOT_READY, format!("Node {node} is not Ready")),
+        Obstacle::StartupTaint(taint) => {
+            (&condition_reasons::STARTUP_TAINTS_EXIST, format!("Startup taint {taint} is still on Node {node}"))
+        }
+        Obstacle::EphemeralTaint(taint) => {
+            (&condition_reasons::KNOWN_EPHEMERAL_TAINTS_EXIST, format!("Taint {taint} is still on Node {node}"))
+        }
+        Obstacle::MissingResource(resource) => (
+            &condition_reasons::RESOURCE_NOT_REGISTERED,
+            format!("Node {node} does not report resource {resource} yet"),
+        ),
+    };
+    Outcome::after(LOOK_LATER).with_condition(&INITIALIZED, Verdict::unknown(reason, message))
+}
+
+/// Labels the node as initialized, and says so.
+pub(crate) async fn initialize(context: &Context, observed: &Observed) -> Result<Outcome, ClaimError> {
+    let Some(node) = observed.our_node() else { return Ok(Outcome::again()) };
+    let patch = json!({ "metadata": { "labels": { names::LABEL_INITIALIZED: "true" } } });
+    let written = writes::merge(&context.workload, node.as_ref(), patch).await;
+    Ok(match written.map_err(|source| ClaimError::kube("label the Node as initialized", source))? {
+        Written::Done(_) => {
+            let note = format!("Node {} initialized", node.name_any());
+            Outcome::again()
+                .with_condition(&INITIALIZED, Verdict::holds(&INITIALIZED))
+                .with_event(Event::new(&event_reasons::INITIALIZED, note))
+        }
+        Written::Outdated => Outcome::outdated(),
+    })
+}

@@ -1,0 +1,245 @@
+//! Termination: the node is deleted first, then drained, then the VM with all that belongs to it, and the claim last.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
+use kube::api::Api;
+use kube::runtime::reflector::ObjectRef;
+use serde_json::json;
+use tenon_api::condition_reasons::{self, INSTANCE_TERMINATING};
+use tenon_api::{NodeClaim, event_reasons, names};
+use tenon_engine::claim::{DeletionCause, REGISTER_WITHIN_S};
+use tenon_model::{LaunchRecord, Seconds};
+
+use super::gather::Observed;
+use super::launch::incomplete_clone;
+use super::outcome::Outcome;
+use super::release::{ReleasePass, release};
+use super::{ClaimError, observe, registration_health, token};
+use crate::context::Context;
+use crate::disruption::parse_duration;
+use crate::events::Event;
+use crate::metrics::{OfNode, Terminated};
+use crate::status::Verdict;
+use crate::writes::{self, Written};
+
+/// What is under way ends soon.
+const LOOK_SOON: Duration = Duration::from_secs(1);
+/// What an operator has to mend is looked at this often.
+const LOOK_RARELY: Duration = Duration::from_secs(30);
+/// A clone that is still locked this long after its claim was deleted was interrupted.
+const INCOMPLETE_AFTER_S: i64 = 600;
+/// A lock that is held this long is worth an event.
+const REPORT_AFTER_S: i64 = 30;
+
+/// Deletes a claim whose node did not register, was deleted, or is too old.
+pub(crate) async fn delete(
+    context: &Context,
+    observed: &Observed,
+    cause: DeletionCause,
+) -> Result<Outcome, ClaimError> {
+    let claim = &observed.claim;
+    let name = claim.name_any();
+    match cause {
+        DeletionCause::NodeDeleted => {
+            let note = format!("Deleting NodeClaim {name} and its VM: Node {name} was deleted");
+            let api: Api<NodeClaim> = Api::all(context.workload.clone());
+            writes::delete(&api, claim).await.map_err(|source| ClaimError::kube("delete the NodeClaim", source))?;
+            Ok(Outcome::again().with_event(Event::new(&event_reasons::NODE_DELETED, note)))
+        }
+        DeletionCause::Expired => {
+            let note = format!("Deleting NodeClaim {name}: older than expireAfter {}", claim.spec.expire_after);
+            Ok(Outcome::deleted("expired").with_event(Event::new(&event_reasons::EXPIRED, note)))
+        }
+        DeletionCause::NotRegistered => {
+            let note = format!(
+                "Node {name} did not register within {} minutes of the start of its VM; read cloud-init and kubelet on the \
+                 VM's console, and check that the VM can reach the API server (--cluster-endpoint)",
+                REGISTER_WITHIN_S / 60
+            );
+            registration_health::failed(context, claim, &condition_reasons::REGISTRATION_FAILED, &note).await?;
+            let event = Event::new(&event_reasons::REGISTRATION_FAILED, note);
+            Ok(Outcome::deleted("registration_timeout").with_event(event))
+        }
+    }
+}
+
+/// Writes down by when pods must have left, then deletes the node, which its finalizer holds.
+pub(crate) async fn delete_node(context: &Context, observed: &Observed) -> Result<Outcome, ClaimError> {
+    if let Some(outcome) = set_deadline(context, &observed.claim).await? {
+        return Ok(outcome);
+    }
+    let Some(node) = observed.our_node() else { return Ok(Outcome::again()) };
+    let api: Api<Node> = Api::all(context.workload.clone());
+    writes::delete(&api, node.as_ref()).await.map_err(|source| ClaimError::kube("delete the Node", source))?;
+    tracing::info!(claim = observed.claim.name_any(), node = node.name_any(), "deleting Node");
+    // The store shows it in a moment, and wakes us then.
+    Ok(Outcome::after(LOOK_SOON))
+}
+
+async fn set_deadline(context: &Context, claim: &NodeClaim) -> Result<Option<Outcome>, ClaimError> {
+    let grace = claim.spec.termination_grace_period.as_deref().and_then(|text| parse_duration(text).ok());
+    let (Some(grace), Some(since), None) = (grace, &claim.metadata.deletion_timestamp, deadline(claim)) else {
+        return Ok(None);
+    };
+    let by = since.0 + grace;
+    let by = by.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let patch = json!({ "metadata": { "annotations": { names::ANNOTATION_TERMINATION_TIMESTAMP: by } } });
+    let written = writes::merge(&context.workload, claim, patch).await;
+    let written =
+        written.map_err(|source| ClaimError::kube("annotate the NodeClaim with its termination time", source))?;
+    let event = Event::new(
+        &event_reasons::TERMINATION_GRACE_PERIOD_EXPIRING,
+        format!("All pods on Node {} are deleted by {by} (terminationGracePeriod)", claim.name_any()),
+    );
+    Ok(Some(match written {
+        Written::Done(claim) => Outcome { claim: Some(claim), ..Outcome::again() }.with_event(event),
+        Written::Outdated => Outcome::outdated(),
+    }))
+}
+
+/// By when pods must have left, if there is a limit.
+pub(crate) fn deadline(claim: &NodeClaim) -> Option<Timestamp> {
+    claim.annotations().get(names::ANNOTATION_TERMINATION_TIMESTAMP)?.parse().ok()
+}
+
+/// Destroys the VM, and then deletes everything else.
+pub(crate) async fn release_vm(
+    context: &Context,
+    observed: &Observed,
+    record: &LaunchRecord,
+) -> Result<Outcome, ClaimError> {
+    let claim = &observed.claim;
+    let pve = match context.region(&record.place.region) {
+        Ok(pve) => pve,
+        Err(why) => return Ok(refused(claim, &why)),
+    };
+    match release(pve, &context.owner(claim), record).await? {
+        ReleasePass::Again => Ok(terminating(Duration::ZERO)),
+        ReleasePass::Wait(_) => Ok(terminating(LOOK_SOON)),
+        ReleasePass::Locked(lock) => locked(context, observed, record, &lock).await,
+        ReleasePass::Refuse(why) => Ok(refused(claim, &why)),
+        ReleasePass::Released => finish(context, observed, Some(record)).await,
+    }
+}
+
+fn terminating(wait: Duration) -> Outcome {
+    Outcome::after(wait).with_condition(&INSTANCE_TERMINATING, Verdict::holds(&INSTANCE_TERMINATING))
+}
+
+/// The VM under our id is not proven to be ours.
+fn refused(claim: &NodeClaim, why: &str) -> Outcome {
+    let message = format!(
+        "Cannot delete NodeClaim {}: {why}; no VM was changed. If its own VM no longer exists, set annotation {}=true on \
+         the NodeClaim",
+        claim.name_any(),
+        names::ANNOTATION_SKIP_VM_DELETION
+    );
+    Outcome::after(LOOK_RARELY)
+        .with_condition(&INSTANCE_TERMINATING, Verdict::fails(&condition_reasons::NOT_PROVEN_OURS, message.clone()))
+        .with_event(Event::new(&event_reasons::FAILED_TERMINATION, message))
+}
+
+/// A task holds the VM's lock; or none does any more, and it is an incomplete clone that only an operator can remove.
+async fn locked(
+    context: &Context,
+    observed: &Observed,
+    record: &LaunchRecord,
+    lock: &str,
+) -> Result<Outcome, ClaimError> {
+    let since = observed.state.deleting_since.unwrap_or(Seconds(i64::MAX));
+    let waited = context.clock.seconds().since(since.max(record.last_progress_at));
+    if matches!(lock, "clone" | "create") && waited > INCOMPLETE_AFTER_S {
+        let why = format!("lock: {lock}; its NodeClaim was deleted");
+        publish_on_pool(context, &observed.claim, &incomplete_clone(record, record.vmid, &why)).await;
+        return finish(context, observed, Some(record)).await;
+    }
+    let outcome = Outcome::after(LOOK_SOON);
+    if waited <= REPORT_AFTER_S {
+        return Ok(outcome);
+    }
+    let note = format!(
+        "Cannot destroy VM {} on host {} yet: it is locked (lock: {lock}); waiting until the lock is released",
+        record.vmid,
+        record.host()
+    );
+    Ok(outcome.with_event(Event::new(&event_reasons::FAILED_TERMINATION, note)))
+}
+
+/// The VM is destroyed, was never created, or is left to its operator: deletes token, node and claim, in this order. Each may
+/// be deleted already.
+pub(crate) async fn finish(
+    context: &Context,
+    observed: &Observed,
+    record: Option<&LaunchRecord>,
+) -> Result<Outcome, ClaimError> {
+    let claim = &observed.claim;
+    token::delete(context, claim).await?;
+    if let Some(record) = record {
+        report_incomplete_clones(context, claim, record).await;
+    }
+    let of_node = OfNode { nodepool: label(claim, names::LABEL_NODEPOOL), zone: label(claim, names::LABEL_ZONE) };
+    if let Some(node) = observed.our_node() {
+        if !remove_finalizer(context, node.as_ref()).await? {
+            return Ok(Outcome::outdated());
+        }
+        context.metrics.nodes_terminated.get_or_create(&of_node).inc();
+    }
+    if !remove_finalizer(context, claim).await? {
+        return Ok(Outcome::outdated());
+    }
+    let OfNode { nodepool, zone } = of_node;
+    let capacity_type = label(claim, names::LABEL_CAPACITY_TYPE);
+    context.metrics.claims_terminated.get_or_create(&Terminated { nodepool, capacity_type, zone }).inc();
+    context.memory.forget(&claim.name_any());
+    match record {
+        Some(record) => {
+            tracing::info!(claim = claim.name_any(), vmid = %record.vmid, "deleted VM, seed image and NodeClaim");
+        }
+        None => tracing::info!(claim = claim.name_any(), "deleted NodeClaim without a VM"),
+    }
+    // Nothing is left to write on.
+    Ok(Outcome::default())
+}
+
+/// Reports incomplete clones that are still there. One that cannot be read is reported too: nobody will later.
+async fn report_incomplete_clones(context: &Context, claim: &NodeClaim, record: &LaunchRecord) {
+    let Ok(pve) = context.region(&record.place.region) else { return };
+    for vmid in &record.retired {
+        if observe::is_incomplete_clone(pve, record, *vmid).await.unwrap_or(true) {
+            let event = incomplete_clone(record, *vmid, "its NodeClaim was deleted");
+            publish_on_pool(context, claim, &event).await;
+        }
+    }
+}
+
+/// Takes our finalizer off an object; whether it is off.
+async fn remove_finalizer<K>(context: &Context, object: &K) -> Result<bool, ClaimError>
+where
+    K: kube::Resource<DynamicType = ()> + Clone + serde::de::DeserializeOwned + std::fmt::Debug,
+{
+    let rest: Vec<&String> = object.finalizers().iter().filter(|name| *name != names::FINALIZER).collect();
+    if rest.len() == object.finalizers().len() {
+        return Ok(true);
+    }
+    let patch = json!({ "metadata": { "finalizers": rest } });
+    let written = writes::merge(&context.workload, object, patch).await;
+    let failed = |source| ClaimError::kube(&format!("remove the finalizer of the {}", K::kind(&())), source);
+    Ok(matches!(written.map_err(failed)?, Written::Done(_)))
+}
+
+fn label(claim: &NodeClaim, name: &str) -> String {
+    claim.labels().get(name).cloned().unwrap_or_default()
+}
+
+/// Publishes an event on the pool, because the claim is about to be deleted.
+async fn publish_on_pool(context: &Context, claim: &NodeClaim, event: &Event) {
+    let pool =
+        claim.labels().get(names::LABEL_NODEPOOL).and_then(|name| context.watched.pools.get(&ObjectRef::new(name)));
+    match pool {
+        Some(pool) => context.events.publish(pool.as_ref(), event).await,
+        None => tracing::warn!(claim = claim.name_any(), reason = event.reason.name(), "{}", event.note),
+    }
+}

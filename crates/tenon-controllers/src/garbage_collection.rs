@@ -1,0 +1,235 @@
+//! Garbage collection, both ways: orphaned VMs of ours, claims whose VM no longer exists, nodes without either.
+//!
+//! A VM counts as ours only by the line in its description, and goes only after it was seen without a claim twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
+use kube::api::{Api, ListParams};
+use serde_json::json;
+use tenon_api::{NodeClaim, condition_reasons, event_reasons, names};
+use tenon_model::{LaunchRecord, LaunchStep, Place, VmId};
+use tenon_pve::{GuestKind, GuestRow, OwnerMark, Resources, VmConfig};
+
+use crate::claim::{ClaimError, Owner, ReleasePass, count_disrupted, is_ready, is_true, release};
+use crate::context::{Context, is_ours};
+use crate::events::Event;
+use crate::metrics::Loop;
+use crate::provision::record_of;
+use crate::status::Estate;
+use crate::stop::Stop;
+use crate::writes;
+
+/// How often everything is looked through.
+const EVERY: Duration = Duration::from_secs(60);
+
+/// A VM as a listing row shows it: while that does not change, its configuration is not read again.
+#[derive(PartialEq, Eq)]
+struct ListedVm {
+    host: String,
+    name: Option<String>,
+    lock: Option<String>,
+}
+
+/// What is remembered from pass to pass.
+#[derive(Default)]
+struct Previous {
+    /// VMs that are not ours, as they were listed when they were read.
+    foreign: BTreeMap<(String, VmId), ListedVm>,
+    /// Orphaned VMs of the last pass.
+    orphans: BTreeSet<(String, VmId)>,
+}
+
+/// One region and what it shows.
+struct Region<'a> {
+    name: &'a String,
+    pve: &'a tenon_pve::Client,
+    resources: &'a Resources,
+}
+
+/// Collects until stopped.
+pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
+    let mut previous = Previous::default();
+    loop {
+        tokio::select! {
+            biased;
+            () = tokio::time::sleep(EVERY) => {}
+            () = stop.wait() => return,
+        }
+        if let Err(error) = pass(&context, &mut previous).await {
+            context.metrics.errors.get_or_create(&Loop { controller: "nodeclaim.garbagecollection" }).inc();
+            tracing::warn!(error = error.full_message(), "garbage collection failed; retrying");
+        }
+    }
+}
+
+async fn pass(context: &Context, previous: &mut Previous) -> Result<(), ClaimError> {
+    let estate = Estate::look(&context.regions).await;
+    // Not from the store: what is destroyed here is judged by what the API server says now.
+    let api: Api<NodeClaim> = Api::all(context.workload.clone());
+    let claims =
+        api.list(&ListParams::default()).await.map_err(|source| ClaimError::kube("list NodeClaims", source))?.items;
+    for (region, view) in &estate.regions {
+        let (Ok(resources), Ok(pve)) = (view, context.region(region)) else { continue };
+        let shown = Region { name: region, pve, resources };
+        let found = orphans(context, previous, &shown, &claims).await?;
+        for (vmid, orphan) in &found {
+            // Seen twice: a claim that was being written during the first look is there by the second.
+            if previous.orphans.contains(&(region.clone(), *vmid)) {
+                collect(pve, orphan).await?;
+            }
+        }
+        previous.orphans.retain(|(of, _)| of != region);
+        previous.orphans.extend(found.into_keys().map(|vmid| (region.clone(), vmid)));
+        for claim in claims.iter().filter(|claim| is_ours(claim)) {
+            check_claim(context, &shown, claim).await?;
+        }
+    }
+    free_nodes(context, &claims).await
+}
+
+/// An orphaned VM: ours, without a claim.
+struct Orphan {
+    owner: Owner,
+    record: LaunchRecord,
+}
+
+async fn orphans(
+    context: &Context,
+    previous: &mut Previous,
+    shown: &Region<'_>,
+    claims: &[NodeClaim],
+) -> Result<BTreeMap<VmId, Orphan>, ClaimError> {
+    let Region { name: region, pve, resources } = *shown;
+    let uids: BTreeSet<String> = claims.iter().filter_map(NodeClaim::uid).collect();
+    let records = claims.iter().filter_map(record_of).filter(|record| record.place.region == *region);
+    let known: BTreeSet<VmId> = records.map(|record| record.vmid).collect();
+    let mut found = BTreeMap::new();
+    let is_candidate = |guest: &&GuestRow| {
+        let is_vm = guest.kind == GuestKind::Qemu && !guest.template;
+        is_vm && context.settings.ids.contains(guest.id) && !known.contains(&guest.id)
+    };
+    for guest in resources.guests.iter().filter(is_candidate) {
+        let key = (region.clone(), guest.id);
+        let listed = ListedVm { host: guest.host.to_string(), name: guest.name.clone(), lock: guest.lock.clone() };
+        if previous.foreign.get(&key) == Some(&listed) {
+            continue;
+        }
+        // It may be gone already, or not ours to read: then it is not ours to remove either.
+        let Ok(config) = pve.vm_config(&guest.host, guest.id).await else { continue };
+        let mark = OwnerMark::find_in(config.description());
+        match mark.filter(|mark| mark.cluster == context.cluster_id && mark.vmid == guest.id) {
+            // After a cluster was restored from a backup its claims may be older than its VMs: what a node runs on stays.
+            Some(mark) if !uids.contains(&mark.claim) && is_a_node(context, &config) => {
+                tracing::warn!(vmid = %guest.id, "keeping orphaned VM: Node is still registered on it; delete the Node first");
+            }
+            Some(mark) if !uids.contains(&mark.claim) => {
+                let owner = Owner { cluster: mark.cluster, claim_uid: mark.claim };
+                let place = Place { region: region.clone(), host: guest.host.clone() };
+                found.insert(guest.id, Orphan { owner, record: record(context, place, guest.id, &config) });
+            }
+            Some(_) => {}
+            None => {
+                previous.foreign.insert(key, listed);
+            }
+        }
+    }
+    previous.foreign.retain(|(of, id), _| of != region || resources.guests.iter().any(|guest| guest.id == *id));
+    Ok(found)
+}
+
+/// Whether a node of the cluster runs on a VM.
+fn is_a_node(context: &Context, config: &VmConfig) -> bool {
+    let Some(uuid) = config.uuid() else { return false };
+    let runs_on = |node: &Node| {
+        let info = node.status.as_ref().and_then(|status| status.node_info.as_ref());
+        info.is_some_and(|info| info.system_uuid.eq_ignore_ascii_case(&uuid))
+    };
+    context.watched.nodes.find(runs_on).is_some()
+}
+
+/// What would have been written down of such a VM: enough to release it and its seed.
+fn record(context: &Context, place: Place, vmid: VmId, config: &VmConfig) -> LaunchRecord {
+    let name = format!(":iso/user-data-{vmid}.iso");
+    let drive = config.get("ide2").and_then(|drive| drive.split(',').next());
+    let seed_storage = drive.and_then(|volume| volume.strip_suffix(&name)).map(str::to_owned);
+    let record = LaunchRecord::new(place, vmid, vmid, context.clock.seconds());
+    LaunchRecord { step: LaunchStep::Launched, seed_storage, ..record }
+}
+
+async fn collect(pve: &tenon_pve::Client, orphan: &Orphan) -> Result<(), ClaimError> {
+    let vmid = orphan.record.vmid;
+    let (host, claim_uid) = (orphan.record.host(), &orphan.owner.claim_uid);
+    tracing::warn!(%vmid, %host, claim_uid, "destroying orphaned VM: its NodeClaim no longer exists");
+    // Bounded: stop, destroy, look. What takes longer is left to the next round.
+    for _ in 0..4 {
+        match release(pve, &orphan.owner, &orphan.record).await? {
+            ReleasePass::Again => {}
+            ReleasePass::Released => {
+                tracing::info!(%vmid, %host, "destroyed orphaned VM");
+                break;
+            }
+            ReleasePass::Wait(why) | ReleasePass::Locked(why) | ReleasePass::Refuse(why) => {
+                tracing::warn!(%vmid, %host, reason = why, "cannot destroy orphaned VM yet; retrying");
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Deletes a claim whose VM no longer exists, unless its node is Ready; a VM that was migrated gets its node labelled.
+async fn check_claim(context: &Context, shown: &Region<'_>, claim: &NodeClaim) -> Result<(), ClaimError> {
+    let Region { name: region, pve, resources } = *shown;
+    let Some(record) = record_of(claim).filter(|record| record.place.region == *region) else { return Ok(()) };
+    if claim.metadata.deletion_timestamp.is_some() || !is_true(claim, &condition_reasons::REGISTERED) {
+        return Ok(());
+    }
+    let node = context.watched.nodes.find(|node| node.name_any() == claim.name_any());
+    match resources.guests.iter().find(|guest| guest.id == record.vmid) {
+        Some(guest) => match node {
+            Some(node) => publish_host(context, &node, guest.host.as_str()).await,
+            None => Ok(()),
+        },
+        None if node.is_some_and(|node| is_ready(&node)) || !pve.is_id_free(record.vmid).await? => Ok(()),
+        None => {
+            let note = format!("Deleting NodeClaim {}: VM {} no longer exists", claim.name_any(), record.vmid);
+            context.events.publish(claim, &Event::new(&event_reasons::VM_NOT_FOUND, note)).await;
+            let api: Api<NodeClaim> = Api::all(context.workload.clone());
+            writes::delete(&api, claim).await.map_err(|source| ClaimError::kube("delete the NodeClaim", source))?;
+            count_disrupted(context, claim, "garbage_collected");
+            Ok(())
+        }
+    }
+}
+
+/// The zone label stays what it was; this one says where the VM really is.
+async fn publish_host(context: &Context, node: &Node, host: &str) -> Result<(), ClaimError> {
+    if node.labels().get(names::LABEL_HOST).is_some_and(|label| label == host) {
+        return Ok(());
+    }
+    let patch = json!({ "metadata": { "labels": { names::LABEL_HOST: host } } });
+    let written = writes::merge(&context.workload, node, patch).await;
+    written.map(drop).map_err(|source| ClaimError::kube("label the Node with its host", source))
+}
+
+/// Removes our finalizer from a node that is being deleted and has no claim any more.
+async fn free_nodes(context: &Context, claims: &[NodeClaim]) -> Result<(), ClaimError> {
+    let is_stuck = |node: &Node| {
+        node.metadata.deletion_timestamp.is_some()
+            && node.finalizers().iter().any(|name| name == names::FINALIZER)
+            && node.labels().contains_key(names::LABEL_NODECLASS)
+            && !claims.iter().any(|claim| claim.name_any() == node.name_any())
+    };
+    for node in context.watched.nodes.state_filter(is_stuck) {
+        let rest: Vec<&String> = node.finalizers().iter().filter(|name| *name != names::FINALIZER).collect();
+        let patch = json!({ "metadata": { "finalizers": rest } });
+        let written = writes::merge(&context.workload, node.as_ref(), patch).await;
+        written.map_err(|source| ClaimError::kube("remove the finalizer of the Node", source))?;
+        tracing::info!(node = node.name_any(), "removed finalizer of Node without NodeClaim");
+    }
+    Ok(())
+}

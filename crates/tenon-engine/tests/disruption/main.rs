@@ -1,0 +1,9 @@
+//! Which nodes are disrupted, how many at once, and which pods leave a drained node when.
+
+#![expect(clippy::unwrap_used, reason = "a text of the test's own that does not read is a failed test")]
+
+mod budgets;
+mod drain;
+mod emptiness;
+mod emptiness_laws;
+mod nodes;
