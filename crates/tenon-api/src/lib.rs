@@ -30,6 +30,7 @@ pub mod instance_types_file;
 mod kubelet;
 pub mod launch_record;
 pub mod names;
+mod node_affinity;
 mod nodeclaim;
 mod nodeclass;
 mod nodeoverlay;
@@ -38,8 +39,7 @@ pub mod objects;
 pub mod plan_options;
 pub mod planning;
 pub mod pod;
-mod pod_company;
-mod pod_nodes;
+mod pod_affinity;
 pub mod pod_predicates;
 mod pod_requests;
 mod pool_faults;
@@ -70,7 +70,7 @@ pub use nodeoverlay::{NodeOverlay, NodeOverlaySpec, NodeOverlayStatus, OverlayRe
 pub use nodepool::{
     ClaimTemplate, ClaimTemplateMetadata, ClaimTemplateSpec, NodeClassRef, NodePool, NodePoolSpec, NodePoolStatus,
 };
-pub use pool_faults::{demand, pool_faults, pool_not_ready};
+pub use pool_faults::{pool_faults, pool_not_ready, written_requirement};
 pub use quantity::{ResourceMap, quantity_of, resources_of};
 pub use requirement::{Operator, Requirement, Taint, TaintEffect};
 pub use status_message::status_message;

@@ -9,8 +9,8 @@ use k8s_openapi::api::core::v1::{Container, Pod as KubePod, PodSpec, Toleration 
 use tenon_model::{Effect, HostPort, Owner, Pod, PodKey, Protection, Seconds, Tolerated, Toleration, Volume};
 
 use crate::names::ANNOTATION_DO_NOT_DISRUPT;
-use crate::pod_company::Asker;
-use crate::pod_nodes;
+use crate::node_affinity;
+use crate::pod_affinity::Asker;
 use crate::pod_requests::effective_requests;
 
 /// The pod for the engine.
@@ -21,9 +21,9 @@ pub fn to_model(pod: &KubePod) -> Pod {
     let spec = pod.spec.as_ref().unwrap_or(&nothing);
     let labels: BTreeMap<String, String> = meta.labels.clone().unwrap_or_default();
     let key = PodKey { namespace: text(&meta.namespace), name: text(&meta.name), uid: text(&meta.uid) };
-    let (alternatives, unreadable) = pod_nodes::alternatives(spec);
+    let (alternatives, unreadable) = node_affinity::alternatives(spec);
     let asker = Asker { namespace: &key.namespace, labels: &labels };
-    let (companies, spreads) = (asker.companies(spec), asker.spreads(spec));
+    let (affinities, spreads) = (asker.affinities(spec), asker.spreads(spec));
     Pod {
         requests: effective_requests(pod),
         alternatives,
@@ -31,14 +31,14 @@ pub fn to_model(pod: &KubePod) -> Pod {
         created: meta.creation_timestamp.as_ref().map(|time| Seconds(time.0.as_second())),
         is_pending: pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Pending"),
         priority: spec.priority.unwrap_or_default(),
-        preferred: pod_nodes::preferred(spec),
+        preferred: node_affinity::preferred(spec),
         host_ports: host_ports(spec),
         volumes: volumes(&key.name, spec),
         spreads,
-        near: companies.near,
-        apart: companies.apart,
-        preferred_near: companies.preferred_near,
-        preferred_apart: companies.preferred_apart,
+        pod_affinity: affinities.pod_affinity,
+        pod_anti_affinity: affinities.pod_anti_affinity,
+        preferred_pod_affinity: affinities.preferred_pod_affinity,
+        preferred_pod_anti_affinity: affinities.preferred_pod_anti_affinity,
         gates: spec.scheduling_gates.iter().flatten().map(|gate| gate.name.clone()).collect(),
         resource_claims: resource_claims(spec),
         owner: owner(pod),
@@ -51,12 +51,12 @@ pub fn to_model(pod: &KubePod) -> Pod {
 
 /// What is wrong with what a pod asks of its node, for whoever wrote it: all of it, each as a sentence.
 pub fn faults(pod: &KubePod) -> Vec<String> {
-    pod.spec.as_ref().map(pod_nodes::faults).unwrap_or_default()
+    pod.spec.as_ref().map(node_affinity::faults).unwrap_or_default()
 }
 
 /// Whether the pod wants no node of any pool. Nobody who wrote that needs to be told that no node is made for it.
 pub fn is_for_others(pod: &KubePod) -> bool {
-    pod.spec.as_ref().is_some_and(pod_nodes::is_for_others)
+    pod.spec.as_ref().is_some_and(node_affinity::is_for_others)
 }
 
 /// Ports of the node that containers and sidecars take. With the node's network, every port is one of the node's; the API

@@ -1,7 +1,7 @@
 //! What the schema of a NodePool lets pass and its nodes could not have.
 
 use tenon_model::validation::{label_faults, pool_requirement_faults, taint_faults};
-use tenon_model::{Demand, Effect, Operator as ModelOperator, Taint as ModelTaint};
+use tenon_model::{Effect, Operator as ModelOperator, Taint as ModelTaint, WrittenRequirement};
 
 use crate::condition::ConditionStatus;
 use crate::nodepool::{NodePool, NodePoolSpec};
@@ -13,7 +13,7 @@ pub fn pool_faults(spec: &NodePoolSpec) -> Vec<String> {
     let labels = spec.template.metadata.iter().flat_map(|metadata| metadata.labels.iter().flatten());
     let taints = template.taints.iter().flatten().chain(template.startup_taints.iter().flatten());
     let taints: Vec<ModelTaint> = taints.map(taint).collect();
-    let demands: Vec<Demand> = template.requirements.iter().map(demand).collect();
+    let demands: Vec<WrittenRequirement> = template.requirements.iter().map(written_requirement).collect();
     let mut faults = label_faults(labels);
     faults.extend(taint_faults(&taints));
     faults.extend(pool_requirement_faults(&demands));
@@ -35,7 +35,7 @@ pub fn pool_not_ready(pool: &NodePool) -> Option<String> {
 }
 
 /// A requirement of a pool or claim as the engine knows it.
-pub fn demand(requirement: &Requirement) -> Demand {
+pub fn written_requirement(requirement: &Requirement) -> WrittenRequirement {
     let operator = match requirement.operator {
         Operator::In => ModelOperator::In,
         Operator::NotIn => ModelOperator::NotIn,
@@ -46,7 +46,7 @@ pub fn demand(requirement: &Requirement) -> Demand {
         Operator::Gte => ModelOperator::Gte,
         Operator::Lte => ModelOperator::Lte,
     };
-    Demand {
+    WrittenRequirement {
         label: requirement.key.clone(),
         operator,
         values: requirement.values.clone().unwrap_or_default(),

@@ -83,8 +83,8 @@ impl<'a> Attempts<'a> {
     }
 
     /// The attempts of a chain.
-    pub(crate) fn of_chain(&self, chain: usize) -> Vec<usize> {
-        self.chains.get(chain).cloned().unwrap_or_default()
+    pub(crate) fn of_chain(&self, chain: usize) -> Option<&Vec<usize>> {
+        self.chains.get(chain)
     }
 
     /// An attempt, with its demands and tolerations.

@@ -2,7 +2,7 @@
 
 use tenon_model::labels::{self, NODEPOOL};
 use tenon_model::{
-    Company, Operator, Pod, PreferencePolicy, Reason, Requirement, Requirements, Snapshot, WhenUnsatisfiable,
+    Operator, Pod, PodAffinityTerm, PreferencePolicy, Reason, Requirement, Requirements, Snapshot, WhenUnsatisfiable,
 };
 
 /// Why a pod is refused before anything is tried, if it is.
@@ -38,11 +38,14 @@ fn fault(snapshot: &Snapshot, label: &str, demand: &Requirement) -> Option<Strin
 fn unknown(snapshot: &Snapshot, pod: &Pod) -> Option<&'static str> {
     let counts = snapshot.options.preferences == PreferencePolicy::Respect;
     let is_hard = |when: WhenUnsatisfiable| when == WhenUnsatisfiable::DoNotSchedule;
-    let is_repelled = || snapshot.repelled.iter().any(|company| may_choose(company, pod));
+    let is_repelled = || snapshot.bound_anti_affinity.iter().any(|term| may_choose(term, pod));
     let found = [
         (pod.spreads.iter().any(|spread| counts || is_hard(spread.when_unsatisfiable)), "topology spread constraints"),
-        (!pod.near.is_empty() || !pod.apart.is_empty(), "required pod affinity or anti-affinity"),
-        (counts && !(pod.preferred_near.is_empty() && pod.preferred_apart.is_empty()), "preferred pod affinity"),
+        (!pod.pod_affinity.is_empty() || !pod.pod_anti_affinity.is_empty(), "required pod affinity or anti-affinity"),
+        (
+            counts && !(pod.preferred_pod_affinity.is_empty() && pod.preferred_pod_anti_affinity.is_empty()),
+            "preferred pod affinity",
+        ),
         (!pod.volumes.is_empty(), "persistent volumes"),
         (is_repelled(), "labels that a running pod's required anti-affinity looks for"),
     ];
@@ -51,7 +54,7 @@ fn unknown(snapshot: &Snapshot, pod: &Pod) -> Option<&'static str> {
 
 /// Whether a running pod that must not be with these may mean the pod. Where namespaces are chosen by their labels, any
 /// may be meant.
-fn may_choose(company: &Company, pod: &Pod) -> bool {
-    let is_near = company.namespaces.names.contains(&pod.key.namespace) || company.namespaces.selector.is_some();
-    is_near && company.selector.as_ref().is_some_and(|selector| selector.chooses(&pod.labels))
+fn may_choose(term: &PodAffinityTerm, pod: &Pod) -> bool {
+    let is_near = term.namespaces.names.contains(&pod.key.namespace) || term.namespaces.selector.is_some();
+    is_near && term.selector.as_ref().is_some_and(|selector| selector.chooses(&pod.labels))
 }

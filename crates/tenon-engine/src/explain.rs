@@ -10,6 +10,7 @@ use tenon_model::{
 use crate::attempts::Attempt;
 use crate::axes::Amounts;
 use crate::bits::Bits;
+use crate::bug::missing;
 use crate::desk::{Ask, Desk, No, offerings};
 use crate::open_claim::judge_new;
 use crate::packing::{Failure, Packing};
@@ -24,6 +25,7 @@ impl Packing<'_> {
         for (pod, failure) in failures {
             let reason = match failure {
                 Failure::Reserved(template, why) => self.waits_for_reserved(template, why),
+                Failure::Internal(what) => Reason::Internal(what),
                 Failure::Nowhere(attempt) => match known.get(&attempt) {
                     Some(reason) => reason.clone(),
                     None => {
@@ -33,14 +35,20 @@ impl Packing<'_> {
                     }
                 },
             };
-            waiting.extend(self.pods.get(pod).map(|pod| Unplaced { pod: pod.key.clone(), reason }));
+            let Some(pod) = self.pods.get(pod) else {
+                missing("the pod");
+                continue;
+            };
+            waiting.push(Unplaced { pod: pod.key.clone(), reason });
         }
         waiting
     }
 
     fn waits_for_reserved(&self, template: usize, why: ReservedTrouble) -> Reason {
-        let pool = self.desk.templates.get(template).map(|template| template.pool.name.clone());
-        Reason::Reserved { pool: pool.unwrap_or_default(), why }
+        match self.desk.templates.get(template) {
+            Some(template) => Reason::Reserved { pool: template.pool.name.clone(), why },
+            None => Reason::Internal(missing("the template of the NodePool")),
+        }
     }
 
     fn refusals(&mut self, pod: usize, attempt: usize) -> Reason {
@@ -48,10 +56,12 @@ impl Packing<'_> {
         if usable.clone().next().is_some() && usable.clone().all(|(_, template)| template.is_none()) {
             return Reason::NothingOffered;
         }
-        let requests = self.pods.get(pod).map(|pod| pod.requests.clone()).unwrap_or_default();
-        let Packing { attempts, desk, pools, .. } = self;
-        let Some((attempt, demand, tolerations)) = attempts.open(attempt) else { return Reason::NoPools };
-        let asked = Asked { attempt, demand, tolerations, requests: &requests };
+        let Packing { pods, attempts, desk, pools, .. } = self;
+        let Some(pod) = pods.get(pod) else { return Reason::Internal(missing("the pod")) };
+        let Some((attempt, demand, tolerations)) = attempts.open(attempt) else {
+            return Reason::Internal(missing("the attempt"));
+        };
+        let asked = Asked { attempt, demand, tolerations, requests: &pod.requests };
         let refusals =
             pools.iter().map(|(pool, template)| (pool.name.clone(), refusal(desk, (pool, *template), &asked)));
         Reason::Refused(refusals.collect())
@@ -76,14 +86,13 @@ fn refusal(desk: &mut Desk<'_>, (pool, template): (&Pool, Option<usize>), asked:
     if let Some(taint) = pool.taints.iter().find(|taint| !taint.is_tolerated_by(asked.tolerations)) {
         return PoolRefusal::Taint(taint.clone());
     }
-    let Some((stock, template)) = desk.of(number) else { return PoolRefusal::NothingOffered };
+    let Some((stock, template)) = desk.of(number) else { return lost_template() };
     if let Err(resource) = template.affordable(stock) {
         let limit = pool.limits.get(&resource);
         return PoolRefusal::Limit { resource, limit };
     }
-    let own = stock.state(template.state).map(|state| &state.requirements);
-    let met = own.map(|own| own.meet(asked.demand, |label| stock.catalog.is_well_known(label)));
-    if let Some(Err(why)) = met {
+    let Some(own) = stock.state(template.state) else { return lost_template() };
+    if let Err(why) = own.requirements.meet(asked.demand, |label| stock.catalog.is_well_known(label)) {
         return PoolRefusal::Labels(why);
     }
     let attempt = asked.attempt;
@@ -97,11 +106,15 @@ fn refusal(desk: &mut Desk<'_>, (pool, template): (&Pool, Option<usize>), asked:
     }
 }
 
+fn lost_template() -> PoolRefusal {
+    PoolRefusal::Internal(missing("the template of the NodePool"))
+}
+
 /// Which of its three conditions the sizes meet. Each is asked of every size, so that the answer names what is in the way.
 fn no_type(desk: &mut Desk<'_>, number: usize, asked: &Asked<'_>) -> PoolRefusal {
     let Desk { stocks, templates, .. } = desk;
-    let Some(template) = templates.get(number) else { return PoolRefusal::NothingOffered };
-    let Some(stock) = stocks.get_mut(template.stock) else { return PoolRefusal::NothingOffered };
+    let Some(template) = templates.get(number) else { return lost_template() };
+    let Some(stock) = stocks.get_mut(template.stock) else { return lost_template() };
     let Some(merged) = stock.merge(template.state, (asked.attempt.demand, asked.demand)) else {
         return PoolRefusal::NothingOffered;
     };
@@ -165,7 +178,7 @@ fn nearest(stock: &Stock<'_>, template: &Template<'_>, slots: &Bits, requests: &
 
 /// No host has room: said of the cheapest size that would do.
 fn no_host(desk: &Desk<'_>, number: usize, state: usize, slots: &Bits) -> PoolRefusal {
-    let Some((stock, _)) = desk.of(number) else { return PoolRefusal::NothingOffered };
+    let Some((stock, _)) = desk.of(number) else { return lost_template() };
     let placed: Vec<_> =
         offerings(stock, state, slots).filter(|(_, offered)| desk.reservations.can_launch(offered.way)).collect();
     let cheapest = placed.iter().min_by_key(|(number, offered)| (offered.way.price, offered.size, *number));

@@ -6,6 +6,7 @@
 mod attempts;
 mod axes;
 mod bits;
+mod bug;
 mod catalog_index;
 mod checker;
 pub mod claim;

@@ -5,6 +5,7 @@ use tenon_model::{HostPort, Requirements, ReservedTrouble, Toleration};
 use crate::attempts::Attempt;
 use crate::axes::{self, Amounts, Axes};
 use crate::bits::Bits;
+use crate::bug::missing;
 use crate::desk::{Accepted, Ask, Candidate, Desk, No};
 use crate::reservations::Held;
 
@@ -154,6 +155,7 @@ impl<'a> Claims<'a> {
     }
 
     fn pods_on(&self, number: usize) -> usize {
+        debug_assert!(number < self.claims.len(), "the open claim is not there: an index is out of range");
         self.claims.get(number).map_or(0, |claim| claim.pods.len())
     }
 
@@ -197,7 +199,12 @@ impl<'a> OpenClaim<'a> {
         if needed.zip(&self.reach).any(|(needed, reach)| needed > *reach) {
             return Err(None);
         }
-        let taints = desk.templates.get(self.template).map_or(&[][..], |template| &template.pool.taints);
+        // Never a node without the taints of its pool: with an index out of range, the pod does not fit.
+        let Some(template) = desk.templates.get(self.template) else {
+            missing("the template of the NodePool");
+            return Err(None);
+        };
+        let taints = &template.pool.taints;
         let is_free = |port: &HostPort| !self.ports.iter().any(|used| used.conflicts_with(port));
         if !taints.iter().all(|taint| taint.is_tolerated_by(tolerations)) || !attempt.ports.iter().all(is_free) {
             return Err(None);
@@ -212,8 +219,11 @@ impl<'a> OpenClaim<'a> {
     /// Becomes what was judged, and holds what that takes.
     fn accept(&mut self, desk: &mut Desk<'a>, accepted: Accepted, attempt: &Attempt<'a>, pod: usize) {
         let Desk { stocks, templates, hosts, reservations, .. } = desk;
-        let Some(template) = templates.get(self.template) else { return };
-        let Some(stock) = stocks.get(template.stock) else { return };
+        let template = templates.get(self.template);
+        let Some((template, stock)) = template.and_then(|found| Some((found, stocks.get(found.stock)?))) else {
+            missing("the template of the NodePool");
+            return;
+        };
         let at = |offering: Option<usize>| {
             let offered = stock.offerings.get(offering?)?;
             Some((offered.host?, offered.footprint))

@@ -8,6 +8,7 @@ use tenon_model::{Catalog, Effect, Plan, Pod, PodKey, Pool, Reason, ReservedTrou
 
 use crate::attempts::{Attempts, Rules};
 use crate::axes::Axes;
+use crate::bug::missing;
 use crate::catalog_index::{CatalogIndex, Indexes};
 use crate::desk::Desk;
 use crate::eligibility::refused;
@@ -52,6 +53,8 @@ pub(crate) enum Failure {
     Nowhere(usize),
     /// It must wait for capacity that was set aside, in this pool.
     Reserved(usize, ReservedTrouble),
+    /// An index is out of range; what was not found.
+    Internal(&'static str),
 }
 
 impl<'a> Prepared<'a> {
@@ -124,20 +127,21 @@ impl<'a> Packing<'a> {
 
     /// Tries a pod with all its wishes, and then with fewer and fewer of them.
     fn place(&mut self, pod: usize) -> Result<(), Failure> {
-        let chain = self.attempts.of_chain(self.chains.get(pod).copied().unwrap_or_default());
-        let mut last = 0;
-        for attempt in chain {
-            last = attempt;
+        let chain = self.chains.get(pod).and_then(|chain| self.attempts.of_chain(*chain)).cloned();
+        let mut last = Failure::Internal("an attempt to place the pod");
+        for attempt in chain.ok_or_else(|| Failure::Internal(missing("the attempts to place the pod")))? {
+            last = Failure::Nowhere(attempt);
             if self.try_attempt(pod, attempt)? {
                 return Ok(());
             }
         }
-        Err(Failure::Nowhere(last))
+        Err(last)
     }
 
     fn try_attempt(&mut self, pod: usize, number: usize) -> Result<bool, Failure> {
         let Packing { attempts, existing, desk, claims, .. } = self;
-        let Some((attempt, demand, tolerations)) = attempts.open(number) else { return Ok(false) };
+        let attempt = attempts.open(number);
+        let (attempt, demand, tolerations) = attempt.ok_or_else(|| Failure::Internal(missing("the attempt")))?;
         if existing.place(attempt, (demand, tolerations), pod) || claims.add(desk, attempt, (demand, tolerations), pod)
         {
             return Ok(true);
@@ -151,8 +155,9 @@ impl<'a> Packing<'a> {
     fn without_pools(mut self) -> Plan {
         let mut failures = BTreeMap::new();
         for (number, chain) in self.chains.iter().enumerate() {
-            let last = self.attempts.of_chain(*chain).last().copied().unwrap_or_default();
-            failures.insert(number, Failure::Nowhere(last));
+            let last = self.attempts.of_chain(*chain).and_then(|attempts| attempts.last());
+            let lost = || Failure::Internal(missing("the attempts to place the pod"));
+            failures.insert(number, last.map_or_else(lost, |last| Failure::Nowhere(*last)));
         }
         if self.pools.is_empty() {
             let nobody = |pod: &&Pod| Unplaced { pod: pod.key.clone(), reason: Reason::NoPools };

@@ -6,7 +6,6 @@
 mod calendar;
 mod candidate;
 mod catalog;
-mod demand;
 mod disruption_budget;
 mod drain_pod;
 mod duration;
@@ -27,7 +26,6 @@ mod node_state;
 mod options;
 mod place;
 mod plan;
-mod plan_words;
 mod pod;
 mod pool;
 mod price;
@@ -38,6 +36,7 @@ mod quantity;
 #[cfg(test)]
 mod quantity_tests;
 mod quantity_text;
+mod reason_message;
 mod requirement;
 #[cfg(test)]
 mod requirement_tests;
@@ -55,10 +54,10 @@ pub mod validation;
 #[cfg(test)]
 mod validation_tests;
 mod vmid;
+mod written_requirement;
 
 pub use candidate::{CandidateClaim, CandidateKubeNode, CandidateNode, CandidatePod, DisruptionPool};
 pub use catalog::{AllocatableGroup, Catalog, CatalogType, Offering, Overrides, RESERVED, Reservation};
-pub use demand::{Demand, DemandError};
 pub use disruption_budget::{BudgetFault, BudgetText, BudgetWindow, DisruptionBudget, DisruptionReason};
 pub use drain_pod::DrainPod;
 pub use duration::{DurationError, GoDuration, Timespan, TimespanOrNever};
@@ -76,8 +75,8 @@ pub use options::{MinValuesPolicy, Options, PreferencePolicy, ReservedMode};
 pub use place::{Host, Place};
 pub use plan::{Chosen, Met, NewNode, NoType, Placement, Plan, PoolRefusal, Reason, ReservedTrouble, Unplaced};
 pub use pod::{
-    Company, HostPort, NamespaceChoice, Pod, PodKey, Preferred, PreferredCompany, Selector, Spread, UseNodes, Volume,
-    WhenUnsatisfiable,
+    HostPort, NamespaceChoice, Pod, PodAffinityTerm, PodKey, Preferred, Selector, Spread, UseNodes, Volume,
+    WeightedPodAffinityTerm, WhenUnsatisfiable,
 };
 pub use pool::Pool;
 pub use price::Price;
@@ -94,3 +93,4 @@ pub use snapshot::Snapshot;
 pub use taint::{Effect, Taint, Tolerated, Toleration};
 pub use timestamp::Timestamp;
 pub use vmid::{VmId, VmIdError, VmIdRange};
+pub use written_requirement::{RequirementError, WrittenRequirement};

@@ -10,7 +10,7 @@ use crate::launch::Seconds;
 use crate::launch_site::LaunchSite;
 use crate::node_state::NodeState;
 use crate::options::Options;
-use crate::pod::{Company, HostPort, Pod, PodKey};
+use crate::pod::{HostPort, Pod, PodAffinityTerm, PodKey};
 use crate::pool::Pool;
 use crate::quantity::Quantity;
 use crate::resources::Resources;
@@ -29,7 +29,7 @@ pub struct BoundPod {
     /// Whether a DaemonSet put it there.
     pub is_daemon: bool,
     /// Pods it must not be with.
-    pub apart: Vec<Company>,
+    pub pod_anti_affinity: Vec<PodAffinityTerm>,
 }
 
 /// A node that is there or on its way. What its pods use is summed up here, whatever its state says.
@@ -52,7 +52,7 @@ pub struct Mirror {
     /// The node of each pod that has one.
     node_of: BTreeMap<PodKey, String>,
     /// Pods that must not be with others.
-    apart: BTreeSet<PodKey>,
+    with_anti_affinity: BTreeSet<PodKey>,
     waiting: BTreeMap<PodKey, Arc<Pod>>,
     invalid: BTreeMap<PodKey, String>,
     daemons: BTreeMap<PodKey, Arc<Pod>>,
@@ -102,8 +102,8 @@ impl Mirror {
     pub fn bind(&mut self, key: &PodKey, node: &str, pod: BoundPod) {
         self.remove_pod(key);
         self.mark(node);
-        if !pod.apart.is_empty() {
-            self.apart.insert(key.clone());
+        if !pod.pod_anti_affinity.is_empty() {
+            self.with_anti_affinity.insert(key.clone());
         }
         self.node_of.insert(key.clone(), node.to_owned());
         self.bound.entry(node.to_owned()).or_default().insert(key.clone(), pod);
@@ -125,7 +125,7 @@ impl Mirror {
     pub fn remove_pod(&mut self, key: &PodKey) {
         self.waiting.remove(key);
         self.invalid.remove(key);
-        self.apart.remove(key);
+        self.with_anti_affinity.remove(key);
         let Some(node) = self.node_of.remove(key) else { return };
         self.mark(&node);
         if let Some(others) = self.bound.get_mut(&node) {
@@ -164,7 +164,7 @@ impl Mirror {
             nodes,
             pods: self.waiting.values().cloned().collect(),
             invalid: self.invalid.iter().map(|(key, why)| (key.clone(), why.clone())).collect(),
-            repelled: self.repelled(),
+            bound_anti_affinity: self.bound_anti_affinity(),
             daemons: self.daemons.values().cloned().collect(),
             launch_site: LaunchSite::default(),
             options: options.clone(),
@@ -177,19 +177,19 @@ impl Mirror {
     }
 
     /// Pods that pods on nodes that stay must not be with.
-    fn repelled(&self) -> Vec<Company> {
+    fn bound_anti_affinity(&self) -> Vec<PodAffinityTerm> {
         let leaving = self.leaving();
-        let mut companies: Vec<Company> = Vec::new();
-        for key in &self.apart {
+        let mut terms: Vec<PodAffinityTerm> = Vec::new();
+        for key in &self.with_anti_affinity {
             let Some(node) = self.node_of.get(key).filter(|node| !leaving.contains(node.as_str())) else { continue };
             let pod = self.bound.get(node).and_then(|pods| pods.get(key));
-            for company in pod.into_iter().flat_map(|pod| &pod.apart) {
-                if !companies.contains(company) {
-                    companies.push(company.clone());
+            for term in pod.into_iter().flat_map(|pod| &pod.pod_anti_affinity) {
+                if !terms.contains(term) {
+                    terms.push(term.clone());
                 }
             }
         }
-        companies
+        terms
     }
 
     fn sum_up(&mut self) {

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use crate::resources::CPU;
 use crate::{
-    BoundPod, Company, Mirror, NamespaceChoice, NodeState, Options, Pod, PodKey, Pool, Quantity, Resources, Seconds,
-    Snapshot,
+    BoundPod, Mirror, NamespaceChoice, NodeState, Options, Pod, PodAffinityTerm, PodKey, Pool, Quantity, Resources,
+    Seconds, Snapshot,
 };
 
 #[derive(Debug, Clone)]
@@ -68,8 +68,8 @@ fn tell(mirror: &mut Mirror, change: &Change) {
         }
         Change::NoNode(name) => mirror.remove_machine(&format!("m{name}")),
         Change::Bind(pod, node, cpu, is_daemon, is_alone) => {
-            let apart = if is_alone { vec![company(cpu)] } else { Vec::new() };
-            let bound = BoundPod { requests: cores(cpu), is_daemon, apart, ..BoundPod::default() };
+            let pod_anti_affinity = if is_alone { vec![term(cpu)] } else { Vec::new() };
+            let bound = BoundPod { requests: cores(cpu), is_daemon, pod_anti_affinity, ..BoundPod::default() };
             mirror.bind(&key("pod", pod), &format!("n{node}"), bound);
         }
         Change::Wait(pod, cpu) => mirror.wait(Pod { key: key("pod", pod), requests: cores(cpu), ..Pod::default() }),
@@ -81,9 +81,9 @@ fn tell(mirror: &mut Mirror, change: &Change) {
     }
 }
 
-fn company(number: u8) -> Company {
+fn term(number: u8) -> PodAffinityTerm {
     let namespaces = NamespaceChoice { names: BTreeSet::new(), selector: None };
-    Company { label: format!("t{number}"), selector: None, namespaces }
+    PodAffinityTerm { label: format!("t{number}"), selector: None, namespaces }
 }
 
 fn look(mirror: &mut Mirror) -> Snapshot {
@@ -161,7 +161,7 @@ fn what_did_not_change_is_shared_between_snapshots() {
 #[test]
 fn who_must_be_apart_counts_while_its_node_stays() {
     let mut mirror = told(&[Change::Node(0, 0, 8, false, Some(0)), Change::Bind(1, 0, 2, false, true)]);
-    assert_eq!(look(&mut mirror).repelled, [company(2)]);
+    assert_eq!(look(&mut mirror).bound_anti_affinity, [term(2)]);
     tell(&mut mirror, &Change::Node(0, 0, 8, true, Some(0)));
-    assert_eq!(look(&mut mirror).repelled, []);
+    assert_eq!(look(&mut mirror).bound_anti_affinity, []);
 }

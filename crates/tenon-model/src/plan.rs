@@ -1,4 +1,4 @@
-//! What is to be done, and why everything else is not. A plan leaves no choices. How reasons read is in `plan_words.rs`.
+//! What is to be done, and why everything else is not. A plan leaves no choices. How reasons read is in `reason_message.rs`.
 
 use std::collections::BTreeMap;
 
@@ -98,6 +98,8 @@ pub enum Reason {
     },
     /// Too many sizes would do, and those a claim may list have too few values of a label.
     Truncated(TooFewValues),
+    /// The planner itself is wrong: this was not found under an index of its own.
+    Internal(&'static str),
     /// What was planned for it broke this rule and was dropped, which is a bug of ours.
     CheckFailed(String),
 }
@@ -139,6 +141,8 @@ pub enum PoolRefusal {
     },
     /// Only capacity that was set aside would do, and it is used up.
     Reserved(ReservedTrouble),
+    /// The planner itself is wrong: this was not found under an index of its own.
+    Internal(&'static str),
     /// No host holds a VM of the smallest size that would do.
     NoHost {
         /// That size.

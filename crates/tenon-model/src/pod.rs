@@ -1,15 +1,15 @@
-//! A pod that needs a node: what it needs, where it may go, whose company it wants.
+//! A pod that needs a node: what it needs, where it may go, which pods it must or must not be with.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::demand::Demand;
 use crate::launch::Seconds;
 use crate::protection::{Owner, Protection};
 use crate::requirements::Requirements;
 use crate::resources::Resources;
 use crate::taint::Toleration;
+use crate::written_requirement::WrittenRequirement;
 
 /// What a pod is found by.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,13 +58,13 @@ pub struct Pod {
     /// How evenly it and its like are spread.
     pub spreads: Vec<Spread>,
     /// Pods it must be with.
-    pub near: Vec<Company>,
+    pub pod_affinity: Vec<PodAffinityTerm>,
     /// Pods it must not be with.
-    pub apart: Vec<Company>,
+    pub pod_anti_affinity: Vec<PodAffinityTerm>,
     /// Pods it would rather be with, as they were written.
-    pub preferred_near: Vec<PreferredCompany>,
+    pub preferred_pod_affinity: Vec<WeightedPodAffinityTerm>,
     /// Pods it would rather not be with, as they were written.
-    pub preferred_apart: Vec<PreferredCompany>,
+    pub preferred_pod_anti_affinity: Vec<WeightedPodAffinityTerm>,
     /// Why nobody may place it yet.
     pub gates: Vec<String>,
     /// Names of devices that are claimed for it or one of its containers.
@@ -92,10 +92,10 @@ impl Default for Pod {
             host_ports: Vec::new(),
             volumes: Vec::new(),
             spreads: Vec::new(),
-            near: Vec::new(),
-            apart: Vec::new(),
-            preferred_near: Vec::new(),
-            preferred_apart: Vec::new(),
+            pod_affinity: Vec::new(),
+            pod_anti_affinity: Vec::new(),
+            preferred_pod_affinity: Vec::new(),
+            preferred_pod_anti_affinity: Vec::new(),
             gates: Vec::new(),
             resource_claims: Vec::new(),
             owner: Owner::default(),
@@ -180,7 +180,7 @@ pub struct Spread {
 
 /// Pods to be with, or not to be with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Company {
+pub struct PodAffinityTerm {
     /// The label whose equal values mean "together".
     pub label: String,
     /// Which pods; labels of the pod that must be equal or different are in it already. Nobody if there is none.
@@ -200,24 +200,24 @@ pub struct NamespaceChoice {
 
 /// Pods a pod would rather be with, or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PreferredCompany {
+pub struct WeightedPodAffinityTerm {
     /// Heavier wishes are kept longer.
     pub weight: i32,
     /// Which pods, and where.
-    pub company: Company,
+    pub term: PodAffinityTerm,
 }
 
 /// A choice of things by their labels; all demands must hold. An empty one chooses everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selector {
     /// Each a demand on one label, in the order they were written. Several on one label are possible.
-    pub demands: Vec<Demand>,
+    pub requirements: Vec<WrittenRequirement>,
 }
 
 impl Selector {
     /// Whether labels are chosen. A demand that says nothing chooses nothing.
     pub fn chooses(&self, labels: &BTreeMap<String, String>) -> bool {
-        self.demands.iter().all(|demand| {
+        self.requirements.iter().all(|demand| {
             demand.requirement().is_ok_and(|asked| match labels.get(&demand.label) {
                 Some(value) => asked.has(value),
                 None => {
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_selector_chooses_by_all_of_its_demands() {
-        let demand = |label: &str, operator, values: &[&str]| Demand {
+        let demand = |label: &str, operator, values: &[&str]| WrittenRequirement {
             label: label.to_owned(),
             operator,
             values: values.iter().map(ToString::to_string).collect(),
@@ -306,7 +306,7 @@ mod tests {
             (vec![demand("app", Operator::Exists, &[]), demand("tier", Operator::Exists, &[])], false),
             (vec![demand("app", Operator::Gt, &["x"])], false),
         ] {
-            assert_eq!(Selector { demands: demands.clone() }.chooses(&labels), chooses, "{demands:?}");
+            assert_eq!(Selector { requirements: demands.clone() }.chooses(&labels), chooses, "{demands:?}");
         }
     }
 }

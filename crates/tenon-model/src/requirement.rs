@@ -1,6 +1,6 @@
 //! A demand on one label: a set of allowed values, or all but a set, within bounds.
 //!
-//! How demands are written and read is in `demand.rs`, several labels at once in `requirements.rs`.
+//! How demands are written and read is in `written_requirement.rs`, several labels at once in `requirements.rs`.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use crate::demand::Demand;
 use crate::requirement::{Operator, Requirement};
 use crate::requirements::Requirements;
+use crate::written_requirement::WrittenRequirement;
 
 pub(crate) fn requirement(operator: Operator, values: &[&str]) -> Requirement {
     Requirement::new(operator, values.iter().map(ToString::to_string)).unwrap()
@@ -41,7 +41,7 @@ fn what_one_pod_says_of_a_label_together_keeps_it_needed() {
     assert!(not_red.joined(&Requirement::absent()).permits_absence());
     assert_eq!(Requirement::anything().joined(&red), red);
     let words: Vec<Operator> =
-        Requirement::anything().joined(&not_red).demands("k").iter().map(|demand| demand.operator).collect();
+        Requirement::anything().joined(&not_red).written("k").iter().map(|demand| demand.operator).collect();
     assert_eq!(words, [Operator::NotIn, Operator::Exists], "whoever reads it back needs both");
 }
 
@@ -134,7 +134,7 @@ fn two_demands_leave_what_the_reference_leaves() {
 #[test]
 fn a_demand_is_written_with_its_bounds_and_with_what_they_leave_out() {
     let written = |requirement: &Requirement| -> Vec<String> {
-        requirement.demands("k").iter().map(ToString::to_string).collect()
+        requirement.written("k").iter().map(ToString::to_string).collect()
     };
     assert_eq!(written(&within(Some("3"), Some("3"), &[])), ["k Gte [3]", "k Lte [3]"]);
     assert_eq!(written(&within(Some("6"), None, &["9"])), ["k Gte [6]", "k NotIn [9]"]);
@@ -143,12 +143,12 @@ fn a_demand_is_written_with_its_bounds_and_with_what_they_leave_out() {
     assert_eq!(written(&Requirement::anything()), ["k Exists"]);
     assert_eq!(written(&Requirement::absent()), ["k DoesNotExist"]);
     let counted = within(Some("1"), Some("9"), &["5"]).with_min_values(Some(3));
-    assert!(counted.demands("k").iter().all(|demand| demand.min_values == Some(3)));
+    assert!(counted.written("k").iter().all(|demand| demand.min_values == Some(3)));
 }
 
 #[test]
 fn nothing_is_counted_above_the_largest_number() {
-    let beyond = Demand {
+    let beyond = WrittenRequirement {
         label: "k".to_owned(),
         operator: Operator::Gt,
         values: vec![i64::MAX.to_string()],
@@ -217,7 +217,7 @@ fn each_operator_is_written_and_read_back_as_itself() {
         (Operator::Lte, vec!["4"]),
     ] {
         let asked = requirement(operator, &values).with_min_values(Some(2));
-        let read = Requirements::read(&asked.demands("k")).unwrap();
+        let read = Requirements::read(&asked.written("k")).unwrap();
         assert_eq!(read.get("k"), Some(&asked), "{operator}");
     }
 }
@@ -334,9 +334,9 @@ proptest! {
 
     #[test]
     fn writing_and_reading_agree(a in any_requirement()) {
-        let demands = a.demands("k");
+        let demands = a.written("k");
         let read = Requirements::read(&demands).unwrap();
         prop_assert_eq!(read.get("k"), Some(&a));
-        prop_assert_eq!(read.demands(), demands);
+        prop_assert_eq!(read.written(), demands);
     }
 }

@@ -7,7 +7,7 @@ use crate::launch_site::LaunchSite;
 use crate::node_state::NodeState;
 use crate::options::Options;
 use crate::place::Host;
-use crate::pod::{Company, Pod, PodKey};
+use crate::pod::{Pod, PodAffinityTerm, PodKey};
 use crate::pool::Pool;
 
 /// The world at one moment. The order of its lists means nothing.
@@ -24,7 +24,7 @@ pub struct Snapshot {
     /// Pods for which no node could ever be what they ask for, and why.
     pub invalid: Vec<(PodKey, String)>,
     /// Pods that running pods must not be with, wherever those run.
-    pub repelled: Vec<Company>,
+    pub bound_anti_affinity: Vec<PodAffinityTerm>,
     /// One pod of each DaemonSet, as it would be on a new node.
     pub daemons: Vec<Arc<Pod>>,
     /// What new nodes are launched from. No part of which nodes are created where.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::demand::Demand;
 use crate::label_text::{key_faults, value_faults};
 use crate::labels::{NODEPOOL, RESTRICTED_DOMAINS, canonical_label, is_restricted, known_values};
 use crate::requirement::{Operator, Requirement};
 use crate::taint::Taint;
+use crate::written_requirement::WrittenRequirement;
 
 /// What is wrong with the labels a pool gives its nodes.
 pub fn label_faults<'a>(labels: impl IntoIterator<Item = (&'a String, &'a String)>) -> Vec<String> {
@@ -43,7 +43,7 @@ pub fn taint_faults<'a>(taints: impl IntoIterator<Item = &'a Taint>) -> Vec<Stri
 }
 
 /// What is wrong with the requirements of a pool.
-pub fn pool_requirement_faults<'a>(demands: impl IntoIterator<Item = &'a Demand>) -> Vec<String> {
+pub fn pool_requirement_faults<'a>(demands: impl IntoIterator<Item = &'a WrittenRequirement>) -> Vec<String> {
     let mut faults = Vec::new();
     for demand in demands {
         faults.extend(requirement_faults(demand));
@@ -55,9 +55,9 @@ pub fn pool_requirement_faults<'a>(demands: impl IntoIterator<Item = &'a Demand>
 }
 
 /// What is wrong with one requirement of a pool or a pod.
-pub fn requirement_faults(demand: &Demand) -> Vec<String> {
+pub fn requirement_faults(demand: &WrittenRequirement) -> Vec<String> {
     let label = canonical_label(&demand.label);
-    let Demand { operator, values, min_values, .. } = demand;
+    let WrittenRequirement { operator, values, min_values, .. } = demand;
     let count = u32::try_from(values.len()).unwrap_or(u32::MAX);
     let mut faults: Vec<String> = restricted_fault(label).into_iter().chain(known_value_fault(label, demand)).collect();
     faults.extend(key_faults(label).into_iter().map(|fault| format!("{label:?} is not a valid label key: {fault}")));
@@ -91,7 +91,7 @@ fn restricted_fault(label: &str) -> Option<String> {
 
 /// Where only some values mean something, one of them must be there, and enough of them if a number is asked. Others
 /// besides are harmless.
-fn known_value_fault(label: &str, demand: &Demand) -> Option<String> {
+fn known_value_fault(label: &str, demand: &WrittenRequirement) -> Option<String> {
     let known = known_values(label).filter(|_| demand.operator == Operator::In)?;
     let found = demand.values.iter().filter(|value| known.contains(&value.as_str())).count();
     let (values, known) = (demand.values.join(", "), known.join(", "));
@@ -106,7 +106,7 @@ fn known_value_fault(label: &str, demand: &Demand) -> Option<String> {
 }
 
 /// Values of a requirement that mean nothing for its label; they do no harm, and whoever wrote them should know.
-pub fn unknown_values(demand: &Demand) -> Vec<&str> {
+pub fn unknown_values(demand: &WrittenRequirement) -> Vec<&str> {
     let known = known_values(canonical_label(&demand.label)).filter(|_| demand.operator == Operator::In);
     let is_unknown = |value: &&String| known.is_some_and(|known| !known.contains(&value.as_str()));
     demand.values.iter().filter(is_unknown).map(String::as_str).collect()

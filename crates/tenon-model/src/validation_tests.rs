@@ -1,14 +1,14 @@
 //! Every rule that a pool is held to at run time, by what breaks it.
 
-use crate::demand::Demand;
 use crate::labels::{CAPACITY_TYPE, HOSTNAME, NODEPOOL, ZONE};
 use crate::requirement::Operator;
 use crate::taint::{Effect, Taint};
 use crate::validation::{label_faults, pool_requirement_faults, requirement_faults, taint_faults, unknown_values};
+use crate::written_requirement::WrittenRequirement;
 
-fn demand(label: &str, operator: Operator, values: &[&str]) -> Demand {
+fn demand(label: &str, operator: Operator, values: &[&str]) -> WrittenRequirement {
     let values = values.iter().map(ToString::to_string).collect();
-    Demand { label: label.to_owned(), operator, values, min_values: None }
+    WrittenRequirement { label: label.to_owned(), operator, values, min_values: None }
 }
 
 fn taint(key: &str, value: &str, effect: Effect) -> Taint {
@@ -86,8 +86,10 @@ fn requirements_of_a_pool_say_something() {
 
 #[test]
 fn enough_known_values_are_there_for_min_values() {
-    let counted =
-        |values: &[&str], least| Demand { min_values: Some(least), ..demand(CAPACITY_TYPE, Operator::In, values) };
+    let counted = |values: &[&str], least| WrittenRequirement {
+        min_values: Some(least),
+        ..demand(CAPACITY_TYPE, Operator::In, values)
+    };
     assert_eq!(requirement_faults(&counted(&["spot", "on-demand"], 2)), Vec::<String>::new());
     assert_fault(&requirement_faults(&counted(&["spot", "typo"], 2)), 1, "has 1 of them");
     assert_fault(&requirement_faults(&counted(&["spot"], 2)), 2, "is greater than");

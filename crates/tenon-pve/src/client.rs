@@ -14,7 +14,7 @@ pub(crate) use crate::address::{Form, segment};
 use crate::address::{Endpoint, encode};
 use crate::credentials::Credentials;
 use crate::error::{Cause, Doubtful, Error, Result};
-use crate::limits::{Gates, Limits, Place};
+use crate::limits::{Gates, Limits, Target};
 use crate::redact::{Redactor, SECRET_PARAMS};
 use crate::refusal::RefusalKind;
 use crate::reply;
@@ -139,7 +139,7 @@ impl Client {
     /// Sends a body of any type, as [`Client::call`] does with parameters.
     pub(crate) async fn send(&self, call: &Call<'_>, path: &str, body: Body<'_>) -> Result<Value> {
         let crowded = |error| Error::new(&call.action, Cause::NotSent(TransportError::Withheld(Box::new(error))));
-        let place = Place::of(path, call.params);
+        let place = Target::of(path, call.params);
         let _admission = self.inner.gates.enter(&place).await.map_err(crowded)?;
         let mut made = 0;
         loop {

@@ -34,14 +34,14 @@ impl Default for Limits {
 
 /// Where a request goes, as far as limits are concerned.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Target {
     pub(crate) host: Option<String>,
     pub(crate) storage: Option<String>,
 }
 
-impl Place {
+impl Target {
     /// Reads the place off a path, and the storage off a parameter that names one.
-    pub(crate) fn of(path: &str, params: &[(&str, String)]) -> Place {
+    pub(crate) fn of(path: &str, params: &[(&str, String)]) -> Target {
         let parts: Vec<&str> = path.split(['/', '?']).filter(|part| !part.is_empty()).collect();
         let (host, storage) = match parts.as_slice() {
             ["nodes", host, "storage", storage, ..] => (Some(*host), Some(*storage)),
@@ -49,7 +49,7 @@ impl Place {
             _ => (None, None),
         };
         let named = || params.iter().find(|(name, _)| *name == "storage").map(|(_, storage)| storage.clone());
-        Place { host: host.map(str::to_owned), storage: storage.map(str::to_owned).or_else(named) }
+        Target { host: host.map(str::to_owned), storage: storage.map(str::to_owned).or_else(named) }
     }
 }
 
@@ -81,7 +81,7 @@ impl Gates {
     }
 
     /// Waits for a place in each of the queues, the narrowest first.
-    pub(crate) async fn enter(&self, place: &Place) -> Result<Admission, Crowded> {
+    pub(crate) async fn enter(&self, place: &Target) -> Result<Admission, Crowded> {
         let crowded = || Crowded { waited_s: self.limits.wait.as_secs() };
         let deadline = Instant::now() + self.limits.wait;
         let storage = place.storage.as_ref().map(|name| self.gate('s', name, self.limits.storage));
@@ -111,8 +111,8 @@ mod tests {
 
     #[test]
     fn the_place_is_read_off_the_request() {
-        let place = |path: &str, params: &[(&str, String)]| Place::of(path, params);
-        let at = |host: Option<&str>, storage: Option<&str>| Place {
+        let place = |path: &str, params: &[(&str, String)]| Target::of(path, params);
+        let at = |host: Option<&str>, storage: Option<&str>| Target {
             host: host.map(str::to_owned),
             storage: storage.map(str::to_owned),
         };
@@ -126,7 +126,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_crowded_host_does_not_keep_the_others_out() {
         let gates = Gates::new(Limits { region: 3, host: 2, storage: 1, wait: Duration::from_secs(5) });
-        let at = |host: &str| Place { host: Some(host.to_owned()), storage: None };
+        let at = |host: &str| Target { host: Some(host.to_owned()), storage: None };
         let (first, _second) = (gates.enter(&at("a")).await.unwrap(), gates.enter(&at("a")).await.unwrap());
         let crowded = at("a");
         let waiting = gates.enter(&crowded);
@@ -141,8 +141,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn waiting_for_a_place_ends() {
         let gates = Gates::new(Limits { region: 1, host: 1, storage: 1, wait: Duration::from_secs(5) });
-        let _held = gates.enter(&Place::default()).await.unwrap();
-        let error = gates.enter(&Place::default()).await.unwrap_err();
+        let _held = gates.enter(&Target::default()).await.unwrap();
+        let error = gates.enter(&Target::default()).await.unwrap_err();
         assert_eq!(error.to_string(), "waited 5 s because too many requests to Proxmox are in flight");
     }
 
@@ -150,7 +150,7 @@ mod tests {
     async fn names_that_are_not_in_use_are_forgotten() {
         let gates = Gates::new(Limits::default());
         for number in 0..2 * REMEMBERED {
-            gates.enter(&Place { host: Some(number.to_string()), storage: None }).await.unwrap();
+            gates.enter(&Target { host: Some(number.to_string()), storage: None }).await.unwrap();
         }
         assert!(gates.narrow.lock().unwrap().len() <= REMEMBERED);
     }

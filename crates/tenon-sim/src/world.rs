@@ -6,19 +6,19 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorldError {
     /// There is no host of this name.
-    #[error("no host `{0}`")]
+    #[error("host `{0}` does not exist")]
     UnknownHost(String),
     /// There is no storage of this id, or not on that host.
-    #[error("no storage `{0}`")]
+    #[error("storage `{0}` does not exist")]
     UnknownStorage(String),
     /// There is no VM of this id.
-    #[error("no VM {0}")]
+    #[error("VM {0} does not exist")]
     UnknownVm(u32),
     /// The id is taken.
-    #[error("VM {0} exists")]
+    #[error("VM {0} already exists")]
     VmExists(u32),
     /// The disks do not fit.
-    #[error("cannot make the disks: {0}")]
+    #[error("cannot create the disks: {0}")]
     Disks(String),
 }
 

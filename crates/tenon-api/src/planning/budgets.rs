@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 
-use crate::pod_company::selector;
+use crate::pod_affinity::selector;
 
 /// Whether no pod like this can ever be asked to leave: a budget says so, or several speak of it, which the eviction API
 /// refuses.

@@ -3,11 +3,14 @@
 use k8s_openapi::api::core::v1::Taint as KubeTaint;
 use tenon_model::{Effect, Requirements, Taint};
 
-use crate::{Requirement, TaintEffect, demand};
+use crate::{Requirement, TaintEffect, written_requirement};
 
 /// Demands of a list. What says nothing is told of by the pool's condition, and such a pool makes no nodes.
 pub(super) fn requirements(list: &[Requirement]) -> Requirements {
-    let read = list.iter().map(demand).filter_map(|demand| Some((demand.label.clone(), demand.requirement().ok()?)));
+    let read = list
+        .iter()
+        .map(written_requirement)
+        .filter_map(|demand| Some((demand.label.clone(), demand.requirement().ok()?)));
     read.collect()
 }
 

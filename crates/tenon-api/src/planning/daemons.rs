@@ -8,7 +8,7 @@ use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{NodeSelector, Pod as KubePod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::seen::Difference;
+use super::version_cache::Changes;
 
 /// The pods of each DaemonSet, by its uid, the newest last.
 #[derive(Debug, Default)]
@@ -19,15 +19,15 @@ type Age = (Option<Time>, Reverse<Option<String>>, Option<String>);
 
 impl DaemonPods {
     /// Takes note of pods that came and went. Returns the uids of whoever controls them.
-    pub(super) fn note(&mut self, Difference { gone, come }: &Difference<KubePod>) -> BTreeSet<String> {
+    pub(super) fn note(&mut self, Changes { removed, added }: &Changes<KubePod>) -> BTreeSet<String> {
         let mut touched = BTreeSet::new();
-        for (pod, set) in gone.iter().filter_map(|pod| Some((pod, controller(pod)?))) {
+        for (pod, set) in removed.iter().filter_map(|pod| Some((pod, controller(pod)?))) {
             if let Some(pods) = self.0.get_mut(set) {
                 pods.remove(&age(pod));
             }
             touched.insert(set.to_owned());
         }
-        for (pod, set) in come.iter().filter_map(|pod| Some((pod, controller(pod)?))) {
+        for (pod, set) in added.iter().filter_map(|pod| Some((pod, controller(pod)?))) {
             self.0.entry(set.to_owned()).or_default().insert(age(pod), pod.clone());
             touched.insert(set.to_owned());
         }

@@ -15,7 +15,7 @@ use super::daemons::{DaemonPods, daemon};
 use super::nodes::{Machine, machines};
 use super::pods::{moving, with_default_spread};
 use super::pools::pool;
-use super::seen::{Difference, Seen};
+use super::version_cache::{Changes, VersionCache};
 use crate::objects::Objects;
 use crate::plan_options::PlanOptions;
 use crate::pod_predicates::{bound_to, is_provisionable, is_terminal};
@@ -25,8 +25,8 @@ use crate::{NodeClaim, NodePool, pod};
 #[derive(Debug, Default)]
 pub struct Follower {
     mirror: Mirror,
-    pods: Seen<KubePod>,
-    sets: Seen<DaemonSet>,
+    pods: VersionCache<KubePod>,
+    sets: VersionCache<DaemonSet>,
     daemon_pods: DaemonPods,
     machines: BTreeMap<String, Parts>,
     pools: BTreeMap<String, Known>,
@@ -83,9 +83,9 @@ impl Follower {
         before.keys().for_each(|id| self.mirror.remove_machine(id));
     }
 
-    fn look_at_pods(&mut self, Difference { gone, come }: Difference<KubePod>) {
-        gone.iter().for_each(|found| self.mirror.remove_pod(&key_of(found)));
-        for found in come {
+    fn look_at_pods(&mut self, Changes { removed, added }: Changes<KubePod>) {
+        removed.iter().for_each(|found| self.mirror.remove_pod(&key_of(found)));
+        for found in added {
             if let Some(node) = bound_to(&found).filter(|_| !is_terminal(&found)) {
                 self.mirror.bind(&key_of(&found), node, bound(&found));
             } else if is_provisionable(&found) {
@@ -97,12 +97,12 @@ impl Follower {
         }
     }
 
-    fn look_at_daemons(&mut self, objects: &Objects, pods: &Difference<KubePod>) {
-        let Difference { gone, come } = self.sets.look(&objects.daemon_sets);
-        gone.iter().for_each(|set| self.mirror.remove_daemon(&set_key(set)));
+    fn look_at_daemons(&mut self, objects: &Objects, pods: &Changes<KubePod>) {
+        let Changes { removed, added } = self.sets.look(&objects.daemon_sets);
+        removed.iter().for_each(|set| self.mirror.remove_daemon(&set_key(set)));
         let touched = self.daemon_pods.note(pods);
         let is_touched = |set: &&Arc<DaemonSet>| touched.contains(&set_key(set).uid);
-        for set in come.iter().chain(objects.daemon_sets.iter().filter(is_touched)) {
+        for set in added.iter().chain(objects.daemon_sets.iter().filter(is_touched)) {
             let key = set_key(set);
             self.mirror.set_daemon(&key, pod::to_model(&daemon(set, self.daemon_pods.newest(&key.uid))));
         }
@@ -145,7 +145,7 @@ fn bound(found: &KubePod) -> BoundPod {
         requests: pod.requests,
         host_ports: pod.host_ports,
         is_daemon: pod.owner == Owner::DaemonSet,
-        apart: if found.metadata.deletion_timestamp.is_none() { pod.apart } else { Vec::new() },
+        pod_anti_affinity: if found.metadata.deletion_timestamp.is_none() { pod.pod_anti_affinity } else { Vec::new() },
     }
 }
 

@@ -8,7 +8,7 @@ mod follower;
 mod nodes;
 mod pods;
 mod pools;
-mod seen;
+mod version_cache;
 
 use std::sync::Arc;
 

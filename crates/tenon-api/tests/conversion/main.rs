@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a pod of the test's own that does not read is a failed test")]
 
-mod company;
+mod affinity;
 mod custom_resources;
 mod fuzz;
 mod requests;

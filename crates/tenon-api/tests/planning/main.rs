@@ -283,8 +283,10 @@ fn running_pods_that_must_be_alone_are_told_of() {
         json!([{ "topologyKey": "kubernetes.io/hostname", "labelSelector": { "matchLabels": { "app": "db" } } }]);
     let apart = json!({ "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": term } });
     let alone = |more: Value| pod("a", &merged(json!({ "spec": { "nodeName": "n1", "affinity": apart } }), &more));
-    assert_eq!(snapshot(&[node("n1", &json!({})), alone(json!({}))]).repelled.len(), 1);
+    assert_eq!(snapshot(&[node("n1", &json!({})), alone(json!({}))]).bound_anti_affinity.len(), 1);
     assert!(
-        snapshot(&[node("n1", &json!({})), alone(json!({ "status": { "phase": "Succeeded" } }))]).repelled.is_empty()
+        snapshot(&[node("n1", &json!({})), alone(json!({ "status": { "phase": "Succeeded" } }))])
+            .bound_anti_affinity
+            .is_empty()
     );
 }

@@ -89,14 +89,14 @@ fn claim(node: &NewNode) -> NewClaim {
             capacity_type: label(names::LABEL_CAPACITY_TYPE),
             price: node.chosen.price.value(),
         },
-        requirements: node.requirements.demands().into_iter().map(demand).collect(),
+        requirements: node.requirements.written().into_iter().map(demand).collect(),
         requests: node.requests.iter().map(|(name, amount)| (name.to_owned(), amount.to_string())).collect(),
         pods: node.pods.iter().map(ToString::to_string).collect(),
     }
 }
 
-fn demand(demand: tenon_model::Demand) -> Demand {
-    let tenon_model::Demand { label, operator, values, min_values } = demand;
+fn demand(demand: tenon_model::WrittenRequirement) -> Demand {
+    let tenon_model::WrittenRequirement { label, operator, values, min_values } = demand;
     Demand { key: label, operator: operator.to_string(), values, min_values }
 }
 

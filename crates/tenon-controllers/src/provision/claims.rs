@@ -11,7 +11,9 @@ use tenon_api::{
     launch_record, names,
 };
 use tenon_engine::{LaunchRefusal, launches};
-use tenon_model::{Demand, LaunchRecord, NewNode, Operator as ModelOperator, Plan, Quantity, Snapshot, labels};
+use tenon_model::{
+    LaunchRecord, NewNode, Operator as ModelOperator, Plan, Quantity, Snapshot, WrittenRequirement, labels,
+};
 
 use super::gather::Gathered;
 
@@ -155,10 +157,10 @@ fn written(node: &NewNode) -> Vec<Requirement> {
     if let Some(kind) = node.chosen.labels.get(labels::CAPACITY_TYPE) {
         all.add(labels::CAPACITY_TYPE, &tenon_model::Requirement::is(kind));
     }
-    all.demands().into_iter().map(entry).collect()
+    all.written().into_iter().map(entry).collect()
 }
 
-pub(crate) fn entry(demand: Demand) -> Requirement {
+pub(crate) fn entry(demand: WrittenRequirement) -> Requirement {
     let operator = match demand.operator {
         ModelOperator::In => Operator::In,
         ModelOperator::NotIn => Operator::NotIn,

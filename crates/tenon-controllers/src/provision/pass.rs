@@ -109,7 +109,7 @@ async fn confirm_claims(context: &Context) {
             Ok(Some(_)) => context.memory.confirm(&name, context.clock.now()),
             Ok(None) => context.memory.forget(&name),
             Err(error) => {
-                tracing::debug!(claim = name, error = kube_error::message(&error), "cannot confirm created NodeClaim")
+                tracing::debug!(claim = name, error = kube_error::message(&error), "cannot confirm created NodeClaim");
             }
         }
     }

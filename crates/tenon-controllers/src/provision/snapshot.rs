@@ -126,7 +126,7 @@ pub(crate) fn not_ready<'a>(conditions: impl Iterator<Item = &'a Condition>, par
 pub(crate) fn requirements(demands: &[tenon_api::Requirement]) -> Requirements {
     // What says nothing is told of by the pool's condition, and such a pool makes no nodes.
     let read = |requirement: &tenon_api::Requirement| {
-        let demand = tenon_api::demand(requirement);
+        let demand = tenon_api::written_requirement(requirement);
         let requirement = demand.requirement().ok()?;
         Some((demand.label, requirement))
     };

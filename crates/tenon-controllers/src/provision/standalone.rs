@@ -119,7 +119,7 @@ pub fn decide(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) ->
 }
 
 fn only_node(plan: Plan) -> Result<NewNode, Reason> {
-    let refused = plan.unplaced.into_iter().next().map_or(Reason::NoPools, |unplaced| unplaced.reason);
+    let refused = plan.unplaced.into_iter().next().map_or(Reason::Internal("a reason"), |unplaced| unplaced.reason);
     plan.new_nodes.into_iter().next().ok_or(refused)
 }
 

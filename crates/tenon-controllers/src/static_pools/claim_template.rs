@@ -24,7 +24,7 @@ pub fn bare_claim(pool: &NodePool, grace: Option<&str>) -> NodeClaim {
     let spec = NodeClaimSpec {
         taints: template.spec.taints.clone(),
         startup_taints: template.spec.startup_taints.clone(),
-        requirements: wanted.demands().into_iter().map(entry).collect(),
+        requirements: wanted.written().into_iter().map(entry).collect(),
         resources: None,
         node_class_ref: template.spec.node_class_ref.clone(),
         termination_grace_period: template.spec.termination_grace_period.clone().or_else(|| grace.map(str::to_owned)),

@@ -140,8 +140,9 @@ impl<'a> Checker<'a> {
         let prefers = self.snapshot.options.preferences == PreferencePolicy::Respect;
         let counts = |when: WhenUnsatisfiable| prefers || when == WhenUnsatisfiable::DoNotSchedule;
         let is_spread = pod.spreads.iter().any(|spread| counts(spread.when_unsatisfiable));
-        let is_bound_to_others = !pod.near.is_empty() || !pod.apart.is_empty();
-        let prefers_others = prefers && !(pod.preferred_near.is_empty() && pod.preferred_apart.is_empty());
+        let is_bound_to_others = !pod.pod_affinity.is_empty() || !pod.pod_anti_affinity.is_empty();
+        let prefers_others =
+            prefers && !(pod.preferred_pod_affinity.is_empty() && pod.preferred_pod_anti_affinity.is_empty());
         let asks_for_more = is_spread || is_bound_to_others || prefers_others || !pod.volumes.is_empty();
         let is_judged = pod.unsupported.is_none() && !asks_for_more && self.is_judged(pod);
         self.expect(is_judged, || of_pod(&pod.key, "is placed, but asks for something that is not supported yet"));

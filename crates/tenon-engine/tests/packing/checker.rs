@@ -110,7 +110,11 @@ fn values_and_reservations_that_are_not_there_are_found() {
     let text = "type one cpu=4 memory=8Gi price=2\npod a cpu=1\npool default need:instance-type=Exists:";
     let (mut snapshot, plan) = planned(text);
     pool(&mut snapshot).requirements.add("node.kubernetes.io/instance-type", &requirement("Exists:+min=2"));
-    expect_violation(&snapshot, &plan, "misses minValues: label");
+    expect_violation(
+        &snapshot,
+        &plan,
+        "misses minValues: label node.kubernetes.io/instance-type has only 1 possible value",
+    );
     let text = "type one cpu=4 memory=8Gi price=2
         offering one price=0 zone=a capacity-type=reserved id=r1 left=2\npod a cpu=3\npod b cpu=3";
     let (mut snapshot, plan) = planned(text);

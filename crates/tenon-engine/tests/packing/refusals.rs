@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tenon_engine::{Indexes, Prepared};
-use tenon_model::{Company, NamespaceChoice, Pod, Selector, Snapshot, Spread, UseNodes, Volume, WhenUnsatisfiable};
+use tenon_model::{
+    NamespaceChoice, Pod, PodAffinityTerm, Selector, Snapshot, Spread, UseNodes, Volume, WhenUnsatisfiable,
+};
 
 use crate::cluster::{cluster, reason, sound_plan};
 
@@ -136,9 +138,9 @@ fn changed(text: &str, change: impl Fn(&mut Pod)) -> Snapshot {
     snapshot
 }
 
-fn company() -> Company {
+fn term() -> PodAffinityTerm {
     let names = ["default".to_owned()].into();
-    Company {
+    PodAffinityTerm {
         label: "zone".to_owned(),
         selector: Some(Selector::default()),
         namespaces: NamespaceChoice { names, selector: None },
@@ -159,11 +161,11 @@ fn spread(when_unsatisfiable: WhenUnsatisfiable) -> Spread {
 #[test]
 fn a_demand_that_is_not_judged_yet_is_never_passed_over() {
     let text = format!("{ONE}\nnode n cpu=4 memory=8Gi\npod p cpu=1");
-    let wish = || tenon_model::PreferredCompany { weight: 1, company: company() };
+    let wish = || tenon_model::WeightedPodAffinityTerm { weight: 1, term: term() };
     let changes: [(&str, ChangePod); 7] = [
-        ("affinity", Box::new(|pod| pod.near = vec![company()])),
-        ("affinity", Box::new(|pod| pod.apart = vec![company()])),
-        ("affinity", Box::new(move |pod| pod.preferred_near = vec![wish()])),
+        ("affinity", Box::new(|pod| pod.pod_affinity = vec![term()])),
+        ("affinity", Box::new(|pod| pod.pod_anti_affinity = vec![term()])),
+        ("affinity", Box::new(move |pod| pod.preferred_pod_affinity = vec![wish()])),
         ("spread", Box::new(|pod| pod.spreads = vec![spread(WhenUnsatisfiable::DoNotSchedule)])),
         ("spread", Box::new(|pod| pod.spreads = vec![spread(WhenUnsatisfiable::ScheduleAnyway)])),
         ("volumes", Box::new(|pod| pod.volumes = vec![Volume { claim: "data".to_owned(), is_ephemeral: false }])),
@@ -184,8 +186,8 @@ fn a_demand_that_is_not_judged_yet_is_never_passed_over() {
 #[test]
 fn a_pod_that_a_running_pod_must_not_be_with_is_not_placed_yet() {
     let mut snapshot = cluster(&format!("{ONE}\nnode n cpu=4 memory=8Gi\npod p cpu=1"));
-    snapshot.repelled = vec![company()];
+    snapshot.bound_anti_affinity = vec![term()];
     assert!(sound_plan(&snapshot).unplaced[0].reason.is_rejected());
-    snapshot.repelled[0].namespaces.names = ["other".to_owned()].into();
+    snapshot.bound_anti_affinity[0].namespaces.names = ["other".to_owned()].into();
     assert!(sound_plan(&snapshot).unplaced.is_empty());
 }

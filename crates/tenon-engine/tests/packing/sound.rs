@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use tenon_engine::{CheckedPlan, Subject, check, plan, sound_part};
-use tenon_model::{Company, NamespaceChoice, Placement, Plan, PodKey, PreferredCompany, Reason, Snapshot, Unplaced};
+use tenon_model::{
+    NamespaceChoice, Placement, Plan, PodAffinityTerm, PodKey, Reason, Snapshot, Unplaced, WeightedPodAffinityTerm,
+};
 use tenon_model::{Spread, UseNodes, WhenUnsatisfiable};
 
 use crate::cluster::{amounts, cluster, place, sound_plan, told};
@@ -110,7 +112,7 @@ fn a_limit_costs_the_new_nodes_of_its_pool_and_a_full_host_those_on_it() {
 fn what_a_pod_only_prefers_is_no_violation_where_preferences_are_ignored() {
     let mut snapshot =
         cluster("option preferences=Ignore\ntype one cpu=4 memory=8Gi price=1\npod a cpu=1\npod b cpu=1");
-    let others = Company {
+    let others = PodAffinityTerm {
         label: "kubernetes.io/hostname".to_owned(),
         selector: None,
         namespaces: NamespaceChoice { names: ["default".to_owned()].into(), selector: None },
@@ -126,8 +128,8 @@ fn what_a_pod_only_prefers_is_no_violation_where_preferences_are_ignored() {
     };
     for pod in &mut snapshot.pods {
         let pod = Arc::make_mut(pod);
-        pod.preferred_near = vec![PreferredCompany { weight: 1, company: others.clone() }];
-        pod.preferred_apart = pod.preferred_near.clone();
+        pod.preferred_pod_affinity = vec![WeightedPodAffinityTerm { weight: 1, term: others.clone() }];
+        pod.preferred_pod_anti_affinity = pod.preferred_pod_affinity.clone();
         pod.spreads = vec![spread.clone()];
     }
     assert_eq!(told(&sound_plan(&snapshot)), ["default/one: a b"]);

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use tenon_model::labels::{canonical_label, is_restricted};
 use tenon_model::{
-    Demand, GoDuration, HostName, NodeShare, Operator, Protection, ProviderId, PveSize, Quantity, Requirements,
-    Schedule, Seconds, Timespan, TimespanOrNever, VmId, label_text, validation,
+    GoDuration, HostName, NodeShare, Operator, Protection, ProviderId, PveSize, Quantity, Requirements, Schedule,
+    Seconds, Timespan, TimespanOrNever, VmId, WrittenRequirement, label_text, validation,
 };
 
 fn printing_and_reading_agree<T: FromStr + Display + PartialEq + Debug>(text: &str) {
@@ -93,13 +93,13 @@ pub(crate) fn demand(text: &str) {
     let (Some(label), Some(operator)) = (words.next(), words.next()) else { return };
     let Ok(operator) = operator.parse::<Operator>() else { return };
     let values = words.next().map(|values| values.split(',').map(str::to_owned).collect()).unwrap_or_default();
-    let demand = Demand { label: label.to_owned(), operator, values, min_values: None };
+    let demand = WrittenRequirement { label: label.to_owned(), operator, values, min_values: None };
     let faults = validation::requirement_faults(&demand);
     let Ok(read) = Requirements::read([&demand]) else {
         assert!(!faults.is_empty(), "{demand} says nothing, and nobody tells");
         return;
     };
-    assert_eq!(Requirements::read(&read.demands()).as_ref(), Ok(&read), "{demand}");
+    assert_eq!(Requirements::read(&read.written()).as_ref(), Ok(&read), "{demand}");
     for (_, requirement) in read.iter() {
         assert!(requirement.any().is_none_or(|value| requirement.has(&value)), "{demand}");
         assert_eq!(&requirement.and(requirement), requirement);

@@ -15,14 +15,14 @@ pub(super) fn check(schema: &Value, new: &Value, old: Option<&Value>) -> Vec<Fie
     let root = resource_schema(schema);
     let mut walk = Walk { library: library(), errors: Vec::new() };
     let pair = old.map(|old| Pair { new, old, schema: Node(schema) });
-    let place = Place { value: new, old, schema: Node(&root), pair, parent: None };
+    let place = Position { value: new, old, schema: Node(&root), pair, parent: None };
     walk.visit(place, "");
     walk.errors
 }
 
 /// A value the rules are asked about.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct Position<'a> {
     value: &'a Value,
     /// What transition rules see of before.
     old: Option<&'a Value>,
@@ -33,7 +33,7 @@ struct Place<'a> {
     parent: Option<Pair<'a>>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Position<'a> {
     fn below(self, value: &'a Value, old: Option<&'a Value>, schema: Node<'a>, pair: Option<Pair<'a>>) -> Self {
         let old = old.filter(|old| !old.is_null());
         Self { value, old, schema, pair, parent: self.pair.or(self.parent) }
@@ -50,7 +50,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn visit(&mut self, place: Place<'_>, path: &str) {
+    fn visit(&mut self, place: Position<'_>, path: &str) {
         if place.value.is_null() {
             return;
         }
@@ -83,7 +83,7 @@ impl Walk {
         }
     }
 
-    fn ask(&mut self, place: Place<'_>, path: &str) {
+    fn ask(&mut self, place: Position<'_>, path: &str) {
         let value = seen(place.schema, place.value, &self.library);
         let old =
             place.old.and_then(|old| seen(place.schema, &aligned(place.schema, place.value, old), &self.library).ok());
@@ -154,7 +154,7 @@ impl Rule<'_> {
         format!("{why} evaluating rule: {}", self.words())
     }
 
-    fn broken(self, place: Place<'_>, path: &str, detail: &str) -> FieldError {
+    fn broken(self, place: Position<'_>, path: &str, detail: &str) -> FieldError {
         let reason = match self.0.text("reason") {
             Some("FieldValueForbidden") => FieldReason::Forbidden,
             Some("FieldValueRequired") => FieldReason::Required,

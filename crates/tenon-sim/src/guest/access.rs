@@ -53,13 +53,13 @@ impl fmt::Debug for Credential {
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The address is no URL.
-    #[error("the server's address is no URL")]
+    #[error("the address of the server is not a URL")]
     Server(#[source] http::uri::InvalidUri),
     /// The authorities are no certificates.
-    #[error("the cluster's CA is not readable: {0}")]
+    #[error("cannot read the cluster CA: {0}")]
     Ca(String),
     /// The library refused it.
-    #[error("the client library refused")]
+    #[error("cannot set up the client")]
     Client(#[source] Box<kube::Error>),
     /// Anything else a replacement may run into.
     #[error("{0}")]

@@ -54,7 +54,7 @@ fn prepare_image(machine: &Machine, boot: u32) {
     }
     match &machine.config.image_join {
         Some(join) => machine.disk(|disk| join.write_to(disk)),
-        None => machine.say("no drive holds a seed, and the image brings no way to join"),
+        None => machine.say("no drive contains a cloud-init seed, and the image has no join configuration"),
     }
 }
 
@@ -67,7 +67,7 @@ fn seed(machine: &Machine, estate: &Estate) -> Option<BTreeMap<String, Vec<u8>>>
         let Some(data) = data.filter(|data| !data.is_empty()) else { continue };
         match iso::seed_files(&data) {
             Some(files) => return Some(files),
-            None => machine.say(format!("{} at {key} is no volume labelled cidata", drive.file)),
+            None => machine.say(format!("{} at {key} is not a volume with the label cidata", drive.file)),
         }
     }
     None

@@ -43,9 +43,9 @@ pub(crate) async fn obtain(machine: &Machine, kubelet: &Kubelet) -> Result<ApiAc
         Err(trouble) if trouble.code() == Some(409) => {}
         other => drop(other?),
     }
-    machine.say(format!("asked for a certificate with {name}"));
+    machine.say(format!("requested a certificate with {name}"));
     let certificate = await_certificate(machine, &requests, &name).await?;
-    machine.say("got a certificate");
+    machine.say("received a certificate");
     let credential = Credential::Certificate { certificate_pem: certificate, key_pem: key.serialize_pem() };
     let access = ApiAccess { credential, ..bootstrap };
     keep(machine, own, &access);

@@ -1,6 +1,5 @@
 //! Why does a guest not join, or not get on with its work?
 
-use std::error::Error;
 use std::time::Duration;
 
 use super::access::ConnectError;
@@ -9,29 +8,29 @@ use super::access::ConnectError;
 pub(crate) enum Trouble {
     #[error("kubelet.service has no command")]
     NoCommand,
-    #[error("kubelet.service has {0} commands, and systemd takes one")]
+    #[error("kubelet.service has {0} commands, but systemd accepts one")]
     ManyCommands(usize),
     #[error("the kubelet command has no {0}")]
     NoFlag(&'static str),
-    #[error("{path}, which {named_by} names, does not exist")]
+    #[error("{path}, named by {named_by}, does not exist")]
     NoFile { path: String, named_by: &'static str },
-    #[error("{path} has mode {mode:04o}, and holds a secret: it must be 0600")]
+    #[error("{path} has mode {mode:04o} but contains a secret; the mode must be 0600")]
     Mode { path: String, mode: u32 },
     #[error("cannot read {path}: {why}")]
     Unreadable { path: String, why: String },
-    #[error("cannot make a client for {server}")]
+    #[error("cannot create a client for {server}")]
     Connect { server: String, source: ConnectError },
     #[error("cannot {action}")]
     Refused { action: &'static str, source: Box<kube::Error> },
-    #[error("cannot {action}: no answer within {} s", after.as_secs_f32())]
+    #[error("cannot {action}: no reply within {} s", after.as_secs_f32())]
     Silence { action: &'static str, after: Duration },
-    #[error("cannot {action}: the API's answer makes no sense")]
+    #[error("cannot {action}: cannot read the reply of the API server")]
     Shape { action: &'static str, source: serde_json::Error },
     #[error("certificate request {0} was denied or failed")]
     Denied(String),
     #[error("certificate request {name} was not signed within {} s", after.as_secs_f32())]
     Unsigned { name: String, after: Duration },
-    #[error("cannot make a key or a certificate request")]
+    #[error("cannot create a key or a certificate request")]
     Key(#[from] rcgen::Error),
 }
 
@@ -62,16 +61,12 @@ impl Trouble {
 
     /// The error with all its causes, each said once.
     pub(crate) fn story(&self) -> String {
-        let mut story = self.to_string();
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            let text = error.to_string();
-            // Some libraries repeat their cause in their own text.
-            if !story.contains(&text) {
-                story = format!("{story}: {text}");
-            }
-            cause = error.source();
+        // The client library prints the whole reply as a Rust value; the server's own words are enough.
+        if let Self::Refused { source, .. } = self
+            && let kube::Error::Api(status) = source.as_ref()
+        {
+            return format!("{self}: {}", tenon_api::status_message(status));
         }
-        story
+        tenon_model::full_message(self)
     }
 }

@@ -68,7 +68,7 @@ async fn a_started_vm_becomes_a_node_that_runs_pods_until_its_power_is_cut() -> 
     let boot_id = |node: &Node| Some(node.status.as_ref()?.node_info.as_ref()?.boot_id.clone());
     assert_ne!(boot_id(&again), boot_id(&node));
     let log = guests.guest_log(VMID);
-    assert_eq!(log.iter().filter(|line| *line == "got a certificate").count(), 1, "{log:#?}");
+    assert_eq!(log.iter().filter(|line| *line == "received a certificate").count(), 1, "{log:#?}");
 
     estate.remove_vm(VMID)?;
     eventually("the guest is gone", async || Ok(guests.running().is_empty().then_some(()))).await?;

@@ -33,7 +33,7 @@ fn cases() -> Vec<Case> {
     vec![
         Case {
             name: "wrong-path",
-            says: "/etc/kubernetes/elsewhere.conf, which --bootstrap-kubeconfig names, does not exist",
+            says: "/etc/kubernetes/elsewhere.conf, named by --bootstrap-kubeconfig, does not exist",
             spoil_seed: |seed| {
                 replace(seed, &format!("={BOOTSTRAP_PATH}"), "=/etc/kubernetes/elsewhere.conf");
             },
@@ -50,7 +50,7 @@ fn cases() -> Vec<Case> {
         },
         Case {
             name: "no-kubelet-config",
-            says: "/nowhere.yaml, which --config names, does not exist",
+            says: "/nowhere.yaml, named by --config, does not exist",
             spoil_seed: |seed| replace(seed, "--config=/var/lib/kubelet/config.yaml", "--config=/nowhere.yaml"),
             ..usual()
         },

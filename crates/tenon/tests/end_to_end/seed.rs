@@ -53,7 +53,11 @@ async fn a_vm_without_a_seed_idles_and_says_so() -> anyhow::Result<()> {
     let guests = Guests::start(&estate, quick_guests());
     add_running_vm(&estate, 20_002, "idle", None)?;
     eventually("the guest says that it has no seed", async || {
-        Ok(guests.guest_log(20_002).iter().any(|line| line.contains("no drive holds a seed")).then_some(()))
+        Ok(guests
+            .guest_log(20_002)
+            .iter()
+            .any(|line| line.contains("no drive contains a cloud-init seed"))
+            .then_some(()))
     })
     .await?;
     assert_eq!(guests.running(), [20_002]);

@@ -1,11 +1,14 @@
-//! Whose company a pod wants or avoids, and how evenly it is spread.
+//! Which pods a pod must or must not be with (pod affinity and anti-affinity), and how evenly it is spread.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::core::v1::{PodAffinityTerm, PodSpec, TopologySpreadConstraint, WeightedPodAffinityTerm};
+use k8s_openapi::api::core::v1::{
+    PodAffinityTerm as KubeTerm, PodSpec, TopologySpreadConstraint, WeightedPodAffinityTerm as KubeWeightedTerm,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use tenon_model::{
-    Company, Demand, NamespaceChoice, Operator, PreferredCompany, Selector, Spread, UseNodes, WhenUnsatisfiable,
+    NamespaceChoice, Operator, PodAffinityTerm, Selector, Spread, UseNodes, WeightedPodAffinityTerm, WhenUnsatisfiable,
+    WrittenRequirement,
 };
 
 /// The pod that asks: terms speak of its labels and its namespace.
@@ -14,48 +17,50 @@ pub(crate) struct Asker<'a> {
     pub(crate) labels: &'a BTreeMap<String, String>,
 }
 
-/// Pods to be with and not to be with, required and wished for.
+/// Pod affinity and anti-affinity, required and preferred for.
 #[derive(Default)]
-pub(crate) struct Companies {
-    pub(crate) near: Vec<Company>,
-    pub(crate) apart: Vec<Company>,
-    pub(crate) preferred_near: Vec<PreferredCompany>,
-    pub(crate) preferred_apart: Vec<PreferredCompany>,
+pub(crate) struct PodAffinities {
+    pub(crate) pod_affinity: Vec<PodAffinityTerm>,
+    pub(crate) pod_anti_affinity: Vec<PodAffinityTerm>,
+    pub(crate) preferred_pod_affinity: Vec<WeightedPodAffinityTerm>,
+    pub(crate) preferred_pod_anti_affinity: Vec<WeightedPodAffinityTerm>,
 }
 
 impl Asker<'_> {
-    pub(crate) fn companies(&self, spec: &PodSpec) -> Companies {
-        let Some(affinity) = &spec.affinity else { return Companies::default() };
-        let (mut near, mut preferred_near) = (Vec::new(), Vec::new());
+    pub(crate) fn affinities(&self, spec: &PodSpec) -> PodAffinities {
+        let Some(affinity) = &spec.affinity else { return PodAffinities::default() };
+        let (mut pod_affinity, mut preferred_pod_affinity) = (Vec::new(), Vec::new());
         if let Some(wanted) = &affinity.pod_affinity {
-            near = self.required(wanted.required_during_scheduling_ignored_during_execution.as_ref());
-            preferred_near = self.wished(wanted.preferred_during_scheduling_ignored_during_execution.as_ref());
+            pod_affinity = self.required(wanted.required_during_scheduling_ignored_during_execution.as_ref());
+            preferred_pod_affinity =
+                self.preferred(wanted.preferred_during_scheduling_ignored_during_execution.as_ref());
         }
-        let (mut apart, mut preferred_apart) = (Vec::new(), Vec::new());
+        let (mut pod_anti_affinity, mut preferred_pod_anti_affinity) = (Vec::new(), Vec::new());
         if let Some(avoided) = &affinity.pod_anti_affinity {
-            apart = self.required(avoided.required_during_scheduling_ignored_during_execution.as_ref());
-            preferred_apart = self.wished(avoided.preferred_during_scheduling_ignored_during_execution.as_ref());
+            pod_anti_affinity = self.required(avoided.required_during_scheduling_ignored_during_execution.as_ref());
+            preferred_pod_anti_affinity =
+                self.preferred(avoided.preferred_during_scheduling_ignored_during_execution.as_ref());
         }
-        Companies { near, apart, preferred_near, preferred_apart }
+        PodAffinities { pod_affinity, pod_anti_affinity, preferred_pod_affinity, preferred_pod_anti_affinity }
     }
 
     pub(crate) fn spreads(&self, spec: &PodSpec) -> Vec<Spread> {
         spec.topology_spread_constraints.iter().flatten().map(|constraint| self.spread(constraint)).collect()
     }
 
-    fn required(&self, terms: Option<&Vec<PodAffinityTerm>>) -> Vec<Company> {
-        terms.into_iter().flatten().map(|term| self.company(term)).collect()
+    fn required(&self, terms: Option<&Vec<KubeTerm>>) -> Vec<PodAffinityTerm> {
+        terms.into_iter().flatten().map(|term| self.term(term)).collect()
     }
 
-    fn wished(&self, terms: Option<&Vec<WeightedPodAffinityTerm>>) -> Vec<PreferredCompany> {
-        let wish = |term: &WeightedPodAffinityTerm| PreferredCompany {
+    fn preferred(&self, terms: Option<&Vec<KubeWeightedTerm>>) -> Vec<WeightedPodAffinityTerm> {
+        let weighted = |term: &KubeWeightedTerm| WeightedPodAffinityTerm {
             weight: term.weight,
-            company: self.company(&term.pod_affinity_term),
+            term: self.term(&term.pod_affinity_term),
         };
-        terms.into_iter().flatten().map(wish).collect()
+        terms.into_iter().flatten().map(weighted).collect()
     }
 
-    fn company(&self, term: &PodAffinityTerm) -> Company {
+    fn term(&self, term: &KubeTerm) -> PodAffinityTerm {
         let mut selector = term.label_selector.as_ref().map(selector);
         if let Some(selector) = &mut selector {
             self.compare(selector, Operator::In, term.match_label_keys.as_ref());
@@ -67,7 +72,7 @@ impl Asker<'_> {
             names.insert(self.namespace.to_owned());
         }
         let namespaces = NamespaceChoice { names, selector: term.namespace_selector.as_ref().map(self::selector) };
-        Company { label: term.topology_key.clone(), selector, namespaces }
+        PodAffinityTerm { label: term.topology_key.clone(), selector, namespaces }
     }
 
     fn spread(&self, constraint: &TopologySpreadConstraint) -> Spread {
@@ -96,7 +101,7 @@ impl Asker<'_> {
     /// server wrote into the selector before is said twice, which changes nothing.
     fn compare(&self, selector: &mut Selector, operator: Operator, keys: Option<&Vec<String>>) {
         let own = keys.into_iter().flatten().filter_map(|key| Some((key, self.labels.get(key)?)));
-        selector.demands.extend(own.map(|(key, value)| demand(key, operator, vec![value.clone()])));
+        selector.requirements.extend(own.map(|(key, value)| demand(key, operator, vec![value.clone()])));
     }
 }
 
@@ -108,9 +113,9 @@ pub(crate) fn selector(selector: &LabelSelector) -> Selector {
         Ok(operator) => demand(&expression.key, operator, expression.values.clone().unwrap_or_default()),
         Err(_) => demand(&expression.key, Operator::Gt, Vec::new()),
     });
-    Selector { demands: equal.chain(expressions).collect() }
+    Selector { requirements: equal.chain(expressions).collect() }
 }
 
-fn demand(label: &str, operator: Operator, values: Vec<String>) -> Demand {
-    Demand { label: label.to_owned(), operator, values, min_values: None }
+fn demand(label: &str, operator: Operator, values: Vec<String>) -> WrittenRequirement {
+    WrittenRequirement { label: label.to_owned(), operator, values, min_values: None }
 }

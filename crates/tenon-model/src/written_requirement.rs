@@ -7,7 +7,7 @@ use crate::requirements::Requirements;
 
 /// One entry of a list of requirements.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Demand {
+pub struct WrittenRequirement {
     /// The label.
     pub label: String,
     /// How its value is compared.
@@ -21,17 +21,17 @@ pub struct Demand {
 /// A demand that says nothing: a bound without exactly one number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("requirement on label {label}: operator {operator} needs exactly one value, a non-negative integer")]
-pub struct DemandError {
+pub struct RequirementError {
     /// The label.
     pub label: String,
     /// The operator.
     pub operator: Operator,
 }
 
-impl Demand {
+impl WrittenRequirement {
     /// What it asks for.
-    pub fn requirement(&self) -> Result<Requirement, DemandError> {
-        let refused = || DemandError { label: self.label.clone(), operator: self.operator };
+    pub fn requirement(&self) -> Result<Requirement, RequirementError> {
+        let refused = || RequirementError { label: self.label.clone(), operator: self.operator };
         let asked = Requirement::new(self.operator, self.values.iter().cloned()).ok_or_else(refused)?;
         // Above the largest number there is nothing, so there is nothing to count either.
         let is_beyond = self.operator == Operator::Gt && asked.operator() == Operator::DoesNotExist;
@@ -43,16 +43,16 @@ impl Requirement {
     /// The demand as it is written in a list: bounds first, each as its own entry, and what they exclude besides.
     ///
     /// Karpenter loses excluded values where there are bounds; one more entry keeps them.
-    pub fn demands(&self, label: &str) -> Vec<Demand> {
+    pub fn written(&self, label: &str) -> Vec<WrittenRequirement> {
         let (min_values, (gte, lte)) = (self.min_values(), self.bounds());
-        let demand = |operator, values| Demand { label: label.to_owned(), operator, values, min_values };
+        let demand = |operator, values| WrittenRequirement { label: label.to_owned(), operator, values, min_values };
         let least = gte.map(|least| demand(Operator::Gte, vec![least.to_string()]));
         let most = lte.map(|most| match most {
             // No schema takes a number below zero, so the bound is moved by one.
             -1 => demand(Operator::Lt, vec!["0".to_owned()]),
             most => demand(Operator::Lte, vec![most.to_string()]),
         });
-        let mut demands: Vec<Demand> = least.into_iter().chain(most).collect();
+        let mut demands: Vec<WrittenRequirement> = least.into_iter().chain(most).collect();
         if demands.is_empty() || !self.values().is_empty() {
             demands.push(demand(self.operator(), self.values().iter().cloned().collect()));
         }
@@ -65,7 +65,9 @@ impl Requirement {
 
 impl Requirements {
     /// What a list of demands asks for together.
-    pub fn read<'a>(demands: impl IntoIterator<Item = &'a Demand>) -> Result<Requirements, DemandError> {
+    pub fn read<'a>(
+        demands: impl IntoIterator<Item = &'a WrittenRequirement>,
+    ) -> Result<Requirements, RequirementError> {
         let mut requirements = Requirements::default();
         for demand in demands {
             requirements.add(demand.label.as_str(), &demand.requirement()?);
@@ -74,12 +76,12 @@ impl Requirements {
     }
 
     /// The list of demands, sorted by label.
-    pub fn demands(&self) -> Vec<Demand> {
-        self.iter().flat_map(|(label, requirement)| requirement.demands(label)).collect()
+    pub fn written(&self) -> Vec<WrittenRequirement> {
+        self.iter().flat_map(|(label, requirement)| requirement.written(label)).collect()
     }
 }
 
-impl fmt::Display for Demand {
+impl fmt::Display for WrittenRequirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.label, self.operator)?;
         if self.values.is_empty() { Ok(()) } else { write!(f, " [{}]", self.values.join(", ")) }

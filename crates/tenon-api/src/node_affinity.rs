@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{NodeAffinity, NodeSelectorRequirement, NodeSelectorTerm, PodSpec};
 use tenon_model::labels::NODEPOOL;
 use tenon_model::validation::requirement_faults;
-use tenon_model::{Demand, Operator, Preferred, Requirement, Requirements};
+use tenon_model::{Operator, Preferred, Requirement, Requirements, WrittenRequirement};
 
 /// The pod's node selector, joined with each of its required node-affinity terms; any one of the results is enough. And
 /// what of it cannot be judged, if something cannot.
@@ -45,7 +45,7 @@ pub(crate) fn preferred(spec: &PodSpec) -> Vec<Preferred> {
 /// What is wrong with the node selector and the node affinity, for whoever wrote the pod: no node of ours can ever have
 /// a label of which this tells.
 pub(crate) fn faults(spec: &PodSpec) -> Vec<String> {
-    let selector = spec.node_selector.iter().flatten().map(|(label, value)| Demand {
+    let selector = spec.node_selector.iter().flatten().map(|(label, value)| WrittenRequirement {
         label: label.clone(),
         operator: Operator::In,
         values: vec![value.clone()],
@@ -53,7 +53,7 @@ pub(crate) fn faults(spec: &PodSpec) -> Vec<String> {
     });
     let terms = required_terms(spec).into_iter().flatten();
     let expressions = terms.flat_map(|term| term.match_expressions.iter().flatten());
-    let read: Vec<Result<Demand, String>> = selector.map(Ok).chain(expressions.map(demand)).collect();
+    let read: Vec<Result<WrittenRequirement, String>> = selector.map(Ok).chain(expressions.map(demand)).collect();
     let mut faults: Vec<String> = read
         .iter()
         .flat_map(|demand| match demand {
@@ -127,8 +127,8 @@ fn expressions_of(term: &NodeSelectorTerm) -> Result<Requirements, String> {
     Ok(requirements)
 }
 
-fn demand(expression: &NodeSelectorRequirement) -> Result<Demand, String> {
+fn demand(expression: &NodeSelectorRequirement) -> Result<WrittenRequirement, String> {
     let operator = expression.operator.parse().map_err(|error| format!("label {}: {error}", expression.key))?;
     let values = expression.values.clone().unwrap_or_default();
-    Ok(Demand { label: expression.key.clone(), operator, values, min_values: None })
+    Ok(WrittenRequirement { label: expression.key.clone(), operator, values, min_values: None })
 }

@@ -1,4 +1,4 @@
-//! Which versions of objects were seen already.
+//! Which versions of objects were there at the last look.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,39 +6,39 @@ use std::sync::Arc;
 /// The versions of a kind's objects that were there at the last look. A store never changes an object in place, so the
 /// place tells versions apart, and nobody has to read them.
 #[derive(Debug)]
-pub(super) struct Seen<K> {
+pub(super) struct VersionCache<K> {
     known: BTreeMap<usize, (Arc<K>, u64)>,
     look: u64,
 }
 
 /// What is different from the last look. An object that changed is in both.
-pub(super) struct Difference<K> {
-    pub(super) gone: Vec<Arc<K>>,
-    pub(super) come: Vec<Arc<K>>,
+pub(super) struct Changes<K> {
+    pub(super) removed: Vec<Arc<K>>,
+    pub(super) added: Vec<Arc<K>>,
 }
 
-impl<K> Default for Seen<K> {
-    fn default() -> Seen<K> {
-        Seen { known: BTreeMap::new(), look: 0 }
+impl<K> Default for VersionCache<K> {
+    fn default() -> VersionCache<K> {
+        VersionCache { known: BTreeMap::new(), look: 0 }
     }
 }
 
-impl<K> Seen<K> {
+impl<K> VersionCache<K> {
     /// Compares with what is there now, and remembers that.
-    pub(super) fn look(&mut self, now: &[Arc<K>]) -> Difference<K> {
+    pub(super) fn look(&mut self, now: &[Arc<K>]) -> Changes<K> {
         self.look += 1;
-        let mut come = Vec::new();
+        let mut added = Vec::new();
         for object in now {
             // Kept, so that nothing else can come to be at the same place.
             let known = self.known.entry(Arc::as_ptr(object).addr()).or_insert_with(|| {
-                come.push(object.clone());
+                added.push(object.clone());
                 (object.clone(), 0)
             });
             known.1 = self.look;
         }
         let is_gone = |_: &usize, known: &mut (Arc<K>, u64)| known.1 != self.look;
-        let gone = self.known.extract_if(.., is_gone).map(|(_, (object, _))| object).collect();
-        Difference { gone, come }
+        let removed = self.known.extract_if(.., is_gone).map(|(_, (object, _))| object).collect();
+        Changes { removed, added }
     }
 }
 
@@ -49,11 +49,11 @@ mod tests {
     #[test]
     fn what_came_and_went_between_two_looks_is_told_once() {
         let [a, b, c] = ["a", "b", "c"].map(Arc::new);
-        let mut seen = Seen::default();
+        let mut cache = VersionCache::default();
         let mut look = |now: &[Arc<&'static str>]| {
-            let Difference { gone, come } = seen.look(now);
+            let Changes { removed, added } = cache.look(now);
             let names = |list: Vec<Arc<&'static str>>| list.iter().map(|name| **name).collect::<String>();
-            (names(gone), names(come))
+            (names(removed), names(added))
         };
         assert_eq!(look(&[a.clone(), b.clone()]), (String::new(), "ab".to_owned()));
         assert_eq!(look(&[a.clone(), b]), (String::new(), String::new()));

@@ -1,4 +1,4 @@
-//! Whose company a pod wants, how it is spread, and what else it brings.
+//! Pod affinity and anti-affinity, how a pod is spread, and what else it brings.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn model(metadata: &Value, spec: &Value) -> Pod {
 }
 
 fn shown(selector: Option<&Selector>) -> Vec<String> {
-    selector.iter().flat_map(|selector| &selector.demands).map(ToString::to_string).collect()
+    selector.iter().flat_map(|selector| &selector.requirements).map(ToString::to_string).collect()
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_spread_is_taken_over_with_all_it_says() {
 }
 
 #[test]
-fn company_is_looked_for_in_the_namespaces_that_are_meant() {
+fn pod_affinity_is_looked_for_in_the_namespaces_that_are_meant() {
     let term = |more: Value| {
         let mut term = json!({ "topologyKey": "zone", "labelSelector": { "matchLabels": { "app": "web" } } });
         term.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -68,15 +68,18 @@ fn company_is_looked_for_in_the_namespaces_that_are_meant() {
     let affinity = json!({ "podAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": required } });
     let pod = model(&json!({}), &json!({ "affinity": affinity }));
     let names: Vec<Vec<&str>> =
-        pod.near.iter().map(|company| company.namespaces.names.iter().map(String::as_str).collect()).collect();
+        pod.pod_affinity.iter().map(|term| term.namespaces.names.iter().map(String::as_str).collect()).collect();
     assert_eq!(names, [vec!["n"], vec!["a", "b"], vec!["a"], vec![]]);
-    let selectors: Vec<bool> = pod.near.iter().map(|company| company.namespaces.selector.is_some()).collect();
+    let selectors: Vec<bool> = pod.pod_affinity.iter().map(|term| term.namespaces.selector.is_some()).collect();
     assert_eq!(selectors, [false, false, true, true]);
-    assert!(pod.near[3].namespaces.selector.as_ref().unwrap().chooses(&BTreeMap::new()), "an empty selector is all");
+    assert!(
+        pod.pod_affinity[3].namespaces.selector.as_ref().unwrap().chooses(&BTreeMap::new()),
+        "an empty selector is all"
+    );
 }
 
 #[test]
-fn wishes_for_company_keep_their_weight_and_their_labels() {
+fn preferred_pod_affinity_terms_keep_their_weight_and_their_labels() {
     let term = json!({
         "topologyKey": "zone", "matchLabelKeys": ["version"], "mismatchLabelKeys": ["tenant"],
         "labelSelector": { "matchExpressions": [{ "key": "app", "operator": "Exists" }] },
@@ -85,10 +88,20 @@ fn wishes_for_company_keep_their_weight_and_their_labels() {
     let hard = json!({ "requiredDuringSchedulingIgnoredDuringExecution": [term] });
     let metadata = json!({ "labels": { "version": "v1", "tenant": "t" } });
     let soft = model(&metadata, &json!({ "affinity": { "podAffinity": wish, "podAntiAffinity": wish } }));
-    assert_eq!((soft.preferred_near.len(), soft.preferred_apart.len(), soft.preferred_near[0].weight), (1, 1, 7));
+    assert_eq!(
+        (
+            soft.preferred_pod_affinity.len(),
+            soft.preferred_pod_anti_affinity.len(),
+            soft.preferred_pod_affinity[0].weight
+        ),
+        (1, 1, 7)
+    );
     assert_eq!(soft.unsupported, None);
     let apart = model(&metadata, &json!({ "affinity": { "podAntiAffinity": hard } }));
-    assert_eq!(shown(apart.apart[0].selector.as_ref()), ["app Exists", "version In [v1]", "tenant NotIn [t]"]);
+    assert_eq!(
+        shown(apart.pod_anti_affinity[0].selector.as_ref()),
+        ["app Exists", "version In [v1]", "tenant NotIn [t]"]
+    );
     assert_eq!(apart.unsupported, None, "what can be read is for the engine to judge");
 }
 

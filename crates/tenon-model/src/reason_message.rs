@@ -32,6 +32,7 @@ impl fmt::Display for Reason {
             Reason::Truncated(short) => {
                 write!(f, "minValues requirement is not met by the instance types that one NodeClaim can list: {short}")
             }
+            Reason::Internal(what) => f.write_str(&internal(what)),
             Reason::CheckFailed(rule) => {
                 write!(f, "the plan for this pod failed its check: {rule}; this is a bug in Tenon, please report it")
             }
@@ -73,6 +74,7 @@ impl fmt::Display for PoolRefusal {
                 shown(resource, *limit)
             ),
             PoolRefusal::Reserved(why) => why.fmt(f),
+            PoolRefusal::Internal(what) => f.write_str(&internal(what)),
             PoolRefusal::NoHost { instance_type, shortage, largest_on, closed } => {
                 match largest_on {
                     Some(place) => {
@@ -139,6 +141,10 @@ fn phrase(met: Met) -> &'static str {
         }
         (true, true, true) => "no instance type met the requirements/resources/offering tuple",
     }
+}
+
+fn internal(what: &str) -> String {
+    format!("internal error of the planner: {what} was not found; this is a bug in Tenon, please report it")
 }
 
 fn listed(amounts: &Resources) -> String {
