@@ -152,13 +152,13 @@ event_reasons! {
         example "Cannot launch VM 20003 on host pve1: cannot read VM 20003: connection refused; retrying in 8s",
         action "If it does not go away, check that the Proxmox API is reachable and that the API token has its privileges.";
     RELAUNCHED = "Relaunched" on "NodeClaim", Normal, Tenon,
-        when "The VM id of the NodeClaim could not be used, and another was chosen.",
-        example "Launching VM 20004 on host pve1 instead of VM 20003: the VM id is in use",
-        action "Nothing. If it happens often, use a VM id range that nothing else uses (PROXMOX_VMID, PROXMOX_VMID_MAX).";
+        when "The VM ID of the NodeClaim could not be used, and another was chosen.",
+        example "Launching VM 20004 on host pve1 instead of VM 20003: the VM ID is in use",
+        action "Nothing. If it happens often, use a VM ID range that nothing else uses (PROXMOX_VMID, PROXMOX_VMID_MAX).";
     INCOMPLETE_CLONE = "IncompleteClone" on "NodeClaim, NodePool", Warning, Tenon,
         when "A clone was interrupted and its VM is left locked. An API token can neither unlock nor destroy it.",
         example "VM 20003 on host pve1 is an incomplete clone (lock: clone) and cannot be removed with an API token; on pve1 run: qm unlock 20003 && qm destroy 20003 --purge",
-        action "Run the `qm` commands of the message on that host, as root. Until then the VM id is not used again.";
+        action "Run the `qm` commands of the message on that host, as root. Until then the VM ID is not used again.";
     NAME_TAKEN = "NameTaken" on "NodeClaim", Warning, Tenon,
         when "Another VM already has the name of the NodeClaim. The launch waits: two VMs with one name would be one Node to Kubernetes.",
         example "Cannot launch VM 20003: VM 105 on host pve2 is already named default-x7; rename or remove VM 105, or delete NodeClaim default-x7",
@@ -170,7 +170,7 @@ event_reasons! {
     NOT_PROVEN_OURS = "NotProvenOurs" on "NodeClaim", Warning, Tenon,
         when "The VM with the recorded id has no proof that it belongs to this NodeClaim. It is never changed.",
         example "VM 20003 on host pve1 does not belong to NodeClaim default-x7: its description has no owner line; the VM is not changed. Delete NodeClaim default-x7",
-        action "Delete the NodeClaim; its pods are planned again. Look who else uses VM ids of Tenon's range.";
+        action "Delete the NodeClaim; its pods are planned again. Look who else uses VM IDs of Tenon's range.";
     LAUNCH_RECORD_UNREADABLE = "LaunchRecordUnreadable" on "NodeClaim", Warning, Tenon,
         when "The annotation tenon.dev/launch of the NodeClaim cannot be read, so nothing is created or deleted for it.",
         example "Annotation tenon.dev/launch of NodeClaim default-x7 is invalid: expected value at line 1; correct it, or remove the VM yourself and then set annotation tenon.dev/skip-vm-deletion=true to delete the NodeClaim without touching any VM",

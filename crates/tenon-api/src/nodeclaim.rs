@@ -18,7 +18,7 @@ use crate::requirement::{Requirement, Taint};
     plural = "nodeclaims",
     category = "karpenter",
     status = "NodeClaimStatus",
-    doc = "A NodeClaim is one node that is wanted, from the decision to make it until its VM is gone. The autoscaler makes them.",
+    doc = "A NodeClaim is the request for one node, from the decision to create it until its VM is destroyed. The controller creates NodeClaims.",
     printcolumn(name = "Type", type_ = "string", json_path = ".metadata.labels.node\\.kubernetes\\.io/instance-type"),
     printcolumn(name = "Capacity", type_ = "string", json_path = ".metadata.labels.karpenter\\.sh/capacity-type"),
     printcolumn(name = "Zone", type_ = "string", json_path = ".metadata.labels.topology\\.kubernetes\\.io/zone"),

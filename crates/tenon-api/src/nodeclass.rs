@@ -20,7 +20,7 @@ use crate::quantity::{ResourceMap, disk_size, quantity_of, read_amount, read_amo
     plural = "proxmoxnodeclasses",
     category = "karpenter",
     status = "ProxmoxNodeClassStatus",
-    doc = "A ProxmoxNodeClass says what the VMs of its NodePools are made of: template, disk, network rules, first-boot data, and where they may run.",
+    doc = "A ProxmoxNodeClass defines the VMs of its NodePools: template, disk, network rules, first-boot data, and where they can run.",
     printcolumn(name = "Zones", type_ = "string", json_path = ".status.resources.zones"),
     printcolumn(name = "Balance", type_ = "string", json_path = ".spec.placementStrategy.zoneBalance"),
     printcolumn(name = "Template", type_ = "string", json_path = ".spec.instanceTemplateRef.name"),

@@ -25,7 +25,7 @@ pub(crate) const DURATION_OR_NEVER: &str = r"^(([0-9]+(s|m|h))+|Never)$";
     plural = "nodepools",
     category = "karpenter",
     status = "NodePoolStatus",
-    doc = "A NodePool says which nodes may be made for pods that wait, how many at most, and when they may go again.",
+    doc = "A NodePool defines which nodes can be created for pending pods, how many at most, and when they can be removed.",
     scale(spec_replicas_path = ".spec.replicas", status_replicas_path = ".status.nodes"),
     printcolumn(name = "NodeClass", type_ = "string", json_path = ".spec.template.spec.nodeClassRef.name"),
     printcolumn(name = "Nodes", type_ = "string", json_path = ".status.nodes"),

@@ -17,7 +17,7 @@ use crate::template_status::ProxmoxTemplateStatus;
     plural = "proxmoxtemplates",
     category = "karpenter",
     status = "ProxmoxTemplateStatus",
-    doc = "A ProxmoxTemplate is a VM template that is made from an image in Proxmox and kept as it is described.",
+    doc = "A ProxmoxTemplate is a VM template that is created in Proxmox from an image and kept up to date with this spec.",
     printcolumn(name = "Zones", type_ = "string", json_path = ".status.resources.zones"),
     printcolumn(name = "Machine", type_ = "string", json_path = ".spec.machine"),
     printcolumn(name = "CPU", type_ = "string", json_path = ".spec.cpu.type"),

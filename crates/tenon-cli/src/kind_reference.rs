@@ -104,7 +104,7 @@ impl Page {
 
     fn tail(&mut self, definition: &Value) {
         if !self.rules.is_empty() {
-            self.text.push_str("\n## Rules\n\n| Where | Rule | What a refusal says |\n|---|---|---|\n");
+            self.text.push_str("\n## Rules\n\n| Field | Rule | Error message |\n|---|---|---|\n");
         }
         for [place, rule, message] in std::mem::take(&mut self.rules) {
             let said = if message.is_empty() { code(&format!("failed rule: {rule}")) } else { cell(&message) };

@@ -170,7 +170,7 @@ fn introduce(args: &PveSim, address: SocketAddr, fingerprint: &str, out: &mut dy
     let last = FIRST_TEMPLATE + args.hosts - 1;
     let templates = match args.empty {
         true => "none".to_owned(),
-        false => format!("debian-13, VM ids {FIRST_TEMPLATE} to {last}, one on each host"),
+        false => format!("debian-13, VM IDs {FIRST_TEMPLATE} to {last}, one on each host"),
     };
     let text = format!(
         "simulated Proxmox VE at https://{address}/api2/json\n\

@@ -119,24 +119,36 @@ impl Default for Metrics {
         let karpenter = registry.sub_registry_with_prefix("karpenter");
         let build = Family::<Build, Gauge>::default();
         build.get_or_create(&Build { version: env!("CARGO_PKG_VERSION") }).set(1);
-        karpenter.register("build_info", "Which build this is", build);
+        karpenter.register("build_info", "Version of this build", build);
         let metrics = Metrics {
-            claims_created: counted(karpenter, "nodeclaims_created", "NodeClaims made"),
-            claims_terminated: counted(karpenter, "nodeclaims_terminated", "NodeClaims that are gone, VM and all"),
-            claims_disrupted: counted(karpenter, "nodeclaims_disrupted", "NodeClaims deleted by the autoscaler"),
-            nodes_created: counted(karpenter, "nodes_created", "Nodes that registered"),
-            nodes_terminated: counted(karpenter, "nodes_terminated", "Nodes that are gone"),
-            evictions: counted(karpenter, "pods_eviction_requests", "Evictions asked for, by answer"),
+            claims_created: counted(karpenter, "nodeclaims_created", "NodeClaims created"),
+            claims_terminated: counted(karpenter, "nodeclaims_terminated", "NodeClaims deleted together with their VM"),
+            claims_disrupted: counted(
+                karpenter,
+                "nodeclaims_disrupted",
+                "NodeClaims deleted by the controller, by reason",
+            ),
+            nodes_created: counted(karpenter, "nodes_created", "Nodes registered"),
+            nodes_terminated: counted(karpenter, "nodes_terminated", "Nodes deleted"),
+            evictions: counted(karpenter, "pods_eviction_requests", "Eviction requests, by HTTP status code"),
             scheduling: Scheduling::register(karpenter),
             state: ClusterState::register(karpenter),
-            errors: counted(&mut registry, "tenon_pass_errors", "Passes that ended with an error"),
-            region_up: gauged(&mut registry, "tenon_region_up", "Whether a Proxmox cluster answered the last look"),
+            errors: counted(&mut registry, "tenon_pass_errors", "Reconcile passes that failed, by controller"),
+            region_up: gauged(
+                &mut registry,
+                "tenon_region_up",
+                "Whether the Proxmox API of a region answered the last request (1) or not (0)",
+            ),
             claims_drifted: gauged(
                 &mut registry,
                 "tenon_nodeclaims_drifted",
                 "NodeClaims that have drifted, by reason",
             ),
-            leads: gauged(&mut registry, "leader_election_master_status", "Whether this process holds the Lease"),
+            leads: gauged(
+                &mut registry,
+                "leader_election_master_status",
+                "Whether this instance is the leader (1) or not (0)",
+            ),
             asked: Mutex::default(),
             registry: Registry::default(),
         };

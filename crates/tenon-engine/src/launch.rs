@@ -136,13 +136,13 @@ fn clone_step(record: &LaunchRecord, vm: &ObservedVm, task: &ObservedTask, now: 
         // Whatever became of the task: what it was to create is there, and it is ours. That comes first: a call of ours
         // that was thought lost may have landed late and won, and then this one was refused because the id is in use.
         (_, ObservedVm::Ours { .. }) => LaunchResult::Record(record.advanced(now)),
-        (_, ObservedVm::Foreign(_)) => relaunch(record, "the VM id is in use by another VM", None),
+        (_, ObservedVm::Foreign(_)) => relaunch(record, "the VM ID is in use by another VM", None),
         (ObservedTask::Failed(_), ObservedVm::Locked(lock)) if !is_stalled => {
             LaunchResult::Wait(AwaitedEnd::Lock(lock.clone()))
         }
         (ObservedTask::Failed(_), ObservedVm::Locked(lock)) => relaunch(
             record,
-            &format!("another clone holds the VM id (lock: {lock}) and does not end"),
+            &format!("another clone holds the VM ID (lock: {lock}) and does not end"),
             Some(record.vmid),
         ),
         (ObservedTask::Failed(failure), _) => clone_failed(record, failure),
@@ -169,7 +169,7 @@ fn clone_step(record: &LaunchRecord, vm: &ObservedVm, task: &ObservedTask, now: 
 /// Proxmox cleans up after a clone that failed, and nothing is there under the id.
 fn clone_failed(record: &LaunchRecord, failure: &Failure) -> LaunchResult {
     match failure {
-        Failure::IdTaken => relaunch(record, "the VM id is in use by another VM", None),
+        Failure::IdTaken => relaunch(record, "the VM ID is in use by another VM", None),
         Failure::Hopeless(why) => LaunchResult::GiveUp(why.clone()),
         Failure::Busy(why) | Failure::Passing(why) => try_again(record, why),
     }
@@ -210,6 +210,6 @@ fn relaunch(record: &LaunchRecord, why: &str, incomplete: Option<VmId>) -> Launc
     if record.retired.len() < usize::try_from(ATTEMPTS).unwrap_or(usize::MAX) {
         LaunchResult::Relaunch { why: why.to_owned(), incomplete }
     } else {
-        LaunchResult::GiveUp(format!("{why}; {} VM ids hold incomplete clones already", record.retired.len()))
+        LaunchResult::GiveUp(format!("{why}; {} VM IDs hold incomplete clones already", record.retired.len()))
     }
 }

@@ -21,7 +21,7 @@ pub enum LaunchRefusal {
     },
     /// Every VM id of the range is taken.
     #[error(
-        "no VM id is free in region {region}; widen the range of VM ids (PROXMOX_VMID, PROXMOX_VMID_MAX) or remove VMs"
+        "no VM ID is free in region {region}; widen the range of VM IDs (PROXMOX_VMID, PROXMOX_VMID_MAX) or remove VMs"
     )]
     NoVmId {
         /// The region.
@@ -133,6 +133,6 @@ mod tests {
         assert_eq!(found[1], "NodePool other: its ProxmoxNodeClass selects no template on host pve1");
         assert_eq!(found[2], "NodePool default: its ProxmoxNodeClass selects no template on host pve3");
         assert_eq!(found[3..5], ["101", "102"]);
-        assert!(found[5].starts_with("no VM id is free in region lab"), "{}", found[5]);
+        assert!(found[5].starts_with("no VM ID is free in region lab"), "{}", found[5]);
     }
 }

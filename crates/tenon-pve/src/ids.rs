@@ -28,7 +28,7 @@ impl Client {
         let action = "find a free VM ID";
         let data = self.next_id_call(action.to_owned(), &Form::default()).await?;
         let told = plain(&data);
-        told.parse().map_err(|_| Error::new(action, unreadable(&format!("`{told}` is no id"))))
+        told.parse().map_err(|_| Error::new(action, unreadable(&format!("`{told}` is not a VM ID"))))
     }
 
     async fn next_id_call(&self, action: String, form: &Form) -> Result<Value> {

@@ -132,7 +132,9 @@ impl<'a> Launch<'a> {
         record: &LaunchRecord,
         config: &VmConfig,
     ) -> Result<bytes::Bytes, String> {
-        let bootstrap = bootstrap.cloned().ok_or("what the VM joins with was not read")?;
+        let bootstrap = bootstrap
+            .cloned()
+            .ok_or("cluster CA, API server address and bootstrap token were not read; please report this bug")?;
         let facts =
             SeedFacts { claim: self.claim, instance_type: self.instance_type, kubelet: self.kubelet(), bootstrap };
         seed_image(&facts, record, config)
@@ -184,7 +186,7 @@ impl<'a> Launch<'a> {
     async fn relaunch(&self, context: &Context, why: &str, incomplete: Option<VmId>) -> Result<Outcome, ClaimError> {
         let Launch { claim, record, .. } = self;
         let Some(vmid) = self.another_id(context).await? else {
-            return give_up(context, claim, record, &format!("{why}, and no other VM id is free")).await;
+            return give_up(context, claim, record, &format!("{why}, and no other VM ID is free")).await;
         };
         let next = record.moved_to(vmid, incomplete, context.clock.seconds());
         let mut outcome = write_record(context, claim, &next).await?;

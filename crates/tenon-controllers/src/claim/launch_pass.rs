@@ -128,7 +128,7 @@ impl Change<'_> {
                     Ok(LaunchResult::Record(self.record.begun_again()))
                 }
                 (_, Some(Failure::IdTaken)) if self.record.step == LaunchStep::Clone => Ok(LaunchResult::Relaunch {
-                    why: "the VM id is in use by a VM that this API token cannot see".to_owned(),
+                    why: "the VM ID is in use by a VM that this API token cannot see".to_owned(),
                     incomplete: None,
                 }),
                 (_, Some(Failure::Hopeless(_) | Failure::IdTaken)) => Ok(LaunchResult::GiveUp(error.full_message())),

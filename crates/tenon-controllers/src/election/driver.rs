@@ -243,7 +243,7 @@ impl Election {
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failed::Conflict => f.write_str("somebody changed it meanwhile"),
+            Failed::Conflict => f.write_str("another instance changed the Lease at the same time"),
             Failed::Other(words) => f.write_str(words),
         }
     }

@@ -21,11 +21,11 @@ pub(crate) struct ClusterState {
 impl ClusterState {
     pub(super) fn register(karpenter: &mut Registry) -> ClusterState {
         let (nodes, synced, unsynced) = (Gauge::default(), Gauge::default(), SecondsGauge::default());
-        let told = "Nodes that are there, and claims whose node is on its way";
+        let told = "Nodes, and NodeClaims whose Node has not joined yet";
         karpenter.register("cluster_state_node_count", told, nodes.clone());
-        let told = "Whether everything that is watched was read; claims we made are known at once";
+        let told = "Whether all caches are synced (1) or not (0)";
         karpenter.register("cluster_state_synced", told, synced.clone());
-        let told = "For how long something that is watched was not read yet";
+        let told = "Time for which a cache has not been synced";
         karpenter.register("cluster_state_unsynced_time_seconds", told, unsynced.clone());
         ClusterState { nodes, synced, unsynced, unread_since: Mutex::default() }
     }

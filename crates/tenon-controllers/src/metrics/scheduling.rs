@@ -94,25 +94,33 @@ impl Scheduling {
         karpenter.register("scheduler_scheduling_duration_seconds", "How long a plan takes", duration.clone());
         karpenter.register(
             "pods_scheduling_decision_duration_seconds",
-            "How long it takes from when a pod is seen to wait until something is decided about it",
+            "Time from when a pod is first seen pending until a plan decides about it",
             decision.clone(),
         );
         Scheduling {
-            queue_depth: gauged(karpenter, "scheduler_queue_depth", "Pods a plan still has to look at"),
-            unfinished: gauged(karpenter, "scheduler_unfinished_work_seconds", "How long a plan is being made already"),
+            queue_depth: gauged(karpenter, "scheduler_queue_depth", "Pods waiting to be planned"),
+            unfinished: gauged(
+                karpenter,
+                "scheduler_unfinished_work_seconds",
+                "Time the running plan has taken so far",
+            ),
             ignored,
-            unschedulable: gauged(karpenter, "scheduler_unschedulable_pods_count", "Pods no node can be made for"),
+            unschedulable: gauged(
+                karpenter,
+                "scheduler_unschedulable_pods_count",
+                "Pods that no node can be created for",
+            ),
             by_zone: gauged(
                 karpenter,
                 "scheduler_pending_pods_by_effective_zone_count",
-                "Pods that wait, by the one zone they can go to, or flexible, or none",
+                "Pending pods by the only zone they can run in, or flexible, or none",
             ),
             duration,
             decision,
             undecided: gauged(
                 karpenter,
                 "pods_provisioning_scheduling_undecided_time_seconds",
-                "How long a pod waits already without anything being decided about it",
+                "Time a pending pod has been waiting for a first decision",
             ),
             plans: AtomicU64::new(0),
             looks: AtomicU64::new(0),

@@ -95,7 +95,7 @@ fn explain(error: &Error) -> String {
         (Cause::NotSent(_), _) => "check the address, the certificate settings and the network",
         (_, Some(RefusalKind::Unauthorized)) => "check the token and its secret, and whether it has expired",
         (_, Some(RefusalKind::Denied { .. })) => "give the token the privilege named",
-        _ => "it is asked again shortly",
+        _ => "retrying",
     };
     format!("{}; {next}", error.full_message())
 }

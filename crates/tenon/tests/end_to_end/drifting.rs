@@ -53,7 +53,7 @@ async fn a_node_of_our_own_is_current_until_its_template_is_made_anew_and_is_onl
         })
         .await?;
     let (note, vms) = (world.until_event("Drifted", "ImageDrift: the VM was created from image").await?, world.vms());
-    assert!(note.contains(&format!("now holds {vmid}-")), "{note}");
+    assert!(note.contains(&format!("now has image {vmid}-")), "{note}");
     let counted = "tenon_nodeclaims_drifted{nodepool=\"default\",reason=\"ImageDrift\"} 1";
     world
         .until("it is counted", async || Ok(world.served("metrics", "/metrics")?.contains(counted).then_some(())))

@@ -303,7 +303,7 @@ pub(super) async fn a_pool_has_a_scale_only_with_replicas(ground: &Ground) -> an
     }
     let wanted = json!({ "metadata": { "name": dynamic["metadata"]["name"] }, "spec": { "replicas": 1 } });
     let refused = ground.put(&scale, wanted).await?.refused(422, "Invalid")?.to_string();
-    anyhow::ensure!(refused.contains("neither added nor removed"), "{refused}");
+    anyhow::ensure!(refused.contains("cannot be added or removed later"), "{refused}");
     let fixed = maker.made("NodePool", json!({ "spec": with(least("NodePool"), json!({ "replicas": 2 })) })).await?;
     let path = maker.path(&fixed)?;
     let shown = ground.get(&format!("{path}/scale")).await?.expect(200)?;
