@@ -50,7 +50,7 @@ where
     let is_taken_over = !stamp.is_ours(object.annotations());
     let Some(done) = writer.annotate(object.as_ref(), json!(wanted)).await else { return object };
     if is_taken_over {
-        tracing::info!(kind = %K::kind(&()), name = object.name_any(), hash, "took over hashes of the object and its NodeClaims");
+        tracing::info!(kind = %K::kind(&()), name = object.name_any(), hash, "wrote drift hash to object and its NodeClaims");
     }
     Arc::new(done)
 }
