@@ -274,7 +274,7 @@ condition_reasons! {
         action "Set spec.templateName or spec.tags.";
     REGION_UNREACHABLE = "RegionUnreachable" for [("ProxmoxVirtualMachineTemplateReady", Unknown)], Tenon,
         when "The Proxmox API of a region cannot be reached, so templates there are not known. What was found before stays.",
-        example "region lab: cannot list resources: connection refused; check the address, the certificate settings and the network",
+        example "region lab: cannot list the resources of the cluster: cannot reach any Proxmox endpoint: cannot connect: https://pve1:8006/api2/json: tcp connect error: Connection refused; check the address and the certificate settings in the cloud config, and that pveproxy runs on the host",
         action "Check the Proxmox API and the cloud config.";
 }
 

@@ -290,7 +290,7 @@ mod tests {
             ),
             (
                 ["--feature-gates", "NodeRepair"],
-                "cannot use --feature-gates: `NodeRepair` is not of the form Gate=true",
+                "cannot use --feature-gates: `NodeRepair` is not of the form NAME=true or NAME=false",
             ),
             (["--scheduler-config", "profiles: []"], "cannot use --scheduler-config: "),
             (["--cpu-requests", "lots"], "cannot use --cpu-requests: \"lots\" is not a whole number of millicores"),

@@ -26,7 +26,7 @@ pub(crate) fn of_watch(error: &watcher::Error) -> String {
 
 fn of_status(status: &Status) -> String {
     let text = if status.message.is_empty() { &status.reason } else { &status.message };
-    format!("{text} (HTTP {})", status.code)
+    format!("{text} (Kubernetes API, HTTP {})", status.code)
 }
 
 #[cfg(test)]
@@ -37,10 +37,10 @@ mod tests {
     fn a_refusal_is_the_server_s_own_sentence_and_its_code() {
         let status = Status { message: "pods \"a\" is forbidden".to_owned(), code: 403, ..Status::default() };
         let error = kube::Error::Api(Box::new(status));
-        assert_eq!(message(&error), "pods \"a\" is forbidden (HTTP 403)");
+        assert_eq!(message(&error), "pods \"a\" is forbidden (Kubernetes API, HTTP 403)");
         assert_eq!(
             of_watch(&watcher::Error::InitialListFailed(error)),
-            "cannot list: pods \"a\" is forbidden (HTTP 403)"
+            "cannot list: pods \"a\" is forbidden (Kubernetes API, HTTP 403)"
         );
     }
 

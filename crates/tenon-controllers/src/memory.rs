@@ -39,6 +39,7 @@ struct Inner {
     avoided: BTreeMap<Place, Avoided>,
     launches: BTreeMap<String, Vec<bool>>,
     failures: BTreeMap<String, FailedPasses>,
+    deletions: BTreeMap<String, &'static str>,
 }
 
 /// How often passes of a claim failed in a row, and what was last reported of that.
@@ -169,6 +170,16 @@ impl Memory {
         PassFailure { times: known.times, is_news: !is_repeated }
     }
 
+    /// We delete a claim; why, in a word.
+    pub(crate) fn deleting(&self, claim: &str, reason: &'static str) {
+        self.lock().deletions.insert(claim.to_owned(), reason);
+    }
+
+    /// Why we delete a claim; nothing if somebody else does, or we did before a restart.
+    pub(crate) fn deletion_reason(&self, claim: &str) -> Option<&'static str> {
+        self.lock().deletions.get(claim).copied()
+    }
+
     /// A pass of a claim succeeded.
     pub(crate) fn pass_succeeded(&self, claim: &str) {
         self.lock().failures.remove(claim);
@@ -181,6 +192,7 @@ impl Memory {
         inner.planned_for.remove(claim);
         inner.nominated.remove(claim);
         inner.failures.remove(claim);
+        inner.deletions.remove(claim);
     }
 }
 

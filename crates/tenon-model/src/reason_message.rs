@@ -106,7 +106,11 @@ impl fmt::Display for NoType {
             }
             if let Some(short) = &self.shortage {
                 let (wanted, left) = (shown(&short.resource, short.wanted), shown(&short.resource, short.available));
-                write!(f, ", {}: {wanted} requested, at most {left} available on one node", short.resource)?;
+                write!(
+                    f,
+                    ", {}: {wanted} requested, but the largest instance type has {left} for pods",
+                    short.resource
+                )?;
                 f.write_str(" (lower the request or add a larger instance type)")?;
             }
         }

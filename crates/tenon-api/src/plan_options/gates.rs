@@ -88,7 +88,8 @@ pub(super) fn apply(options: &mut PlanOptions, value: &Value) -> Result<(), Stri
             Ok(())
         }),
         Value::String(text) => text.split(',').map(str::trim).filter(|part| !part.is_empty()).try_for_each(|part| {
-            let (name, value) = part.split_once('=').ok_or_else(|| format!("`{part}` is not of the form Gate=true"))?;
+            let (name, value) =
+                part.split_once('=').ok_or_else(|| format!("`{part}` is not of the form NAME=true or NAME=false"))?;
             let flag = truth(value.trim()).ok_or_else(|| format!("{name}: `{value}` is neither true nor false"))?;
             set(options, name.trim(), flag);
             Ok(())

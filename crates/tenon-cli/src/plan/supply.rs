@@ -105,7 +105,7 @@ impl TypeSource {
 /// The controller's built-in instance types. Where no Proxmox is known, each is offered in every zone and region: a node has
 /// both labels, with whichever value its pool or its pods require.
 fn built_in(notes: &mut Collector) -> Supply {
-    notes.note("--instance-types is not given: using the built-in instance types in any zone, without limits of hosts");
+    notes.note("--instance-types is not given: using the built-in instance types in any zone, ignoring the capacity of Proxmox hosts");
     Supply::Catalog(InstanceType::built_in().iter().map(anywhere).collect())
 }
 

@@ -103,7 +103,7 @@ async fn remove_pods(
     plan: &DrainPlan,
 ) -> Result<Outcome, ClaimError> {
     let find = |key: &PodKey| pods.iter().find(|pod| pod_key(pod) == *key);
-    let removal = Removal { node: observed.claim.name_any(), reason: disruption_reason(&observed.claim) };
+    let removal = Removal { node: observed.claim.name_any(), reason: disruption_reason(context, &observed.claim) };
     let mut outcome = Outcome::after(CHECK_EVERY);
     for pod in plan.delete.iter().filter_map(find) {
         evict::delete_pod(context, pod, &removal, deadline(&observed.claim)).await?;
@@ -115,9 +115,12 @@ async fn remove_pods(
 }
 
 /// Why the claim is removed, if somebody wrote it down.
-fn disruption_reason(claim: &NodeClaim) -> Option<String> {
+fn disruption_reason(context: &Context, claim: &NodeClaim) -> Option<String> {
     let is_told = is_true(claim, &condition_reasons::DISRUPTION_REASON);
-    condition(claim, &condition_reasons::DISRUPTION_REASON).filter(|_| is_told).map(|told| told.reason.clone())
+    condition(claim, &condition_reasons::DISRUPTION_REASON)
+        .filter(|_| is_told)
+        .map(|told| told.reason.clone())
+        .or_else(|| context.memory.deletion_reason(&claim.name_any()).map(str::to_owned))
 }
 
 fn remaining_note(node: &Node, plan: &DrainPlan) -> String {
@@ -126,7 +129,7 @@ fn remaining_note(node: &Node, plan: &DrainPlan) -> String {
         format!("; pod {pod} has {}: remove the annotation or delete the pod", names::ANNOTATION_DO_NOT_DISRUPT)
     });
     let (node, remaining) = (node.name_any(), plan.remaining);
-    format!("Node {node} is not drained yet: {remaining} {pods} waiting to be evicted{}", protected.unwrap_or_default())
+    format!("Draining Node {node}: {remaining} {pods} waiting to be evicted{}", protected.unwrap_or_default())
 }
 
 async fn is_vm_absent(context: &Context, observed: &Observed) -> Result<bool, ClaimError> {
@@ -186,11 +189,11 @@ mod tests {
         let node: Node = serde_json::from_value(json!({ "metadata": { "name": "default-x7" } })).unwrap();
         let note =
             |remaining, protected| remaining_note(&node, &DrainPlan { remaining, protected, ..DrainPlan::default() });
-        assert_eq!(note(1, None), "Node default-x7 is not drained yet: 1 pod is waiting to be evicted");
+        assert_eq!(note(1, None), "Draining Node default-x7: 1 pod is waiting to be evicted");
         let key = PodKey { namespace: "shop".to_owned(), name: "db-0".to_owned(), uid: "u".to_owned() };
         assert_eq!(
             note(2, Some(key)),
-            "Node default-x7 is not drained yet: 2 pods are waiting to be evicted; pod shop/db-0 has \
+            "Draining Node default-x7: 2 pods are waiting to be evicted; pod shop/db-0 has \
              karpenter.sh/do-not-disrupt: remove the annotation or delete the pod"
         );
     }

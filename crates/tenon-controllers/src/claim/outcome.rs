@@ -130,8 +130,9 @@ async fn write_status(context: &Context, claim: &NodeClaim, outcome: &Outcome) -
     written.map(drop).map_err(|source| ClaimError::kube("write the status of the NodeClaim", source))
 }
 
-/// Counts a claim that is deleted, in the metric of disrupted claims.
-pub(crate) fn count_disrupted(context: &Context, claim: &NodeClaim, reason: &str) {
+/// Counts a claim that we delete, in the metric of disrupted claims, and remembers why for whoever asks during its drain.
+pub(crate) fn count_disrupted(context: &Context, claim: &NodeClaim, reason: &'static str) {
+    context.memory.deleting(claim.metadata.name.as_deref().unwrap_or_default(), reason);
     let label = |name: &str| claim.metadata.labels.iter().flatten().find(|(key, _)| *key == name);
     let label = |name: &str| label(name).map(|(_, value)| value.clone()).unwrap_or_default();
     let mode = if claim.spec.termination_grace_period.is_none() { "graceful" } else { "eventual" };

@@ -47,6 +47,7 @@ pub(crate) async fn delete(
             let note = format!("Deleting NodeClaim {name} and its VM: Node {name} was deleted");
             let api: Api<NodeClaim> = Api::all(context.workload.clone());
             writes::delete(&api, claim).await.map_err(|source| ClaimError::kube("delete the NodeClaim", source))?;
+            context.memory.deleting(&name, "Node was deleted");
             Ok(Outcome::again().with_event(Event::new(&event_reasons::NODE_DELETED, note)))
         }
         DeletionCause::Expired => {
@@ -74,7 +75,8 @@ pub(crate) async fn delete_node(context: &Context, observed: &Observed) -> Resul
     let Some(node) = observed.our_node() else { return Ok(Outcome::again()) };
     let api: Api<Node> = Api::all(context.workload.clone());
     writes::delete(&api, node.as_ref()).await.map_err(|source| ClaimError::kube("delete the Node", source))?;
-    tracing::info!(claim = observed.claim.name_any(), node = node.name_any(), "deleting Node");
+    let reason = context.memory.deletion_reason(&observed.claim.name_any()).unwrap_or("NodeClaim was deleted");
+    tracing::info!(claim = observed.claim.name_any(), node = node.name_any(), reason, "deleting and draining Node");
     // The store shows it in a moment, and wakes us then.
     Ok(Outcome::after(LOOK_SOON))
 }

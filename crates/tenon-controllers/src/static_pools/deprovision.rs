@@ -29,6 +29,7 @@ pub(super) async fn remove(
         let note =
             format!("Deleting NodeClaim {victim}: NodePool {name} has more Nodes than spec.replicas ({replicas})");
         context.events.publish(claim.as_ref(), &Event::new(&event_reasons::DISRUPTION_TERMINATING, note)).await;
+        context.memory.deleting(victim, "spec.replicas");
         if let Err(error) = writes::delete(&api, claim.as_ref()).await {
             let error = kube_error::message(&error);
             tracing::warn!(claim = victim, pool = name, error, "cannot delete NodeClaim; retrying");

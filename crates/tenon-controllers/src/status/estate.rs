@@ -92,7 +92,9 @@ impl Estate {
 /// The trouble in a user's words, with the next move.
 fn explain(error: &Error) -> String {
     let next = match (error.cause(), error.refusal().map(|refusal| &refusal.kind)) {
-        (Cause::NotSent(_), _) => "check the address, the certificate settings and the network",
+        (Cause::NotSent(_), _) => {
+            "check the address and the certificate settings in the cloud config, and that pveproxy runs on the host"
+        }
         (_, Some(RefusalKind::Unauthorized)) => "check the token and its secret, and whether it has expired",
         (_, Some(RefusalKind::Denied { .. })) => "give the token the privilege named",
         _ => "retrying",

@@ -28,7 +28,7 @@ fn the_words_name_what_no_size_has() {
         assert!(why.contains(words) && why.contains("requirements=") && why.contains("resources="), "{pod}: {why}");
     }
     let why = reason(&format!("{ONE}\npod p cpu=1 memory=200Gi"));
-    assert!(why.contains("memory: 200 GiB requested, at most 8 GiB available on one node"), "{why}");
+    assert!(why.contains("memory: 200 GiB requested, but the largest instance type has 8 GiB for pods"), "{why}");
 }
 
 #[test]

@@ -82,7 +82,11 @@ async fn a_template_is_missing(world: &World) -> anyhow::Result<()> {
 async fn no_host_is_large_enough(world: &World) -> anyhow::Result<()> {
     let pods: Api<Pod> = Api::namespaced(world.admin.clone(), NAMESPACE);
     for (name, memory, words) in [
-        ("vast", "500Gi", "no instance type has enough resources, memory: 500 GiB requested, at most"),
+        (
+            "vast",
+            "500Gi",
+            "no instance type has enough resources, memory: 500 GiB requested, but the largest instance type has",
+        ),
         ("large", "100Gi", "no host has 128 GiB of memory free for instance type m1.16VCPU-128GB; the most is"),
     ] {
         let pod: Pod = from_json(json!({
@@ -149,7 +153,7 @@ async fn a_proxmox_that_cannot_be_asked_is_named_and_used_again_once_it_can() ->
     world.stop_serving().await;
     let run_out = world.real()?.tls.run_out()?;
     world.serve(run_out).await?;
-    is_told_of(&world, "expired", ("certificate expired", "check the address, the certificate settings")).await?;
+    is_told_of(&world, "expired", ("certificate expired", "check the address and the certificate settings")).await?;
     world.stop_serving().await;
     world.serve_again().await?;
     recovers(&mut world, "expired").await?;
