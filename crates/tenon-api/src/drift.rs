@@ -115,7 +115,7 @@ pub struct DriftInput<'a> {
 
 /// What is to be said of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum DriftStatus {
     /// It has drifted.
     Drifted(Drift),
     /// It has not: a condition that says otherwise goes.
@@ -126,9 +126,9 @@ pub enum Standing {
 
 /// What is to be said of a claim: drift is told only of one whose VM runs, and what was told stays while it cannot be
 /// checked, because a Proxmox that does not answer for a minute is no reason to change one's mind twice.
-pub fn standing(seen: &DriftInput<'_>) -> Standing {
+pub fn standing(seen: &DriftInput<'_>) -> DriftStatus {
     if !is_launched(seen.claim) {
-        return Standing::Current;
+        return DriftStatus::Current;
     }
     let is_unchecked = |said: &str| match (seen.sizes, seen.images) {
         (KnownInstanceTypes::Unknown, _) if said == DriftReason::InstanceTypeNotFound.as_str() => true,
@@ -136,9 +136,9 @@ pub fn standing(seen: &DriftInput<'_>) -> Standing {
         _ => false,
     };
     match drift(seen) {
-        Some(drift) => Standing::Drifted(drift),
-        None if drifted_before(seen.claim).is_some_and(is_unchecked) => Standing::AsBefore,
-        None => Standing::Current,
+        Some(drift) => DriftStatus::Drifted(drift),
+        None if drifted_before(seen.claim).is_some_and(is_unchecked) => DriftStatus::AsBefore,
+        None => DriftStatus::Current,
     }
 }
 

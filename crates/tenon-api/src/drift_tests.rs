@@ -122,7 +122,7 @@ const IN_ORDER: [DriftReason; 5] = [
 #[test]
 fn each_reason_is_told_alone_and_the_first_of_several() {
     assert_eq!(world().reason(), None);
-    assert_eq!(standing(&world().seen()), Standing::Current);
+    assert_eq!(standing(&world().seen()), DriftStatus::Current);
     for reason in IN_ORDER {
         let mut world = world();
         world.wrong(reason);
@@ -263,7 +263,7 @@ fn a_claim_whose_vm_does_not_run_has_not_drifted() {
     let mut world = world();
     world.wrong(DriftReason::NodePoolDrifted);
     world.claim.status.as_mut().unwrap().conditions = Some(object(json!([told("Drifted", "NodePoolDrifted")])));
-    assert_eq!(standing(&world.seen()), Standing::Current);
+    assert_eq!(standing(&world.seen()), DriftStatus::Current);
 }
 
 #[test]
@@ -278,11 +278,11 @@ fn what_was_told_stays_while_it_cannot_be_checked_and_only_that() {
         standing(&world.seen())
     };
     for reason in ["ImageDrift", "InstanceTypeNotFound"] {
-        assert_eq!(said(reason, true), Standing::AsBefore);
-        assert_eq!(said(reason, false), Standing::Current);
+        assert_eq!(said(reason, true), DriftStatus::AsBefore);
+        assert_eq!(said(reason, false), DriftStatus::Current);
     }
-    assert_eq!(said("NodePoolDrifted", true), Standing::Current);
-    assert_eq!(said("NodeClassDrift", true), Standing::Current);
+    assert_eq!(said("NodePoolDrifted", true), DriftStatus::Current);
+    assert_eq!(said("NodeClassDrift", true), DriftStatus::Current);
 }
 
 fn stamped(hash: &str, version: &str) -> Annotations {

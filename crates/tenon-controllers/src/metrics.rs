@@ -16,7 +16,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use cluster_state::ClusterState;
-pub(crate) use scheduling::{Outcome, Scheduling, WaitingPod};
+pub(crate) use scheduling::{PlanCounts, Scheduling, WaitingPod};
 
 /// Bounds of everything that is timed, in seconds, as dashboards of the reference expect them.
 const DURATIONS: [f64; 45] = [

@@ -192,7 +192,7 @@ impl Client {
                 Err(error @ TransportError::Withheld(_)) => {
                     return Err(Error::new(&call.action, Cause::NotSent(error)));
                 }
-                Err(error) if error.is_not_sent() => last = Some(error),
+                Err(error) if error.is_not_sent() => last = Some(error.at(&endpoints[index])),
                 Err(error) => return Err(Error::new(&call.action, Cause::MaybeDone(Doubtful::Lost(error)))),
             }
         }

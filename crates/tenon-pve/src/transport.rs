@@ -13,6 +13,7 @@ use hyper_util::rt::TokioExecutor;
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt};
 
+use crate::address::Endpoint;
 use crate::tls::{TlsError, Trust};
 
 type BoxError = Box<dyn StdError + Send + Sync>;
@@ -40,7 +41,26 @@ pub enum TransportError {
     TimedOut(u64),
 }
 
+/// Why an endpoint could not be reached.
+#[derive(Debug, thiserror::Error)]
+#[error("{endpoint}")]
+struct AtEndpoint {
+    endpoint: String,
+    #[source]
+    source: BoxError,
+}
+
 impl TransportError {
+    /// The same, with the address that was tried.
+    pub(crate) fn at(self, endpoint: &Endpoint) -> TransportError {
+        match self {
+            TransportError::Connect(source) => {
+                TransportError::Connect(Box::new(AtEndpoint { endpoint: endpoint.to_string(), source }))
+            }
+            other => other,
+        }
+    }
+
     /// Whether nothing can have reached the other side.
     pub fn is_not_sent(&self) -> bool {
         matches!(self, TransportError::Connect(_) | TransportError::Withheld(_))

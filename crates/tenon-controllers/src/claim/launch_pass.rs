@@ -48,7 +48,7 @@ enum Begun {
 }
 
 impl Change<'_> {
-    async fn perform(&self, step: LaunchStep, proven: Option<ProvenVm>) -> Result<Begun, Trouble> {
+    async fn perform(&self, step: LaunchStep, proven: Option<ProvenVm>) -> Result<Begun, ChangeError> {
         let Change { pve, desired, record, .. } = self;
         match (step, proven) {
             (LaunchStep::Clone, _) => self.clone().await,
@@ -75,7 +75,7 @@ impl Change<'_> {
         }
     }
 
-    async fn clone(&self) -> Result<Begun, Trouble> {
+    async fn clone(&self) -> Result<Begun, ChangeError> {
         let Change { pve, desired, record, .. } = self;
         let template = match desired.storage {
             Some(_) => Some(pve.vm_config(record.host(), record.template).await?),
@@ -86,9 +86,9 @@ impl Change<'_> {
     }
 
     /// Grows the disk, never shrinks it: Proxmox would refuse, and the image may need what it has.
-    async fn resize(&self, vm: &ProvenVm) -> Result<Begun, Trouble> {
+    async fn resize(&self, vm: &ProvenVm) -> Result<Begun, ChangeError> {
         let Some((disk, drive)) = vm.config().boot_disk() else {
-            return Err(Trouble::Desired(format!("template {} has no boot disk", self.record.template)));
+            return Err(ChangeError::Desired(format!("template {} has no boot disk", self.record.template)));
         };
         let wanted = PveSize::from_gib(self.desired.disk_gib);
         if drive.size().unwrap_or_default() >= wanted {
@@ -97,7 +97,7 @@ impl Change<'_> {
         Ok(Begun::Task(self.pve.resize_disk(vm.host(), vm.vmid(), disk, &wanted.to_string()).await?))
     }
 
-    async fn upload(&self, vm: &ProvenVm) -> Result<Begun, Trouble> {
+    async fn upload(&self, vm: &ProvenVm) -> Result<Begun, ChangeError> {
         let FirstBoot::Seed(render) = self.desired.first_boot else { return Ok(Begun::Done) };
         let Some(file) = seed_file(self.record) else {
             let why = format!(
@@ -105,22 +105,22 @@ impl Change<'_> {
                  another storage",
                 self.record.host()
             );
-            return Err(Trouble::Desired(why));
+            return Err(ChangeError::Desired(why));
         };
-        let image = render(self.record, vm.config()).map_err(Trouble::Desired)?;
+        let image = render(self.record, vm.config()).map_err(ChangeError::Desired)?;
         Ok(Begun::Task(self.pve.upload_iso(vm.host(), &file.storage, &file.name, &image).await?))
     }
 
     /// Turns what a change gave into what is to be recorded.
-    fn judge(&self, outcome: Result<Begun, Trouble>) -> Result<LaunchResult, Error> {
+    fn judge(&self, outcome: Result<Begun, ChangeError>) -> Result<LaunchResult, Error> {
         match outcome {
             Ok(Begun::Task(upid)) => {
                 let upid = Some(upid.to_string());
                 Ok(LaunchResult::Record(LaunchRecord { upid, last_progress_at: self.now, ..self.record.clone() }))
             }
             Ok(Begun::Done) => Ok(LaunchResult::Record(self.record.advanced(self.now))),
-            Err(Trouble::Desired(why)) => Ok(LaunchResult::GiveUp(why)),
-            Err(Trouble::Pve(error)) => match (error.cause(), error.refusal().map(observe::failure)) {
+            Err(ChangeError::Desired(why)) => Ok(LaunchResult::GiveUp(why)),
+            Err(ChangeError::Pve(error)) => match (error.cause(), error.refusal().map(observe::failure)) {
                 // It may have been done: the next pass looks before anything is sent again.
                 (Cause::MaybeDone(_), _) => Ok(LaunchResult::Wait(AwaitedEnd::Host)),
                 // By whom, the next pass sees: perhaps by a call of ours that was thought lost.
@@ -139,15 +139,15 @@ impl Change<'_> {
 }
 
 /// Why a change was not made.
-enum Trouble {
+enum ChangeError {
     /// Proxmox did not do it.
     Pve(Error),
     /// The desired VM cannot be created.
     Desired(String),
 }
 
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Trouble {
-        Trouble::Pve(error)
+impl From<Error> for ChangeError {
+    fn from(error: Error) -> ChangeError {
+        ChangeError::Pve(error)
     }
 }

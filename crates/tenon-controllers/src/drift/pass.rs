@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::ResourceExt;
-use tenon_api::drift::{DriftInput, KnownInstanceTypes, Standing, standing};
+use tenon_api::drift::{DriftInput, DriftStatus, KnownInstanceTypes, standing};
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, event_reasons, hash, hash_stamp, names};
 
 use super::proxmox::{ProxmoxCache, known_images};
@@ -61,7 +61,7 @@ async fn pass(context: &Context, proxmox: &mut ProxmoxCache) -> Vec<String> {
     for claim in claims.values().filter(|claim| claim.metadata.deletion_timestamp.is_none()) {
         let Some(standing) = judge(context, &rules, claim, proxmox).await else { continue };
         report(context, &mut writer, claim, &standing).await;
-        if let Standing::Drifted(drift) = standing {
+        if let DriftStatus::Drifted(drift) = standing {
             let nodepool = claim.labels().get(names::LABEL_NODEPOOL).cloned().unwrap_or_default();
             *drifted.entry((nodepool, drift.reason.as_str())).or_insert(0) += 1;
         }
@@ -96,7 +96,7 @@ fn by_name<K: ResourceExt>(objects: Vec<Arc<K>>) -> BTreeMap<String, Arc<K>> {
 }
 
 /// What is to be said of a claim; nothing of one that belongs to no pool there is.
-async fn judge(context: &Context, rules: &Rules, claim: &NodeClaim, proxmox: &mut ProxmoxCache) -> Option<Standing> {
+async fn judge(context: &Context, rules: &Rules, claim: &NodeClaim, proxmox: &mut ProxmoxCache) -> Option<DriftStatus> {
     let pool = rules.pools.get(claim.labels().get(names::LABEL_NODEPOOL)?)?;
     let class = rules.classes.get(&claim.spec.node_class_ref.name);
     if class.is_none() {
@@ -126,11 +126,11 @@ async fn judge(context: &Context, rules: &Rules, claim: &NodeClaim, proxmox: &mu
 }
 
 /// Whether the size was looked for and found: an earlier reason hides whether it was.
-fn is_size_fine(standing: &Standing) -> bool {
+fn is_size_fine(standing: &DriftStatus) -> bool {
     use tenon_api::drift::DriftReason::{ImageDrift, NodeClassDrift};
     match standing {
-        Standing::Current | Standing::AsBefore => true,
-        Standing::Drifted(drift) => matches!(drift.reason, NodeClassDrift | ImageDrift),
+        DriftStatus::Current | DriftStatus::AsBefore => true,
+        DriftStatus::Drifted(drift) => matches!(drift.reason, NodeClassDrift | ImageDrift),
     }
 }
 

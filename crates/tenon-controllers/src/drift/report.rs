@@ -1,7 +1,7 @@
 //! How drift is reported: a condition of the claim, and an event when that is new.
 
 use serde_json::json;
-use tenon_api::drift::{DRIFTED, Drift, Standing};
+use tenon_api::drift::{DRIFTED, Drift, DriftStatus};
 use tenon_api::{Condition, ConditionStatus, NodeClaim, event_reasons};
 
 use super::writer::Writer;
@@ -10,13 +10,13 @@ use crate::events::Event;
 use crate::status::{CLAIM_CONDITIONS, Verdict, stated, subject};
 
 /// Makes the condition of a claim say what is true, and tells its owner if that is new.
-pub(super) async fn report(context: &Context, writer: &mut Writer<'_>, claim: &NodeClaim, standing: &Standing) {
+pub(super) async fn report(context: &Context, writer: &mut Writer<'_>, claim: &NodeClaim, standing: &DriftStatus) {
     let present = claim.status.as_ref().and_then(|status| status.conditions.clone()).unwrap_or_default();
     let told = present.iter().find(|condition| condition.type_ == DRIFTED);
     let Some(conditions) = changed(context, claim, &present, standing) else { return };
     let is_written = writer.state(claim, json!(conditions)).await.is_some();
     let is_new = |drift: &Drift| told.is_none_or(|told| told.reason != drift.reason.as_str());
-    if let Standing::Drifted(drift) = standing
+    if let DriftStatus::Drifted(drift) = standing
         && is_written
         && is_new(drift)
     {
@@ -26,14 +26,19 @@ pub(super) async fn report(context: &Context, writer: &mut Writer<'_>, claim: &N
 }
 
 /// The conditions as they should be, if they are not.
-fn changed(context: &Context, claim: &NodeClaim, present: &[Condition], standing: &Standing) -> Option<Vec<Condition>> {
+fn changed(
+    context: &Context,
+    claim: &NodeClaim,
+    present: &[Condition],
+    standing: &DriftStatus,
+) -> Option<Vec<Condition>> {
     let told = present.iter().find(|condition| condition.type_ == DRIFTED);
     match (standing, told) {
-        (Standing::AsBefore, _) | (Standing::Current, None) => None,
-        (Standing::Current, Some(_)) => {
+        (DriftStatus::AsBefore, _) | (DriftStatus::Current, None) => None,
+        (DriftStatus::Current, Some(_)) => {
             Some(present.iter().filter(|condition| condition.type_ != DRIFTED).cloned().collect())
         }
-        (Standing::Drifted(drift), told) => {
+        (DriftStatus::Drifted(drift), told) => {
             let Drift { reason, message } = drift;
             let generation = claim.metadata.generation;
             let stands = told.is_some_and(|told| {

@@ -70,14 +70,14 @@ async fn a_pod_is_undecided_until_something_is_decided_about_it_or_it_goes() {
 fn what_came_of_a_plan_takes_the_place_of_what_came_of_the_last_one() {
     let metrics = Metrics::default();
     let zones = |zones: &[(&str, u64)]| zones.iter().map(|(zone, pods)| ((*zone).to_owned(), *pods)).collect();
-    let outcome = Outcome { ignored: 1, unschedulable: 2, by_zone: zones(&[("pve1", 3), ("flexible", 4)]) };
+    let outcome = PlanCounts { ignored: 1, unschedulable: 2, by_zone: zones(&[("pve1", 3), ("flexible", 4)]) };
     metrics.scheduling.report(&PROVISIONER, &outcome);
     assert_eq!(samples(&metrics, "karpenter_scheduler_ignored_pods_count"), [" 1"]);
     let of = "{controller=\"provisioner\"";
     assert_eq!(samples(&metrics, "karpenter_scheduler_unschedulable_pods_count"), [format!("{of}}} 2")]);
     let by_zone = || samples(&metrics, "karpenter_scheduler_pending_pods_by_effective_zone_count");
     assert_eq!(by_zone(), [format!("{of},zone=\"flexible\"}} 4"), format!("{of},zone=\"pve1\"}} 3")]);
-    let outcome = Outcome { by_zone: zones(&[("none", 1)]), ..Outcome::default() };
+    let outcome = PlanCounts { by_zone: zones(&[("none", 1)]), ..PlanCounts::default() };
     metrics.scheduling.report(&PROVISIONER, &outcome);
     assert_eq!(by_zone(), [format!("{of},zone=\"none\"}} 1")]);
     assert_eq!(samples(&metrics, "karpenter_scheduler_ignored_pods_count"), [" 0"]);
@@ -106,7 +106,7 @@ fn every_metric_of_plans_has_the_reference_s_name_and_kind() {
     let _solving = metrics.scheduling.begin(&PROVISIONER, 1);
     wait(&metrics, &["a"]);
     let by_zone = [("flexible".to_owned(), 1)].into();
-    metrics.scheduling.report(&PROVISIONER, &Outcome { by_zone, ..Outcome::default() });
+    metrics.scheduling.report(&PROVISIONER, &PlanCounts { by_zone, ..PlanCounts::default() });
     let text = metrics.text();
     for (name, kind) in [
         ("scheduler_queue_depth", "gauge"),
@@ -154,7 +154,7 @@ fn every_metric_stands_on_its_page() {
     wait(&metrics, &["a"]);
     metrics.scheduling.begin(&PROVISIONER, 1).end(0);
     let by_zone = [(text(), 1)].into();
-    metrics.scheduling.report(&PROVISIONER, &Outcome { by_zone, ..Outcome::default() });
+    metrics.scheduling.report(&PROVISIONER, &PlanCounts { by_zone, ..PlanCounts::default() });
     let _solving = metrics.scheduling.begin(&PROVISIONER, 1);
     let shown = metrics.text();
     let kinds = shown.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));

@@ -49,7 +49,7 @@ pub(crate) struct WaitingPod<'a> {
 
 /// When a pod was seen to wait, and whether anything was decided about it since.
 #[derive(Debug)]
-struct Seen {
+struct FirstSeen {
     pod: OfPod,
     since: Instant,
     is_decided: bool,
@@ -71,12 +71,12 @@ pub(crate) struct Scheduling {
     plans: AtomicU64,
     looks: AtomicU64,
     running: Mutex<BTreeMap<OfSolve, Instant>>,
-    seen: Mutex<BTreeMap<String, Seen>>,
+    seen: Mutex<BTreeMap<String, FirstSeen>>,
 }
 
 /// What came of a plan, as it is counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub(crate) struct PlanCounts {
     /// Pods that no node could ever be right for.
     pub(crate) ignored: usize,
     /// Pods that no node can be made for now.
@@ -141,7 +141,7 @@ impl Scheduling {
     }
 
     /// What came of a loop's plan.
-    pub(crate) fn report(&self, controller: &Loop, outcome: &Outcome) {
+    pub(crate) fn report(&self, controller: &Loop, outcome: &PlanCounts) {
         self.ignored.set(amount(outcome.ignored));
         self.unschedulable.get_or_create(controller).set(amount(outcome.unschedulable));
         self.by_zone.clear();
@@ -160,7 +160,7 @@ impl Scheduling {
                 Some(known) => known.look = look,
                 None => {
                     let of = OfPod { name: pod.name.to_owned(), namespace: pod.namespace.to_owned() };
-                    let begun = Seen { pod: of, since: Instant::now(), is_decided: false, look };
+                    let begun = FirstSeen { pod: of, since: Instant::now(), is_decided: false, look };
                     seen.insert(pod.uid.to_owned(), begun);
                 }
             }

@@ -21,7 +21,7 @@ use super::standalone::{self, is_unplanned};
 use crate::context::Context;
 use crate::events::Event;
 use crate::kube_error;
-use crate::metrics::{Created, Loop, Outcome, WaitingPod};
+use crate::metrics::{Created, Loop, PlanCounts, WaitingPod};
 use crate::stop::Stop;
 
 /// That no instance type meets a pool is repeated after this long.
@@ -61,7 +61,7 @@ fn pending(context: &Context) -> PendingUids {
     let others = claims.iter().filter_map(|claim| claim.uid()).chain(nodes.iter().filter_map(|node| node.uid()));
     let pending: PendingUids = pods.iter().filter_map(|pod| pod.uid()).chain(others).collect();
     if pending.is_empty() {
-        context.metrics.scheduling.report(&LOOP, &Outcome::default());
+        context.metrics.scheduling.report(&LOOP, &PlanCounts::default());
     }
     pending
 }
@@ -130,7 +130,7 @@ fn count(context: &Context, plan: &Plan, snapshot: &Snapshot) {
     let scheduling = &context.metrics.scheduling;
     let by_zone = tenon_engine::effective_zones(snapshot);
     let ignored = plan.unplaced.iter().filter(|unplaced| is_ignored(unplaced)).count();
-    let outcome = Outcome { ignored, unschedulable: unschedulable(plan), by_zone };
+    let outcome = PlanCounts { ignored, unschedulable: unschedulable(plan), by_zone };
     scheduling.report(&LOOP, &outcome);
     let placed = plan.placements.iter().map(|placement| &placement.pod);
     let made = plan.new_nodes.iter().flat_map(|node| &node.pods);
