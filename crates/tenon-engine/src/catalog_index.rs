@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tenon_model::{Catalog, Offering, Resources, Snapshot};
 
 use crate::bits::Bits;
+use crate::bug::found;
 use crate::hosts::Footprint;
 use crate::label_index::LabelIndex;
 
@@ -60,7 +61,7 @@ impl CatalogIndex {
                 let mut members = Bits::default();
                 for index in group.offerings.iter().map(|index| first + index) {
                     members.insert(index);
-                    if let Some(offering) = offerings.get_mut(index) {
+                    if let Some(offering) = found(offerings.get_mut(index), "the offering") {
                         offering.group = Some(groups.len());
                     }
                 }

@@ -4,6 +4,7 @@ use tenon_model::{HostPort, Pod, Requirements, Resources, Taint};
 
 use crate::axes::{Amounts, Axes};
 use crate::bits::Bits;
+use crate::bug::found;
 use crate::stock::Stock;
 
 /// What daemons need on new nodes of a pool. Sizes with the same daemons form a group.
@@ -19,18 +20,18 @@ pub(crate) struct DaemonGroup {
     pub(crate) ports: Vec<HostPort>,
 }
 
+/// What every new node of a pool has, whatever its size.
+#[derive(Clone, Copy)]
+pub(crate) struct NodeSpec<'t> {
+    pub(crate) requirements: &'t Requirements,
+    pub(crate) taints: &'t [Taint],
+}
+
 impl DaemonGroups {
     /// Finds for each size the daemons that run on a new node of it.
-    pub(crate) fn new(
-        stock: &Stock<'_>,
-        template: (&Requirements, &[Taint]),
-        daemons: &[&Pod],
-        axes: &Axes,
-    ) -> DaemonGroups {
-        let (requirements, taints) = template;
+    pub(crate) fn new(stock: &Stock<'_>, spec: NodeSpec<'_>, daemons: &[&Pod], axes: &Axes) -> DaemonGroups {
         let sizes = stock.catalog.types().len();
-        let running: Vec<Bits> =
-            daemons.iter().map(|daemon| sizes_running(stock, (requirements, taints), daemon)).collect();
+        let running: Vec<Bits> = daemons.iter().map(|daemon| sizes_running(stock, spec, daemon)).collect();
         let mut sets: Vec<Bits> = Vec::new();
         let mut of_size = Vec::with_capacity(sizes);
         for size in 0..sizes {
@@ -47,7 +48,8 @@ impl DaemonGroups {
 
     /// The group of a size.
     pub(crate) fn of(&self, size: usize) -> Option<&DaemonGroup> {
-        self.groups.get(*self.of_size.get(size)?)
+        let group = self.of_size.get(size).and_then(|group| self.groups.get(*group));
+        found(group, "the daemons of the size")
     }
 }
 
@@ -63,14 +65,13 @@ impl DaemonGroup {
 }
 
 /// Sizes of which a new node runs the daemon. Its wishes do not count, nor do taints that only advise.
-fn sizes_running(stock: &Stock<'_>, template: (&Requirements, &[Taint]), daemon: &Pod) -> Bits {
-    let (requirements, taints) = template;
+fn sizes_running(stock: &Stock<'_>, spec: NodeSpec<'_>, daemon: &Pod) -> Bits {
     let mut sizes = Bits::none(stock.catalog.types().len());
-    if !tolerates(daemon, taints) {
+    if !tolerates(daemon, spec.taints) {
         return sizes;
     }
     let is_well_known = |label: &str| stock.catalog.is_well_known(label);
-    let possible = daemon.alternatives.iter().filter(|wanted| requirements.can_meet(wanted, is_well_known));
+    let possible = daemon.alternatives.iter().filter(|wanted| spec.requirements.can_meet(wanted, is_well_known));
     possible.for_each(|wanted| sizes.join(&stock.sizes_suiting(wanted)));
     sizes
 }

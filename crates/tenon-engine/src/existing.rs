@@ -8,6 +8,7 @@ use tenon_model::{HostPort, NodeStage, NodeState, Pod, Requirements, Resources, 
 use crate::attempts::Attempt;
 use crate::axes::{self, Amounts, Axes};
 use crate::bits::Bits;
+use crate::bug::found;
 use crate::daemons::tolerates;
 use crate::label_index::LabelIndex;
 
@@ -64,7 +65,8 @@ impl<'a> Existing<'a> {
         };
         let mut next = open.next_from(0);
         while let Some(number) = next {
-            if let Some(room) = self.rooms.get_mut(number).filter(|room| room.has_room_for(attempt)) {
+            let room = found(self.rooms.get_mut(number), "the node");
+            if let Some(room) = room.filter(|room| room.has_room_for(attempt)) {
                 axes::take(&mut room.left, &attempt.amounts);
                 room.ports.extend(attempt.ports);
                 room.pods.push(pod);

@@ -10,7 +10,7 @@ use tenon_model::{
 use crate::attempts::Attempt;
 use crate::axes::Amounts;
 use crate::bits::Bits;
-use crate::bug::missing;
+use crate::bug::{found, missing};
 use crate::desk::{Ask, Desk, No, offerings};
 use crate::open_claim::judge_new;
 use crate::packing::{Failure, Packing};
@@ -96,13 +96,15 @@ fn refusal(desk: &mut Desk<'_>, (pool, template): (&Pool, Option<usize>), asked:
         return PoolRefusal::Labels(why);
     }
     let attempt = asked.attempt;
-    let ask = Ask { demand: (attempt.demand, asked.demand), amounts: &attempt.amounts, ports: attempt.ports };
+    let (demand, tolerations) = ((attempt.demand, asked.demand), asked.tolerations);
+    let ask = Ask { demand, amounts: &attempt.amounts, ports: attempt.ports, tolerations };
     let nothing: Amounts = vec![Quantity::ZERO; attempt.amounts.len()];
-    match judge_new(desk, number, (&ask, asked.tolerations), &nothing) {
+    match judge_new(desk, number, &ask, &nothing) {
         Err(Some(No::MinValues(short))) => PoolRefusal::MinValues(short),
         Err(Some(No::Reserved(why))) => PoolRefusal::Reserved(why),
         Err(Some(No::Hosts(state, slots))) => no_host(desk, number, state, &slots),
-        _ => no_type(desk, number, asked),
+        Err(Some(No::Internal(what))) => PoolRefusal::Internal(what),
+        Ok(_) | Err(Some(No::Labels | No::Types) | None) => no_type(desk, number, asked),
     }
 }
 
@@ -115,17 +117,17 @@ fn no_type(desk: &mut Desk<'_>, number: usize, asked: &Asked<'_>) -> PoolRefusal
     let Desk { stocks, templates, .. } = desk;
     let Some(template) = templates.get(number) else { return lost_template() };
     let Some(stock) = stocks.get_mut(template.stock) else { return lost_template() };
-    let Some(merged) = stock.merge(template.state, (asked.attempt.demand, asked.demand)) else {
-        return PoolRefusal::NothingOffered;
-    };
-    let (Some(state), Ok(slots)) = (stock.state(merged), template.affordable(stock)) else {
-        return PoolRefusal::NothingOffered;
+    let merged = stock.merge(template.state, (asked.attempt.demand, asked.demand));
+    // Whoever gets here meets the labels and the limits of the pool.
+    let (Some(state), Ok(slots)) = (merged.and_then(|merged| stock.state(merged)), template.affordable(stock)) else {
+        return PoolRefusal::Internal(missing("the sizes of the NodePool"));
     };
     let sizes = stock.sizes_suiting(&state.requirements);
     let mut met = Met::default();
-    for (number, slot) in slots.iter().filter_map(|number| Some((number, stock.slots.get(number)?))) {
+    for (number, slot) in slots.iter().filter_map(|number| Some((number, stock.slot(number)?))) {
         let suits = sizes.has(slot.size);
-        let is_large = template.rooms.get(number).is_some_and(|room| crate::axes::fits(&asked.attempt.amounts, room));
+        let is_large = found(template.rooms.get(number), "the room of the slot")
+            .is_some_and(|room| crate::axes::fits(&asked.attempt.amounts, room));
         let is_offered = stock.slot_meets(number, &state.offerings);
         met.requirements |= suits;
         met.resources |= is_large;
@@ -149,7 +151,7 @@ fn shown(requirements: &Requirements) -> Requirements {
 
 /// What would be needed with the fewest daemons, and with the most.
 fn needed(stock: &Stock<'_>, template: &Template<'_>, slots: &Bits, requests: &Resources) -> (Resources, Resources) {
-    let sizes = slots.iter().filter_map(|slot| stock.slots.get(slot)).map(|slot| slot.size);
+    let sizes = slots.iter().filter_map(|slot| stock.slot(slot)).map(|slot| slot.size);
     let sums = sizes.filter_map(|size| template.daemons.of(size)).map(|group| {
         let mut sum = requests.clone();
         sum.add(&group.requests);
@@ -167,9 +169,8 @@ fn needed(stock: &Stock<'_>, template: &Template<'_>, slots: &Bits, requests: &R
 /// Of what the pod asks for too much, and the most that any size leaves of it.
 fn nearest(stock: &Stock<'_>, template: &Template<'_>, slots: &Bits, requests: &Resources) -> Option<Shortage> {
     let rooms = slots.iter().filter_map(|slot| {
-        let size = stock.slots.get(slot)?.size;
-        let daemons = template.daemons.of(size)?;
-        let offered = stock.catalog.types().get(size)?;
+        let daemons = template.daemons.of(stock.slot(slot)?.size)?;
+        let offered = stock.size_of(slot)?;
         Some(offered.allocatable(&tenon_model::Overrides::default()).without(&daemons.requests))
     });
     let shortages = rooms.filter_map(|room| requests.shortage_in(&room));
@@ -182,8 +183,10 @@ fn no_host(desk: &Desk<'_>, number: usize, state: usize, slots: &Bits) -> PoolRe
     let placed: Vec<_> =
         offerings(stock, state, slots).filter(|(_, offered)| desk.reservations.can_launch(offered.way)).collect();
     let cheapest = placed.iter().min_by_key(|(number, offered)| (offered.way.price, offered.size, *number));
-    let size = cheapest.and_then(|(_, offered)| stock.catalog.types().get(offered.size));
-    let Some(size) = size else { return PoolRefusal::NothingOffered };
+    let Some((_, cheapest)) = cheapest else { return PoolRefusal::NothingOffered };
+    let Some(size) = stock.catalog.types().get(cheapest.size) else {
+        return PoolRefusal::Internal(missing("the size of the offering"));
+    };
     let here = |(_, offered): &(usize, &crate::stock::Offered<'_>)| {
         stock.catalog.types().get(offered.size).is_some_and(|other| other.name == size.name).then_some(offered.host)?
     };

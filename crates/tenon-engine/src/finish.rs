@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tenon_model::labels::CAPACITY_TYPE;
 use tenon_model::{
-    Chosen, MinValuesPolicy, NewNode, Operator, Placement, Plan, PodKey, Price, RESERVED, Reason, Requirement,
-    Requirements, Resources, TooFewValues, Unplaced,
+    Chosen, MinValuesPolicy, NewNode, Operator, Placement, Plan, Pod, PodKey, Price, RESERVED, Reason, Requirement,
+    Requirements, Resources, Unplaced,
 };
 
-use crate::desk::offerings;
+use crate::bug::{found, missing};
+use crate::desk::{Remaining, offerings};
 use crate::open_claim::OpenClaim;
 use crate::packing::{Failure, Packing};
 use crate::template::SIMULATED;
@@ -21,9 +22,8 @@ impl Packing<'_> {
         for claim in &claims {
             match self.new_node(claim) {
                 Ok(node) => plan.new_nodes.extend(node),
-                Err(short) => {
-                    let reason = Reason::Truncated(short);
-                    let dropped = claim.pods.iter().filter_map(|pod| self.pods.get(*pod));
+                Err(reason) => {
+                    let dropped = claim.pods.iter().filter_map(|pod| self.pod(*pod));
                     let dropped: Vec<Unplaced> =
                         dropped.map(|pod| Unplaced { pod: pod.key.clone(), reason: reason.clone() }).collect();
                     self.unplaced.extend(dropped);
@@ -33,7 +33,7 @@ impl Packing<'_> {
         let waiting = self.reasons(failures);
         self.unplaced.extend(waiting);
         for room in &self.existing.rooms {
-            let keys = room.pods.iter().filter_map(|pod| self.pods.get(*pod)).map(|pod| pod.key.clone());
+            let keys = room.pods.iter().filter_map(|pod| self.pod(*pod)).map(|pod| pod.key.clone());
             plan.placements.extend(keys.map(|pod| Placement { pod, node: room.node.name.clone() }));
         }
         plan.placements.sort_by(|a, b| (&a.node, &a.pod).cmp(&(&b.node, &b.pod)));
@@ -42,24 +42,28 @@ impl Packing<'_> {
         plan
     }
 
-    fn new_node(&self, claim: &OpenClaim<'_>) -> Result<Option<NewNode>, TooFewValues> {
-        let Some((stock, template)) = self.desk.of(claim.template) else { return Ok(None) };
-        let Some(state) = stock.state(claim.now.state) else { return Ok(None) };
+    fn pod(&self, number: usize) -> Option<&Pod> {
+        found(self.pods.get(number).copied(), "the pod")
+    }
+
+    /// The node, or why its pods wait after all.
+    fn new_node(&self, claim: &OpenClaim<'_>) -> Result<Option<NewNode>, Reason> {
+        let lost = |what: &'static str| move || Reason::Internal(missing(what));
+        let (stock, template) = self.desk.of(claim.template).ok_or_else(lost("the template of the NodePool"))?;
+        let state = stock.state(claim.now.state).ok_or_else(lost("the requirements of the node"))?;
         let sizes = self.by_price(claim);
         let listed = sizes.get(..self.snapshot.options.max_types).unwrap_or(&sizes);
         if listed.len() < sizes.len() && self.snapshot.options.min_values == MinValuesPolicy::Strict {
             let types = listed.iter().filter_map(|name| stock.catalog.find(name)).map(|size| &size.requirements);
-            state.requirements.min_values_satisfied_by(types)?;
+            state.requirements.min_values_satisfied_by(types).map_err(Reason::Truncated)?;
         }
-        let after = (claim.now.state, &claim.now.slots);
-        let held = &claim.now.held;
-        let chosen = claim.now.hold.or_else(|| self.desk.cheapest(stock, after, held, None));
-        let offered = chosen.and_then(|chosen| stock.offerings.get(chosen));
-        let Some((offered, size)) = offered.and_then(|it| Some((it, stock.catalog.types().get(it.size)?))) else {
-            return Ok(None);
-        };
+        let left = Remaining { state: claim.now.state, slots: &claim.now.slots, held: &claim.now.held };
+        let chosen = claim.now.hold.or_else(|| self.desk.cheapest(stock, left, None));
+        let Some(chosen) = chosen else { return Ok(None) };
+        let offered = stock.offering(chosen).ok_or_else(lost("the offering"))?;
+        let size = stock.catalog.types().get(offered.size).ok_or_else(lost("the size of the offering"))?;
         let mut pods: Vec<PodKey> =
-            claim.pods.iter().filter_map(|pod| self.pods.get(*pod)).map(|pod| pod.key.clone()).collect();
+            claim.pods.iter().filter_map(|pod| self.pod(*pod)).map(|pod| pod.key.clone()).collect();
         pods.sort();
         Ok(Some(NewNode {
             pool: template.pool.name.clone(),
@@ -82,7 +86,7 @@ impl Packing<'_> {
     fn by_price(&self, claim: &OpenClaim<'_>) -> Vec<String> {
         let Some((stock, _)) = self.desk.of(claim.template) else { return Vec::new() };
         let mut prices: BTreeMap<usize, Price> = BTreeMap::new();
-        for slot in claim.now.slots.iter().filter_map(|slot| stock.slots.get(slot)) {
+        for slot in claim.now.slots.iter().filter_map(|slot| stock.slot(slot)) {
             prices.insert(slot.size, Price::OUT_OF_REACH);
         }
         let held = &claim.now.held;
@@ -127,9 +131,9 @@ impl Packing<'_> {
     /// What its pods need, and what its daemons need at least, whatever size it becomes.
     fn requests(&self, claim: &OpenClaim<'_>) -> Resources {
         let mut requests = Resources::default();
-        claim.pods.iter().filter_map(|pod| self.pods.get(*pod)).for_each(|pod| requests.add(&pod.requests));
+        claim.pods.iter().filter_map(|pod| self.pod(*pod)).for_each(|pod| requests.add(&pod.requests));
         let Some((stock, template)) = self.desk.of(claim.template) else { return requests };
-        let sizes = claim.now.slots.iter().filter_map(|slot| stock.slots.get(slot)).map(|slot| slot.size);
+        let sizes = claim.now.slots.iter().filter_map(|slot| stock.slot(slot)).map(|slot| slot.size);
         let daemons = sizes.filter_map(|size| template.daemons.of(size)).map(|group| group.requests.clone());
         let least = daemons.reduce(|least, other| {
             let both = least.iter().filter(|(name, _)| other.iter().any(|(also, _)| also == *name));

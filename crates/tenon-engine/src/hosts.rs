@@ -3,6 +3,8 @@
 use tenon_model::resources::{CPU, MEMORY};
 use tenon_model::{CatalogType, Host, Place, Quantity, Resources, Shortage};
 
+use crate::bug::found;
+
 /// What is left of the hosts.
 pub(crate) struct HostLedger {
     hosts: Vec<Entry>,
@@ -64,16 +66,20 @@ impl HostLedger {
         self.hosts.binary_search_by(|entry| entry.place.cmp(place)).ok()
     }
 
+    fn entry(&self, host: usize) -> Option<&Entry> {
+        found(self.hosts.get(host), "the host")
+    }
+
     /// Takes a VM of this size off a host.
     pub(crate) fn hold(&mut self, host: usize, size: Footprint) {
-        if let Some(entry) = self.hosts.get_mut(host) {
+        if let Some(entry) = found(self.hosts.get_mut(host), "the host") {
             entry.free = entry.free.minus(size);
         }
     }
 
     /// Gives it back.
     pub(crate) fn release(&mut self, host: usize, size: Footprint) {
-        if let Some(entry) = self.hosts.get_mut(host) {
+        if let Some(entry) = found(self.hosts.get_mut(host), "the host") {
             entry.free = entry.free.plus(size);
         }
     }
@@ -85,7 +91,7 @@ impl HostLedger {
         size: Footprint,
         given_back: Option<(usize, Footprint)>,
     ) -> Option<Quantity> {
-        let entry = self.hosts.get(host).filter(|entry| entry.closed.is_none())?;
+        let entry = self.entry(host).filter(|entry| entry.closed.is_none())?;
         let free = match given_back {
             Some((at, amount)) if at == host => entry.free.plus(amount),
             _ => entry.free,
@@ -95,7 +101,7 @@ impl HostLedger {
 
     /// The first of these hosts, by name, that cannot be used at all, and why.
     pub(crate) fn closed(&self, hosts: impl Iterator<Item = usize>) -> Option<(Place, String)> {
-        let entries = hosts.filter_map(|host| self.hosts.get(host));
+        let entries = hosts.filter_map(|host| self.entry(host));
         entries.filter_map(|entry| Some((entry.place.clone(), entry.closed.clone()?))).min()
     }
 
@@ -106,7 +112,7 @@ impl HostLedger {
         size: &CatalogType,
     ) -> (Shortage, Option<Place>) {
         let wanted = Footprint::of(&size.capacity);
-        let open = hosts.filter_map(|host| self.hosts.get(host)).filter(|entry| entry.closed.is_none());
+        let open = hosts.filter_map(|host| self.entry(host)).filter(|entry| entry.closed.is_none());
         let gaps = open.filter_map(|entry| Some((wanted.shortage_in(entry.free)?, &entry.place)));
         let largest = gaps.max_by(|(a, at_a), (b, at_b)| a.available.cmp(&b.available).then_with(|| at_b.cmp(at_a)));
         match largest {

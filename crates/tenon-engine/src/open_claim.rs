@@ -5,7 +5,7 @@ use tenon_model::{HostPort, Requirements, ReservedTrouble, Toleration};
 use crate::attempts::Attempt;
 use crate::axes::{self, Amounts, Axes};
 use crate::bits::Bits;
-use crate::bug::missing;
+use crate::bug::{found, missing};
 use crate::desk::{Accepted, Ask, Candidate, Desk, No};
 use crate::reservations::Held;
 
@@ -75,11 +75,11 @@ impl<'a> Claims<'a> {
         }
         attempt.failed.labels_seen = self.labelled.len();
         for position in 0..self.order.len() {
-            let Some(number) = self.order.get(position).copied() else { continue };
+            let Some(number) = found(self.order.get(position).copied(), "the planned node") else { continue };
             if attempt.failed.claims.has(number) {
                 continue;
             }
-            let Some(claim) = self.claims.get_mut(number) else { continue };
+            let Some(claim) = found(self.claims.get_mut(number), "the planned node") else { continue };
             match claim.judge(desk, attempt, asked) {
                 Ok(accepted) => {
                     if desk.adds_label(claim.template, claim.now.state, accepted.state) {
@@ -109,10 +109,14 @@ impl<'a> Claims<'a> {
             if attempt.failed.pools.has(number) {
                 continue;
             }
-            let ask = Ask { demand: (attempt.demand, demand), amounts: &attempt.amounts, ports: attempt.ports };
-            match judge_new(desk, number, (&ask, tolerations), &self.nothing) {
+            let (demand, amounts) = ((attempt.demand, demand), &attempt.amounts);
+            let ask = Ask { demand, amounts, ports: attempt.ports, tolerations };
+            match judge_new(desk, number, &ask, &self.nothing) {
                 Ok(accepted) => {
-                    self.begin(desk, number, (accepted, attempt), pod);
+                    desk.charge(number, &accepted.slots);
+                    let mut claim = OpenClaim::new(number, accepted.is_relaxed);
+                    claim.accept(desk, accepted, attempt, pod);
+                    self.insert(claim);
                     return Ok(true);
                 }
                 Err(Some(No::Reserved(trouble))) if desk.reservations.are_strict() => return Err((number, trouble)),
@@ -123,29 +127,8 @@ impl<'a> Claims<'a> {
         Ok(false)
     }
 
-    fn begin(
-        &mut self,
-        desk: &mut Desk<'a>,
-        template: usize,
-        (accepted, attempt): (Accepted, &Attempt<'a>),
-        pod: usize,
-    ) {
-        let Desk { stocks, templates, .. } = desk;
-        if let Some(template) = templates.get_mut(template)
-            && let Some(stock) = stocks.get(template.stock)
-        {
-            template.charge(stock, &accepted.slots);
-        }
-        let is_relaxed = accepted.is_relaxed;
-        let mut claim = OpenClaim {
-            template,
-            now: Accepted { held: Held::new(), ..Accepted::default() },
-            pods: Vec::new(),
-            reach: Amounts::new(),
-            ports: Vec::new(),
-            is_relaxed,
-        };
-        claim.accept(desk, accepted, attempt, pod);
+    /// Puts a new planned node, which has one pod, where it is to be asked.
+    fn insert(&mut self, claim: OpenClaim<'a>) {
         let position = match self.ties {
             Ties::Newest => 0,
             _ => self.order.iter().take_while(|number| self.pods_on(**number) <= 1).count(),
@@ -155,13 +138,12 @@ impl<'a> Claims<'a> {
     }
 
     fn pods_on(&self, number: usize) -> usize {
-        debug_assert!(number < self.claims.len(), "the open claim is not there: an index is out of range");
-        self.claims.get(number).map_or(0, |claim| claim.pods.len())
+        found(self.claims.get(number), "the planned node").map_or(0, |claim| claim.pods.len())
     }
 
     /// The node at this position took a pod: it moves behind those that have fewer, and those that come first of equals.
     fn reorder(&mut self, position: usize) {
-        let Some(mine) = self.order.get(position).copied() else { return };
+        let Some(mine) = found(self.order.get(position).copied(), "the planned node") else { return };
         let pods = self.pods_on(mine);
         let is_before = |other: usize| {
             let theirs = self.pods_on(other);
@@ -178,11 +160,11 @@ impl<'a> Claims<'a> {
 pub(crate) fn judge_new(
     desk: &mut Desk<'_>,
     number: usize,
-    (ask, tolerations): (&Ask<'_>, &[Toleration]),
+    ask: &Ask<'_>,
     nothing: &Amounts,
 ) -> Result<Accepted, Option<No>> {
-    let (stock, template) = desk.of(number).ok_or(None)?;
-    if !template.pool.taints.iter().all(|taint| taint.is_tolerated_by(tolerations)) {
+    let (stock, template) = desk.of(number).ok_or_else(|| Some(No::lost_template()))?;
+    if !template.pool.taints.iter().all(|taint| taint.is_tolerated_by(ask.tolerations)) {
         return Err(None);
     }
     let slots = template.affordable(stock).map_err(|_| None)?;
@@ -193,6 +175,12 @@ pub(crate) fn judge_new(
 }
 
 impl<'a> OpenClaim<'a> {
+    /// A node of this template that nothing is planned for yet.
+    fn new(template: usize, is_relaxed: bool) -> OpenClaim<'a> {
+        let (now, pods, ports) = (Accepted::default(), Vec::new(), Vec::new());
+        OpenClaim { template, now, pods, reach: Amounts::new(), ports, is_relaxed }
+    }
+
     fn judge(&self, desk: &mut Desk<'a>, attempt: &Attempt<'a>, asked: Asked<'_>) -> Result<Accepted, Option<No>> {
         let (demand, tolerations) = asked;
         let needed = self.now.requests.iter().zip(&attempt.amounts).map(|(now, more)| *now + *more);
@@ -200,10 +188,7 @@ impl<'a> OpenClaim<'a> {
             return Err(None);
         }
         // Never a node without the taints of its pool: with an index out of range, the pod does not fit.
-        let Some(template) = desk.templates.get(self.template) else {
-            missing("the template of the NodePool");
-            return Err(None);
-        };
+        let template = desk.templates.get(self.template).ok_or_else(|| Some(No::lost_template()))?;
         let taints = &template.pool.taints;
         let is_free = |port: &HostPort| !self.ports.iter().any(|used| used.conflicts_with(port));
         if !taints.iter().all(|taint| taint.is_tolerated_by(tolerations)) || !attempt.ports.iter().all(is_free) {
@@ -212,7 +197,8 @@ impl<'a> OpenClaim<'a> {
         let Accepted { state, slots, requests, held, hold, .. } = &self.now;
         let (state, hold) = (*state, *hold);
         let node = Candidate { template: self.template, state, slots, requests, held, hold, is_new: false };
-        let ask = Ask { demand: (attempt.demand, demand), amounts: &attempt.amounts, ports: attempt.ports };
+        let (demand, amounts) = ((attempt.demand, demand), &attempt.amounts);
+        let ask = Ask { demand, amounts, ports: attempt.ports, tolerations };
         desk.judge(&node, &ask).map_err(Some)
     }
 
@@ -225,7 +211,7 @@ impl<'a> OpenClaim<'a> {
             return;
         };
         let at = |offering: Option<usize>| {
-            let offered = stock.offerings.get(offering?)?;
+            let offered = stock.offering(offering?)?;
             Some((offered.host?, offered.footprint))
         };
         if self.now.hold != accepted.hold {
@@ -243,7 +229,7 @@ impl<'a> OpenClaim<'a> {
 }
 
 fn reach(rooms: &[Amounts], slots: &Bits) -> Amounts {
-    let mut rooms = slots.iter().filter_map(|slot| rooms.get(slot));
+    let mut rooms = slots.iter().filter_map(|slot| found(rooms.get(slot), "the room of the slot"));
     let mut reach = rooms.next().cloned().unwrap_or_default();
     rooms.for_each(|room| axes::raise(&mut reach, room));
     reach

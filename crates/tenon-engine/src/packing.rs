@@ -8,7 +8,7 @@ use tenon_model::{Catalog, Effect, Plan, Pod, PodKey, Pool, Reason, ReservedTrou
 
 use crate::attempts::{Attempts, Rules};
 use crate::axes::Axes;
-use crate::bug::missing;
+use crate::bug::{found, missing};
 use crate::catalog_index::{CatalogIndex, Indexes};
 use crate::desk::Desk;
 use crate::eligibility::refused;
@@ -204,14 +204,14 @@ fn set_up<'a>(
     pools.sort_by_key(|pool| Reverse((pool.weight, &pool.name)));
     let stock = |(catalog, index): (&'a Catalog, &'a CatalogIndex)| Stock::new((catalog, index), supplies.axes, &hosts);
     let mut stocks: Vec<Stock<'a>> = indexes.iter().map(stock).collect();
-    let (mut found, mut templates): (Vec<_>, Vec<Template<'a>>) = (Vec::new(), Vec::new());
+    let (mut numbered, mut templates): (Vec<_>, Vec<Template<'a>>) = (Vec::new(), Vec::new());
     for pool in pools {
-        let number = indexes.position(&pool.catalog).filter(|_| !is_out_of_use(pool));
-        let stock = number.and_then(|number| Some((number, stocks.get_mut(number)?)));
+        let number = found(indexes.position(&pool.catalog), "the catalogue").filter(|_| !is_out_of_use(pool));
+        let stock = number.and_then(|number| Some((number, found(stocks.get_mut(number), "the stock")?)));
         let template = stock.and_then(|stock| Template::new(pool, stock, supplies));
-        found.push((pool, template.is_some().then_some(templates.len())));
+        numbered.push((pool, template.is_some().then_some(templates.len())));
         templates.extend(template);
     }
     let (reservations, min_values) = (Reservations::new(snapshot), snapshot.options.min_values);
-    (found, Desk { stocks, templates, hosts, reservations, min_values })
+    (numbered, Desk { stocks, templates, hosts, reservations, min_values })
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tenon_model::{Catalog, Offering, Requirements};
+use tenon_model::{Catalog, CatalogType, Offering, Requirements};
 
 use crate::axes::{Amounts, Axes};
 use crate::bits::Bits;
+use crate::bug::found;
 use crate::catalog_index::{CatalogIndex, Group, Listed, ways};
 use crate::hosts::{Footprint, HostLedger};
 use crate::interner::Interner;
@@ -78,7 +79,23 @@ impl<'a> Stock<'a> {
 
     /// The state with this number.
     pub(crate) fn state(&self, number: usize) -> Option<&State> {
-        self.states.get(number)
+        found(self.states.get(number), "the state")
+    }
+
+    /// The slot with this number.
+    pub(crate) fn slot(&self, number: usize) -> Option<&Slot> {
+        found(self.slots.get(number), "the slot")
+    }
+
+    /// The size of a slot.
+    pub(crate) fn size_of(&self, slot: usize) -> Option<&'a CatalogType> {
+        let size = self.slot(slot).and_then(|slot| self.catalog.types().get(slot.size));
+        found(size, "the size of the slot")
+    }
+
+    /// The offering with this number.
+    pub(crate) fn offering(&self, number: usize) -> Option<&Offered<'a>> {
+        found(self.offerings.get(number), "the offering")
     }
 
     /// The number of a state with these demands.
@@ -101,7 +118,7 @@ impl<'a> Stock<'a> {
             return *known;
         }
         let is_well_known = |label: &str| self.catalog.is_well_known(label);
-        let present = self.states.get(state).map(|state| &state.requirements);
+        let present = self.state(state).map(|state| &state.requirements);
         let joined = present.filter(|present| present.can_meet(wanted, is_well_known)).map(|present| {
             let mut joined = present.clone();
             joined.add_all(wanted);
@@ -119,6 +136,6 @@ impl<'a> Stock<'a> {
 
     /// Whether an offering of a slot is among these.
     pub(crate) fn slot_meets(&self, slot: usize, offerings: &Bits) -> bool {
-        self.index.groups.get(slot).is_some_and(|group| group.offerings.meets(offerings))
+        found(self.index.groups.get(slot), "the slot").is_some_and(|group| group.offerings.meets(offerings))
     }
 }

@@ -5,7 +5,7 @@ use tenon_model::{MinValuesPolicy, Options, Pod, Pool, Quantity, Requirement, Re
 
 use crate::axes::{self, Amounts, Axes};
 use crate::bits::Bits;
-use crate::daemons::DaemonGroups;
+use crate::daemons::{DaemonGroups, NodeSpec};
 use crate::stock::Stock;
 
 /// The key of a limit that counts nodes.
@@ -42,7 +42,8 @@ impl<'a> Template<'a> {
     pub(crate) fn new(pool: &'a Pool, stock: (usize, &mut Stock<'a>), supplies: &Supplies<'_>) -> Option<Template<'a>> {
         let (number, stock) = stock;
         let demands = demands(pool);
-        let daemons = DaemonGroups::new(stock, (&demands, &pool.taints), supplies.daemons, supplies.axes);
+        let spec = NodeSpec { requirements: &demands, taints: &pool.taints };
+        let daemons = DaemonGroups::new(stock, spec, supplies.daemons, supplies.axes);
         let state = stock.enter(demands.clone());
         let mut slots = stock.state(state)?.slots.clone();
         let mut rooms = Vec::with_capacity(stock.slots.len());
@@ -56,7 +57,7 @@ impl<'a> Template<'a> {
                 slots.remove(index);
             }
         }
-        let sizes = slots.iter().filter_map(|slot| stock.catalog.types().get(stock.slots.get(slot)?.size));
+        let sizes = slots.iter().filter_map(|slot| stock.size_of(slot));
         let is_rich = demands.min_values_satisfied_by(sizes.map(|size| &size.requirements)).is_ok();
         let is_usable = is_rich || supplies.options.min_values == MinValuesPolicy::BestEffort;
         if slots.is_empty() || !is_usable {
@@ -74,8 +75,7 @@ impl<'a> Template<'a> {
         let mut slots = self.slots.clone();
         let mut exceeded = None;
         for slot in self.slots.iter() {
-            let size = stock.slots.get(slot).and_then(|slot| stock.catalog.types().get(slot.size));
-            let passed = size.and_then(|size| {
+            let passed = stock.size_of(slot).and_then(|size| {
                 self.allowance.iter().find(|(name, left)| *name != NODES && size.capacity.get(name) > *left)
             });
             if let Some((name, _)) = passed {
@@ -88,11 +88,8 @@ impl<'a> Template<'a> {
 
     /// Counts a new node against the limits: as the largest it may still become.
     pub(crate) fn charge(&mut self, stock: &Stock<'a>, slots: &Bits) {
-        let sizes: Vec<&Resources> = slots
-            .iter()
-            .filter_map(|slot| stock.catalog.types().get(stock.slots.get(slot)?.size))
-            .map(|size| &size.capacity)
-            .collect();
+        let sizes: Vec<&Resources> =
+            slots.iter().filter_map(|slot| stock.size_of(slot)).map(|size| &size.capacity).collect();
         let left = |(name, left): (&str, Quantity)| {
             let most = match name {
                 NODES => Quantity::whole(1),

@@ -69,8 +69,14 @@ pub(crate) struct Call<'a> {
     pub(crate) params: Params<'a>,
 }
 
-/// A body, with its type if it has one.
-type Body<'a> = (Option<&'a str>, Bytes);
+/// What goes out for a call, to whichever endpoint.
+pub(crate) struct Message {
+    /// The path, with the parameters that stand behind it.
+    pub(crate) path: String,
+    /// The type of the body; none if there is no body.
+    pub(crate) content_type: Option<String>,
+    pub(crate) body: Bytes,
+}
 
 impl Client {
     /// A client of the cluster whose hosts answer at these endpoints; the first that can be reached is used.
@@ -126,25 +132,23 @@ impl Client {
 
     /// Makes one call.
     pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Value> {
-        let (path, body) = addressed(call);
-        self.send(call, &path, body).await
+        self.send(call, &message(call)).await
     }
 
     /// Makes one call with the rights of `authority`, outside all limits: it is part of another call that is inside.
     pub(crate) async fn call_as(&self, call: &Call<'_>, authority: &Authority) -> Result<Value> {
-        let (path, body) = addressed(call);
-        self.over_endpoints(call, (&path, &body), authority).await
+        self.over_endpoints(call, &message(call), authority).await
     }
 
     /// Sends a body of any type, as [`Client::call`] does with parameters.
-    pub(crate) async fn send(&self, call: &Call<'_>, path: &str, body: Body<'_>) -> Result<Value> {
+    pub(crate) async fn send(&self, call: &Call<'_>, message: &Message) -> Result<Value> {
         let crowded = |error| Error::new(&call.action, Cause::NotSent(TransportError::Withheld(Box::new(error))));
-        let place = Target::of(path, call.params);
+        let place = Target::of(&message.path, call.params);
         let _admission = self.inner.gates.enter(&place).await.map_err(crowded)?;
         let mut made = 0;
         loop {
             made += 1;
-            let error = match self.attempt(call, (path, &body)).await {
+            let error = match self.attempt(call, message).await {
                 Ok(data) => return Ok(data),
                 Err(error) => error,
             };
@@ -156,33 +160,28 @@ impl Client {
     }
 
     /// One attempt, with a new ticket if the one it carried was refused. A refused ticket means that nothing was done.
-    async fn attempt(&self, call: &Call<'_>, content: (&str, &Body<'_>)) -> Result<Value> {
+    async fn attempt(&self, call: &Call<'_>, message: &Message) -> Result<Value> {
         let authority = self.authority().await?;
-        let outcome = self.over_endpoints(call, content, &authority).await;
+        let outcome = self.over_endpoints(call, message, &authority).await;
         let is_unauthorized =
             |error: &Error| error.refusal().is_some_and(|refusal| refusal.kind == RefusalKind::Unauthorized);
         match outcome {
             Err(error) if is_unauthorized(&error) && self.inner.session.forget(&authority).await => {
                 let authority = self.authority().await?;
-                self.over_endpoints(call, content, &authority).await
+                self.over_endpoints(call, message, &authority).await
             }
             outcome => outcome,
         }
     }
 
     /// Asks the endpoints one after the other. Only what was certainly not sent goes to the next.
-    async fn over_endpoints(
-        &self,
-        call: &Call<'_>,
-        content: (&str, &Body<'_>),
-        authority: &Authority,
-    ) -> Result<Value> {
+    async fn over_endpoints(&self, call: &Call<'_>, message: &Message, authority: &Authority) -> Result<Value> {
         let (endpoints, mut last) = (&self.inner.endpoints, None);
         let first = self.inner.preferred.load(Ordering::Relaxed);
         for offset in 0..endpoints.len() {
             let index = (first + offset) % endpoints.len();
-            let request = request(&endpoints[index], call, content, authority)?;
-            let patience = ANSWER_WITHIN + Duration::from_secs((content.1.1.len() / SLOWEST_UPLOAD) as u64);
+            let request = request(&endpoints[index], call, message, authority)?;
+            let patience = ANSWER_WITHIN + Duration::from_secs((message.body.len() / SLOWEST_UPLOAD) as u64);
             match self.inner.transport.send(request, patience).await {
                 Ok(reply) => {
                     self.inner.preferred.store(index, Ordering::Relaxed);
@@ -210,33 +209,29 @@ impl Client {
 }
 
 /// Puts the parameters where Proxmox wants them: behind the path of a GET or DELETE, else into the body.
-fn addressed(call: &Call<'_>) -> (String, Body<'static>) {
+fn message(call: &Call<'_>) -> Message {
     let parameters = encode(call.params);
     if call.method == Method::POST || call.method == Method::PUT {
-        return (call.path.clone(), (Some("application/x-www-form-urlencoded"), Bytes::from(parameters)));
+        let content_type = Some("application/x-www-form-urlencoded".to_owned());
+        return Message { path: call.path.clone(), content_type, body: Bytes::from(parameters) };
     }
     let mark = if parameters.is_empty() { "" } else { "?" };
-    (format!("{}{mark}{parameters}", call.path), (None, Bytes::new()))
+    Message { path: format!("{}{mark}{parameters}", call.path), content_type: None, body: Bytes::new() }
 }
 
-fn request(
-    endpoint: &Endpoint,
-    call: &Call<'_>,
-    (path, (content_type, content)): (&str, &Body<'_>),
-    authority: &Authority,
-) -> Result<Request<Bytes>> {
+fn request(endpoint: &Endpoint, call: &Call<'_>, message: &Message, authority: &Authority) -> Result<Request<Bytes>> {
     let mut request = Request::builder()
         .method(call.method.clone())
-        .uri(format!("{endpoint}{path}"))
+        .uri(format!("{endpoint}{}", message.path))
         .header(header::USER_AGENT, concat!("tenon/", env!("CARGO_PKG_VERSION")));
     request = authority.sign(request, &call.method);
     if matches!(authority, Authority::Nobody) {
         request = request.extension(ChangesNothing);
     }
-    if let Some(content_type) = content_type {
+    if let Some(content_type) = &message.content_type {
         // Proxmox refuses chunked bodies, so the length is always said; a GET or DELETE must have none.
-        request = request.header(header::CONTENT_TYPE, *content_type).header(header::CONTENT_LENGTH, content.len());
+        request = request.header(header::CONTENT_TYPE, content_type).header(header::CONTENT_LENGTH, message.body.len());
     }
     let unsendable = |error: http::Error| Cause::NotSent(TransportError::Withheld(error.into()));
-    request.body(content.clone()).map_err(|error| Error::new(&call.action, unsendable(error)))
+    request.body(message.body.clone()).map_err(|error| Error::new(&call.action, unsendable(error)))
 }

@@ -88,25 +88,25 @@ impl Client {
     /// What was set for a VM's firewall, with the `digest` of it all. Nothing was set if that is all there is.
     pub async fn firewall_options(&self, host: &HostName, vmid: VmId) -> Result<BTreeMap<String, String>> {
         let options: BTreeMap<String, Value> =
-            self.read(firewall_call((host, vmid), Method::GET, "options", &[])).await?;
+            self.read(VmFirewall { host, vmid }.call(Method::GET, "options", &[])).await?;
         Ok(options.into_iter().map(|(name, value)| (name, plain(&value))).collect())
     }
 
     /// Sets `enable`, `policy_in` and the like, or deletes them.
     pub async fn set_firewall_options(&self, host: &HostName, vmid: VmId, params: &[(&str, String)]) -> Result<()> {
-        self.call(&firewall_call((host, vmid), Method::PUT, "options", params)).await.map(drop)
+        self.call(&VmFirewall { host, vmid }.call(Method::PUT, "options", params)).await.map(drop)
     }
 
     /// Every rule, in the order they count.
     pub async fn firewall_rules(&self, host: &HostName, vmid: VmId) -> Result<Vec<FirewallRule>> {
-        let mut rules: Vec<FirewallRule> = self.read(firewall_call((host, vmid), Method::GET, "rules", &[])).await?;
+        let mut rules: Vec<FirewallRule> = self.read(VmFirewall { host, vmid }.call(Method::GET, "rules", &[])).await?;
         rules.sort_by_key(|rule| rule.pos);
         Ok(rules)
     }
 
     /// One rule.
     pub async fn firewall_rule(&self, host: &HostName, vmid: VmId, pos: u64) -> Result<FirewallRule> {
-        self.read(firewall_call((host, vmid), Method::GET, &format!("rules/{pos}"), &[])).await
+        self.read(VmFirewall { host, vmid }.call(Method::GET, &format!("rules/{pos}"), &[])).await
     }
 
     /// Puts a rule before all others.
@@ -121,7 +121,7 @@ impl Client {
             .with_some("dest", rule.dest.as_ref())
             .with_some("dport", rule.dport.as_ref())
             .with_some("comment", rule.comment.as_ref());
-        self.call(&firewall_call((host, vmid), Method::POST, "rules", form.params())).await.map(drop)
+        self.call(&VmFirewall { host, vmid }.call(Method::POST, "rules", form.params())).await.map(drop)
     }
 
     /// Changes a rule, or moves it with `moveto`: it then stands before the one that is there now. With `digest` only if
@@ -133,13 +133,13 @@ impl Client {
         pos: u64,
         params: &[(&str, String)],
     ) -> Result<()> {
-        self.call(&firewall_call((host, vmid), Method::PUT, &format!("rules/{pos}"), params)).await.map(drop)
+        self.call(&VmFirewall { host, vmid }.call(Method::PUT, &format!("rules/{pos}"), params)).await.map(drop)
     }
 
     /// Takes a rule away, if the rules are still the ones with this digest: the next one moves to its place.
     pub async fn remove_firewall_rule(&self, host: &HostName, vmid: VmId, pos: u64, digest: &str) -> Result<()> {
         let form = Form::default().with("digest", digest);
-        let call = firewall_call((host, vmid), Method::DELETE, &format!("rules/{pos}"), form.params());
+        let call = VmFirewall { host, vmid }.call(Method::DELETE, &format!("rules/{pos}"), form.params());
         self.call(&call).await.map(drop)
     }
 
@@ -152,8 +152,18 @@ impl Client {
     }
 }
 
-fn firewall_call<'a>((host, vmid): (&HostName, VmId), method: Method, what: &str, params: Params<'a>) -> Call<'a> {
-    let verb = if method == Method::GET { "read" } else { "change" };
-    let action = format!("{verb} the firewall {what} of VM {vmid} on host {host}");
-    Call { action, method, path: format!("{}/firewall/{what}", vm_path(host, vmid)), params }
+/// The firewall of one VM.
+struct VmFirewall<'v> {
+    host: &'v HostName,
+    vmid: VmId,
+}
+
+impl VmFirewall<'_> {
+    /// A call about its options or its rules.
+    fn call<'a>(&self, method: Method, what: &str, params: Params<'a>) -> Call<'a> {
+        let VmFirewall { host, vmid } = *self;
+        let verb = if method == Method::GET { "read" } else { "change" };
+        let action = format!("{verb} the firewall {what} of VM {vmid} on host {host}");
+        Call { action, method, path: format!("{}/firewall/{what}", vm_path(host, vmid)), params }
+    }
 }

@@ -5,7 +5,7 @@ use http::Method;
 use sha2::{Digest, Sha256};
 use tenon_model::HostName;
 
-use crate::client::{Call, Client, segment};
+use crate::client::{Call, Client, Message, segment};
 use crate::error::{Cause, Error, Result};
 use crate::transport::TransportError;
 use crate::upid::Upid;
@@ -40,7 +40,8 @@ impl Client {
         let path = format!("/nodes/{}/storage/{}/upload", segment(host), segment(storage));
         let call = Call { action, method: Method::POST, path: path.clone(), params: &[] };
         let (content_type, body) = multipart(upload, image);
-        let data = self.send(&call, &path, (Some(&content_type), body)).await?;
+        let message = Message { path, content_type: Some(content_type), body };
+        let data = self.send(&call, &message).await?;
         self.task_of(&call, &data)
     }
 }

@@ -118,7 +118,9 @@ pub(crate) fn check_values(state: &State, call: &Call, changes: &Changes, vm: &V
         return Err(Refusal::invalid_field("hookscript", format!("script '{script}' does not exist\n")));
     }
     for (key, value) in changes.set.iter().filter(|(key, _)| keys::is_disk_key(key)) {
-        check_drive(state, call, vm, (key, &Drive::read(key, value)))?;
+        let drive = Drive::read(key, value);
+        check_paths(call, &drive)?;
+        check_drive(state, vm, key, &drive)?;
     }
     let protected = vm.get("protection") == Some("1");
     let disk = |key: &&String| keys::is_disk_key(key) && vm.get(key).is_some_and(|v| !Drive::stored(v).is_cdrom());
@@ -139,12 +141,22 @@ fn is_ssh_keys(encoded: &str) -> bool {
     text.lines().filter(|l| !l.trim().is_empty()).all(good)
 }
 
-fn check_drive(state: &State, call: &Call, vm: &Vm, (key, drive): (&str, &Drive)) -> Result<(), Refusal> {
-    let source = drive.options.get("import-from").map_or(drive.file.as_str(), String::as_str);
-    if source.starts_with('/') && !call.is_root() {
+/// What the content of a drive is taken from: the image to import, else its own volume.
+fn source(drive: &Drive) -> &str {
+    drive.options.get("import-from").map_or(drive.file.as_str(), String::as_str)
+}
+
+/// Only root may name a file of the host.
+fn check_paths(call: &Call, drive: &Drive) -> Result<(), Refusal> {
+    if source(drive).starts_with('/') && !call.is_root() {
         let text = "Only root can pass arbitrary filesystem paths. at /usr/share/perl5/PVE/Storage.pm line 651.";
         return Err(Refusal::failed(text));
     }
+    Ok(())
+}
+
+fn check_drive(state: &State, vm: &Vm, key: &str, drive: &Drive) -> Result<(), Refusal> {
+    let source = source(drive);
     if let Some((storage, _)) = source.split_once(':').filter(|_| source != drive.file) {
         state.usable_storage(storage, &vm.host)?;
     }

@@ -2,7 +2,7 @@
 
 use crate::clone::CloneJob;
 use crate::config::StorageKind;
-use crate::images::{formatting, formatting_on, progress};
+use crate::images::{BackingFile, formatting, formatting_on, progress};
 use crate::keys;
 use crate::property::Drive;
 use crate::state::State;
@@ -70,7 +70,7 @@ impl CloneJob {
             let used = if from.parent.is_some() { from.bytes } else { from.used };
             (name, Volume { used, ..state.image(self.newid, &format, from.bytes) })
         } else {
-            linked_volume(state, (&to, &self.host), self.newid, (&name, &from))
+            self.linked_volume(state, &to, &name, &from)
         };
         let key = state.place(&to, &self.host, &name);
         if state.volumes.contains_key(&key) {
@@ -89,21 +89,21 @@ impl CloneJob {
         self.made.push(key);
         Ok(drive)
     }
-}
 
-/// An image that stands on a base.
-fn linked_volume(state: &State, place: (&str, &str), newid: u32, (base, from): (&str, &Volume)) -> (String, Volume) {
-    let format = state.possible_format(place.0, "qcow2");
-    let own = state.free_disk_name(place, newid, &format);
-    let image = state.image(newid, &format, from.bytes);
-    let used = SMALL_BYTES.min(from.bytes);
-    match state.kind_of(place.0) {
-        StorageKind::Dir => {
-            let parent = Some(own_part(base).to_string());
-            (format!("{}/{own}", own_part(base)), Volume { used, parent, ..image })
+    /// An image on `storage` that stands on a base: its name and itself.
+    fn linked_volume(&self, state: &State, storage: &str, base_name: &str, base: &Volume) -> (String, Volume) {
+        let format = state.possible_format(storage, "qcow2");
+        let own = state.free_disk_name((storage, &self.host), self.newid, &format);
+        let image = state.image(self.newid, &format, base.bytes);
+        let used = SMALL_BYTES.min(base.bytes);
+        match state.kind_of(storage) {
+            StorageKind::Dir => {
+                let parent = Some(own_part(base_name).to_string());
+                (format!("{}/{own}", own_part(base_name)), Volume { used, parent, ..image })
+            }
+            // A thin snapshot knows no parent: the base may go before it.
+            StorageKind::Thin => (own, Volume { used, ..image }),
         }
-        // A thin snapshot knows no parent: the base may go before it.
-        StorageKind::Thin => (own, Volume { used, ..image }),
     }
 }
 
@@ -113,6 +113,6 @@ fn linked_lines(state: &State, key: &VolumeKey, (from, parent): (&Volume, Option
     let (folder, file) = own.split_once('/').unwrap_or(("", own));
     vec![
         format!("clone {parent}: images, {file}, {folder} to {file} (base=../{parent})"),
-        formatting_on(state, key, (parent, &from.format), from.bytes),
+        formatting_on(state, key, &BackingFile { name: parent, format: &from.format }, from.bytes),
     ]
 }

@@ -36,14 +36,20 @@ pub(crate) fn formatting(state: &State, key: &VolumeKey, format: &str, bytes: u6
     format!("Formatting '{path}', {how}")
 }
 
-/// The same for an image that stands on another.
-pub(crate) fn formatting_on(state: &State, key: &VolumeKey, base: (&str, &str), bytes: u64) -> String {
-    let (path, (parent, format)) = (state.path_of(key), base);
+/// The image that another one stands on.
+pub(crate) struct BackingFile<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) format: &'a str,
+}
+
+/// What `qemu-img` says when it makes an image that stands on another.
+pub(crate) fn formatting_on(state: &State, key: &VolumeKey, backing: &BackingFile<'_>, bytes: u64) -> String {
+    let (path, BackingFile { name, format }) = (state.path_of(key), backing);
     // Metadata is laid out beforehand only where the base has any.
-    let layout = if format == "qcow2" { "metadata" } else { "off" };
+    let layout = if *format == "qcow2" { "metadata" } else { "off" };
     format!(
         "Formatting '{path}', fmt=qcow2 cluster_size=131072 extended_l2=on preallocation={layout} compression_type=zlib \
-         size={bytes} backing_file=../{parent} backing_fmt={format} lazy_refcounts=off refcount_bits=16"
+         size={bytes} backing_file=../{name} backing_fmt={format} lazy_refcounts=off refcount_bits=16"
     )
 }
 

@@ -9,6 +9,14 @@ use serde_json::json;
 use super::board::{Board, controller_of};
 use super::workloads::{read, says};
 
+/// How far a Job is, as its status says it.
+struct JobProgress {
+    active: usize,
+    succeeded: usize,
+    failed: usize,
+    is_done: bool,
+}
+
 /// A Job makes as many pods as may run at once until enough have succeeded.
 pub(crate) async fn keep(board: &Board) -> Result<(), kube::Error> {
     for job in board.jobs.iter().filter(|job| job.metadata.deletion_timestamp.is_none()) {
@@ -27,7 +35,7 @@ pub(crate) async fn keep(board: &Board) -> Result<(), kube::Error> {
         for _ in 0..if is_done { 0 } else { missing } {
             api.create(&PostParams::default(), &pod_of(job)?).await?;
         }
-        report(board, job, (active, succeeded, failed, is_done)).await?;
+        report(board, job, &JobProgress { active, succeeded, failed, is_done }).await?;
     }
     Ok(())
 }
@@ -44,11 +52,8 @@ fn pod_of(job: &Job) -> Result<Pod, kube::Error> {
     }))
 }
 
-async fn report(
-    board: &Board,
-    job: &Job,
-    (active, succeeded, failed, is_done): (usize, usize, usize, bool),
-) -> Result<(), kube::Error> {
+async fn report(board: &Board, job: &Job, progress: &JobProgress) -> Result<(), kube::Error> {
+    let JobProgress { active, succeeded, failed, is_done } = *progress;
     let mut status = json!({ "active": active, "succeeded": succeeded, "failed": failed });
     let stands = serde_json::to_value(&job.status).unwrap_or_default();
     let was_done = stands.get("completionTime").is_some_and(|time| !time.is_null());

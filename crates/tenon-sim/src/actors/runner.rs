@@ -46,7 +46,7 @@ impl Actors {
         tasks.spawn(follow::<DaemonSet>(client.clone(), changed.clone()));
         tasks.spawn(follow::<Job>(client.clone(), changed.clone()));
         tasks.spawn(follow::<PodDisruptionBudget>(client.clone(), changed.clone()));
-        tasks.spawn(act(client, (epoch, Instant::now()), changed, trouble.clone()));
+        tasks.spawn(act(client, Clock { epoch, started: Instant::now() }, changed, trouble.clone()));
         Actors { tasks, trouble }
     }
 
@@ -70,16 +70,23 @@ where
     changes.for_each(async |_| changed.notify_one()).await;
 }
 
-async fn act(
-    client: Client,
-    (epoch, origin): (Timestamp, Instant),
-    changed: Arc<Notify>,
-    trouble: Arc<Mutex<Option<String>>>,
-) {
+/// The time of the cluster: it was `epoch` when the actors started.
+struct Clock {
+    epoch: Timestamp,
+    started: Instant,
+}
+
+impl Clock {
+    fn now(&self) -> Timestamp {
+        self.epoch + SignedDuration::try_from(self.started.elapsed()).unwrap_or_default()
+    }
+}
+
+async fn act(client: Client, clock: Clock, changed: Arc<Notify>, trouble: Arc<Mutex<Option<String>>>) {
     let mut is_news = true;
     loop {
-        let passed = SignedDuration::try_from(origin.elapsed()).unwrap_or_default();
-        let outcome = if is_news { pass(&client, epoch + passed).await } else { tick(&client, epoch + passed).await };
+        let now = clock.now();
+        let outcome = if is_news { pass(&client, now).await } else { tick(&client, now).await };
         if let Err(error) = outcome {
             *trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
         }

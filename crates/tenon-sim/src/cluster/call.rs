@@ -68,7 +68,8 @@ pub(crate) fn answer(cluster: &Cluster, user: &User, asked: &Asked) -> Outcome<A
         return Ok(Answer::Stream(watch::body(cluster, &target, &asked.query, asked.as_table)?));
     }
     cluster.with(|state| match target.part.as_deref() {
-        None => whole(state, user, verb, &(&target, asked)),
+        None if verb == "create" => create(state, user, &target, asked),
+        None => whole(state, verb, &target, asked),
         Some("scale") if target.kind.scale.is_some() => scale(state, verb, &target, asked),
         Some("status") if target.kind.has_status => part(state, verb, &target, asked),
         Some("approval") if target.kind.is_signing_request() => part(state, verb, &target, asked),
@@ -101,7 +102,22 @@ fn verb(asked: &Asked, target: &Target) -> Outcome<&'static str> {
     })
 }
 
-fn whole(state: &mut State, user: &User, verb: &str, (target, asked): &(&Target, &Asked)) -> Outcome<Answer> {
+fn create(state: &mut State, user: &User, target: &Target, asked: &Asked) -> Outcome<Answer> {
+    let kind = &target.kind;
+    let mut new = read_object(&kind.kind, asked)?;
+    if kind.is_namespaced && target.namespace.is_empty() {
+        return Err(Failure::method());
+    }
+    state.authorize_new(user, kind, &new)?;
+    if kind.is_signing_request() {
+        stamp_requestor(&mut new, user);
+    }
+    let made = state.create(target, new)?;
+    Ok(Answer::Json(201, (*view(kind, &made)).clone()))
+}
+
+/// What is done with whole objects that are there.
+fn whole(state: &mut State, verb: &str, target: &Target, asked: &Asked) -> Outcome<Answer> {
     let kind = &target.kind;
     match verb {
         "get" => {
@@ -111,18 +127,6 @@ fn whole(state: &mut State, user: &User, verb: &str, (target, asked): &(&Target,
         "list" => {
             let list = state.list(target, &asked.query)?;
             Ok(listed(state, target, asked, &list))
-        }
-        "create" => {
-            let mut new = read_object(&kind.kind, asked)?;
-            if kind.is_namespaced && target.namespace.is_empty() {
-                return Err(Failure::method());
-            }
-            state.authorize_new(user, kind, &new)?;
-            if kind.is_signing_request() {
-                stamp_requestor(&mut new, user);
-            }
-            let made = state.create(target, new)?;
-            Ok(Answer::Json(201, (*view(kind, &made)).clone()))
         }
         "update" | "patch" => part(state, verb, target, asked),
         "delete" => {
