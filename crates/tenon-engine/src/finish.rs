@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tenon_model::labels::CAPACITY_TYPE;
 use tenon_model::{
     Chosen, MinValuesPolicy, NewNode, Operator, Placement, Plan, Pod, PodKey, Price, RESERVED, Reason, Requirement,
-    Requirements, Resources, Unplaced,
+    Requirements, ReservedTrouble, Resources, Unplaced,
 };
 
 use crate::bug::{found, missing};
@@ -21,7 +21,7 @@ impl Packing<'_> {
         let claims = std::mem::take(&mut self.claims.claims);
         for claim in &claims {
             match self.new_node(claim) {
-                Ok(node) => plan.new_nodes.extend(node),
+                Ok(node) => plan.new_nodes.push(node),
                 Err(reason) => {
                     let dropped = claim.pods.iter().filter_map(|pod| self.pod(*pod));
                     let dropped: Vec<Unplaced> =
@@ -47,7 +47,7 @@ impl Packing<'_> {
     }
 
     /// The node, or why its pods wait after all.
-    fn new_node(&self, claim: &OpenClaim<'_>) -> Result<Option<NewNode>, Reason> {
+    fn new_node(&self, claim: &OpenClaim<'_>) -> Result<NewNode, Reason> {
         let lost = |what: &'static str| move || Reason::Internal(missing(what));
         let (stock, template) = self.desk.of(claim.template).ok_or_else(lost("the template of the NodePool"))?;
         let state = stock.state(claim.now.state).ok_or_else(lost("the requirements of the node"))?;
@@ -59,13 +59,15 @@ impl Packing<'_> {
         }
         let left = Remaining { state: claim.now.state, slots: &claim.now.slots, held: &claim.now.held };
         let chosen = claim.now.hold.or_else(|| self.desk.cheapest(stock, left, None));
-        let Some(chosen) = chosen else { return Ok(None) };
+        // Only reserved offerings were left, and other nodes of this plan take all of them.
+        let taken = || Reason::Reserved { pool: template.pool.name.clone(), why: ReservedTrouble::Taken };
+        let chosen = chosen.ok_or_else(taken)?;
         let offered = stock.offering(chosen).ok_or_else(lost("the offering"))?;
         let size = stock.catalog.types().get(offered.size).ok_or_else(lost("the size of the offering"))?;
         let mut pods: Vec<PodKey> =
             claim.pods.iter().filter_map(|pod| self.pod(*pod)).map(|pod| pod.key.clone()).collect();
         pods.sort();
-        Ok(Some(NewNode {
+        Ok(NewNode {
             pool: template.pool.name.clone(),
             instance_types: listed.to_vec(),
             chosen: Chosen {
@@ -79,7 +81,7 @@ impl Packing<'_> {
             requests: self.requests(claim),
             pods,
             min_values_relaxed: claim.is_relaxed,
-        }))
+        })
     }
 
     /// Sizes that are left, the cheapest first by what can be launched of them now.

@@ -242,3 +242,10 @@ fn a_supposed_machine_of_a_reservation_nobody_offers_is_ignored() {
         pod p cpu=1";
     expect(&format!("option credit:r1=1\n{broken}"), &["p waits"]);
 }
+
+#[test]
+fn with_fallback_a_pod_for_which_no_reserved_capacity_is_left_waits_and_is_not_forgotten() {
+    let plan = sound_plan(&cluster(&format!("option reserved=Fallback\n{}\npod p cpu=3\npod q cpu=3", only(1))));
+    assert_eq!(told(&plan), ["default/one: p", "q waits"]);
+    assert!(plan.unplaced[0].reason.is_deferred());
+}

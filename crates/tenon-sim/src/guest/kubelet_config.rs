@@ -83,7 +83,7 @@ mod tests {
         for (text, word) in [
             ("kind: Other\n", "kind is not"),
             ("kind: [\n", "cannot read /c"),
-            ("kind: KubeletConfiguration\nauthentication: {x509: {clientCAFile: /ca}}\n", "/ca, which"),
+            ("kind: KubeletConfiguration\nauthentication: {x509: {clientCAFile: /ca}}\n", "/ca, named by clientCAFile"),
         ] {
             let told = read(text).unwrap_err().story();
             assert!(told.contains(word), "{told}");

@@ -67,7 +67,7 @@ async fn a_guest_boots_after_its_delay_and_tries_with_growing_pauses() {
     assert_eq!(recorder.times(start), [5_000, 6_000, 8_000, 12_000, 16_000, 20_000]);
     assert_eq!(recorder.tries.lock().unwrap()[0].1, "https://10.0.0.1:6443");
     let log = guests.guest_log(VMID);
-    let told = "cannot make a client for https://10.0.0.1:6443: nobody is there";
+    let told = "cannot create a client for https://10.0.0.1:6443: nobody is there";
     assert_eq!(log, ["power on", told], "{log:?}");
     guests.shutdown().await;
 }
