@@ -152,7 +152,7 @@ condition_reasons! {
         action "Read the events of the NodeClaim (`kubectl describe`): FailedScheduling names what is missing.";
     LAUNCH_FAILED = "LaunchFailed" for [("Launched", Unknown), ("NodeRegistrationHealthy", False)], Karpenter,
         when "A step of the launch failed. It is retried, or the NodeClaim is deleted and its pods are planned again.",
-        example "Cannot create VM 20003 on host pve1: storage local-lvm is full; free space there. Retrying on other hosts",
+        example "Cannot create a node on host pve1: cannot clone template 9000 on host pve1 to VM 20003: storage local-lvm: No space left on device; free up space on the storage. Its pods are planned again, on other hosts first",
         action "Remove the cause that the message names.";
     NAME_TAKEN = "NameTaken" for [("Launched", Unknown)], Tenon,
         when "Another VM already has the name of the NodeClaim.",
@@ -160,20 +160,20 @@ condition_reasons! {
         action "Rename or remove the other VM, or delete the NodeClaim.";
     JOIN_DATA_MISSING = "JoinDataMissing" for [("Launched", Unknown)], Tenon,
         when "The cluster CA, the API server address or the bootstrap token that a new Node joins with cannot be found.",
-        example "Cannot render first-boot data: ConfigMap kube-public/cluster-info has no kubeconfig; set --cluster-endpoint",
+        example "Cannot render first-boot data: the address of the API server is unknown: ConfigMap kube-public/cluster-info does not exist or has no kubeconfig; set --cluster-endpoint",
         action "Follow the message.";
     NOT_PROVEN_OURS = "NotProvenOurs" for [("Launched", Unknown), ("InstanceTerminating", False)], Tenon,
         when "The VM with the recorded id has no proof that it belongs to this NodeClaim. It is never changed or destroyed.",
-        example "VM 20003 on host pve1 does not belong to NodeClaim default-x7: its description has no owner line; the VM is not changed. Delete NodeClaim default-x7",
+        example "VM 20003 on host pve1 does not belong to this NodeClaim: its description does not name this NodeClaim as its owner; the VM is not changed. Delete NodeClaim default-x7",
         action "Delete the NodeClaim. If it is being deleted already and its own VM no longer exists, set annotation tenon.dev/skip-vm-deletion=true on it.";
     LAUNCH_RECORD_UNREADABLE = "LaunchRecordUnreadable" for [("Launched", Unknown)], Tenon,
         when "The annotation tenon.dev/launch of the NodeClaim cannot be read, so nothing is created or deleted for it.",
-        example "Annotation tenon.dev/launch of NodeClaim default-x7 is invalid: expected value at line 1; correct the annotation",
+        example "Annotation tenon.dev/launch of NodeClaim default-x7 is invalid: expected value at line 1 column 1; correct the annotation, or remove the VM yourself and set annotation tenon.dev/skip-vm-deletion=true to delete the NodeClaim without touching any VM",
         action "Restore the annotation, or remove the VM yourself and set annotation tenon.dev/skip-vm-deletion=true.";
     // Registration.
     NODE_NOT_FOUND = "NodeNotFound" for [("Registered", Unknown)], Karpenter,
         when "The VM runs, but its Node has not joined yet.",
-        example "VM 20003 runs on host pve1; Node default-x7 has not joined yet",
+        example "The VM runs; Node default-x7 has not joined yet",
         action "Wait for the first boot. After 15 minutes the NodeClaim is deleted; the VM's console shows cloud-init and kubelet.";
     NODE_MISMATCH = "NodeMismatch" for [("Registered", Unknown)], Tenon,
         when "A Node has the name of the NodeClaim, but it is another machine (SMBIOS UUID or providerID differ).",
@@ -185,7 +185,7 @@ condition_reasons! {
         action "Delete the Node that is not the NodeClaim's VM.";
     REGISTRATION_FAILED = "RegistrationFailed" for [("NodeRegistrationHealthy", False)], Karpenter,
         when "Recent Nodes of the NodePool did not register in time.",
-        example "Node default-x7 did not register within 15 minutes of the start of VM 20003; read cloud-init and kubelet on the VM's console, and check that the VM can reach the API server (--cluster-endpoint)",
+        example "Node default-x7 did not register within 15 minutes of the start of its VM; read cloud-init and kubelet on the VM's console, and check that the VM can reach the API server (--cluster-endpoint)",
         action "Read the console of a VM (cloud-init, kubelet); check network, API server address and time.";
     // Initialization.
     NODE_NOT_READY = "NodeNotReady" for [("Initialized", Unknown)], Karpenter,
@@ -207,24 +207,24 @@ condition_reasons! {
     // Termination.
     DRAINING = "Draining" for [("Drained", Unknown)], Karpenter,
         when "Pods are being evicted from the Node.",
-        example "Evicting pods from Node default-x7",
+        example "pods are being evicted from Node default-x7",
         action "Nothing. FailedDraining events on the Node name pods that cannot be evicted.";
     AWAITING_VOLUME_DETACHMENT = "AwaitingVolumeDetachment" for [("VolumesDetached", Unknown)], Karpenter,
         when "A volume is still attached to the Node.",
-        example "Waiting for volume pvc-81c2 to detach from Node default-x7",
+        example "PersistentVolume pvc-81c2 is still attached to Node default-x7",
         action "If it does not end, look at the CSI driver's controller.";
     TERMINATION_GRACE_PERIOD_ELAPSED = "TerminationGracePeriodElapsed" for [("VolumesDetached", False)], Karpenter,
         when "terminationGracePeriod ended before all volumes were detached.",
-        example "Volume pvc-81c2 was still attached to Node default-x7 when terminationGracePeriod ended",
+        example "PersistentVolume pvc-81c2 was still attached to Node default-x7 when terminationGracePeriod ended",
         action "Nothing. Raise terminationGracePeriod if volumes need more time.";
     // Drift.
     NODE_POOL_DRIFTED = "NodePoolDrifted" for [("Drifted", True)], Karpenter,
         when "spec.template of the NodePool changed after the NodeClaim was created.",
-        example "the template of NodePool default has changed",
+        example "spec.template of NodePool default changed after this NodeClaim was created",
         action "Nothing is replaced yet. Delete the NodeClaim to replace the Node.";
     REQUIREMENTS_DRIFTED = "RequirementsDrifted" for [("Drifted", True)], Karpenter,
         when "Labels of the NodeClaim no longer meet the requirements of its NodePool.",
-        example "label topology.kubernetes.io/zone=pve1 does not meet the requirements of NodePool default",
+        example "the node does not meet the requirements of NodePool default: label topology.kubernetes.io/zone: required In [pve2], available In [pve1]",
         action "Nothing is replaced yet. Delete the NodeClaim to replace the Node.";
     INSTANCE_TYPE_NOT_FOUND = "InstanceTypeNotFound" for [("Drifted", True)], Karpenter,
         when "The instance type of the NodeClaim is no longer offered in its zone.",
@@ -232,11 +232,11 @@ condition_reasons! {
         action "Nothing is replaced yet. Delete the NodeClaim to replace the Node.";
     NODE_CLASS_DRIFT = "NodeClassDrift" for [("Drifted", True)], Karpenter,
         when "A field of the ProxmoxNodeClass changed that takes effect only on new VMs.",
-        example "ProxmoxNodeClass default has changed",
+        example "ProxmoxNodeClass default changed after this NodeClaim was created",
         action "Nothing is replaced yet. Delete the NodeClaim to replace the Node.";
     IMAGE_DRIFT = "ImageDrift" for [("Drifted", True)], Karpenter,
         when "The VM template on the Node's host has another image.",
-        example "the template on pve1 has image 17, NodeClaim default-x7 has 16",
+        example "the VM was created from image 16, but the template on its host now has image 17",
         action "Nothing is replaced yet. Delete the NodeClaim to replace the Node.";
     // NodePools.
     NODE_POOL_VALIDATION_FAILED = "NodePoolValidationFailed" for [("ValidationSucceeded", False)], Karpenter,
@@ -266,7 +266,7 @@ condition_reasons! {
     // ProxmoxNodeClasses and templates.
     TEMPLATES_NOT_FOUND = "TemplatesNotFound" for [("InstanceTemplateReady", False), ("ProxmoxVirtualMachineTemplateReady", False), ("NodeClassReady", False)], Karpenter,
         when "No VM template matches, or none is on a host that has the region and storages the class names.",
-        example "no VM template named ubuntu in region lab; create one, or correct spec.templateName",
+        example "no VM template named ubuntu in region lab; create one, or correct spec.templateName and spec.tags",
         action "Follow the message: create the template, correct its name or tags, or add the storage to a host.";
     TEMPLATE_VALIDATION = "TemplateValidation" for [("ProxmoxVirtualMachineTemplateReady", False)], Tenon,
         when "The ProxmoxUnmanagedTemplate names neither templateName nor tags.",

@@ -179,10 +179,10 @@ fn size_drift(seen: &DriftInput<'_>) -> Option<Drift> {
     let size = sizes.iter().find(|size| size.name == name);
     let labels = facts(seen.claim);
     let message = match size {
-        None => format!("instance type {name:?} no longer exists"),
+        None => format!("instance type {name} no longer exists"),
         Some(size) if !size.offerings.iter().any(|offering| is_offered(&labels, offering)) => {
             let zone = seen.claim.labels().get(names::LABEL_ZONE).map_or("", String::as_str);
-            format!("instance type {name} is no longer offered in zone {zone:?}")
+            format!("instance type {name} is no longer offered in zone {zone}")
         }
         Some(_) => return None,
     };

@@ -119,20 +119,20 @@ event_reasons! {
         action "Nothing. The scheduler binds the pod once the Node is ready.";
     FAILED_SCHEDULING = "FailedScheduling" on "Pod, NodeClaim", Warning, Karpenter,
         when "No Node can be created for the pod, or a NodeClaim without a VM fits on no host.",
-        example "NodePool default: no host has room for instance type m1.8VCPU-64GB: 64Gi memory requested, at most 48Gi free on pve3",
+        example "NodePool default: no host has 64 GiB of memory free for instance type m1.8VCPU-64GB; the most is 48 GiB on host pve3; free up memory on a host or add a host",
         action "Follow the message: it names what each NodePool or host lacks. `tenon plan` shows the same for a whole cluster.";
     EVICTED = "Evicted" on "Pod", Normal, Karpenter,
         when "The pod was evicted because its Node is being removed.",
-        example "Evicted: Node default-x7 is being removed",
+        example "Evicted: Node default-x7 is being removed (empty)",
         action "Nothing. A PodDisruptionBudget limits how many pods are evicted at once.";
     DISRUPTED = "Disrupted" on "Pod", Normal, Karpenter,
         when "The pod was deleted because the terminationGracePeriod of its NodeClaim ends before the pod could be evicted.",
-        example "Deleted pod with a grace period of 30s: Node default-x7 must terminate by 2026-01-01T00:10:00Z",
+        example "Deleted with a grace period of 30 s: Node default-x7 is being removed (empty), and terminationGracePeriod ends",
         action "Raise terminationGracePeriod on the NodePool if pods need more time.";
     // Pods and NodeClaims.
     INSUFFICIENT_CAPACITY = "InsufficientCapacityError" on "NodeClaim, Pod", Warning, Karpenter,
         when "The VM of a NodeClaim could not be created on its host. The NodeClaim is deleted, and its pods are planned again on other hosts.",
-        example "Cannot create VM 20003 on host pve1: storage local-lvm is full; free space there. Retrying on other hosts",
+        example "Cannot create a node on host pve1: cannot clone template 9000 on host pve1 to VM 20003: storage local-lvm: No space left on device; free up space on the storage. Its pods are planned again, on other hosts first",
         action "Remove the cause that the message names. The host is tried again after a while.";
     // NodeClaims, from launch to ready.
     LAUNCHED = "Launched" on "NodeClaim", Normal, Karpenter,
@@ -148,8 +148,8 @@ event_reasons! {
         example "Node default-x7 initialized",
         action "Nothing.";
     LAUNCH_FAILED = "LaunchFailed" on "NodeClaim", Warning, Karpenter,
-        when "A step of the launch failed and is retried.",
-        example "Cannot launch VM 20003 on host pve1: cannot read VM 20003: connection refused; retrying in 8s",
+        when "A step of the launch failed, or Proxmox failed a later check of the VM. It is retried.",
+        example "Cannot launch the VM of NodeClaim default-x7: cannot read the configuration of VM 20003 on host pve1: no reply received; retrying",
         action "If it does not go away, check that the Proxmox API is reachable and that the API token has its privileges.";
     RELAUNCHED = "Relaunched" on "NodeClaim", Normal, Tenon,
         when "The VM ID of the NodeClaim could not be used, and another was chosen.",
@@ -165,15 +165,15 @@ event_reasons! {
         action "Rename or remove the other VM, or delete the NodeClaim.";
     JOIN_DATA_MISSING = "JoinDataMissing" on "NodeClaim", Warning, Tenon,
         when "The cluster CA, the API server address or the bootstrap token that a new Node joins with cannot be found.",
-        example "Cannot render first-boot data: ConfigMap kube-public/cluster-info has no kubeconfig; set --cluster-endpoint",
+        example "Cannot render first-boot data: the address of the API server is unknown: ConfigMap kube-public/cluster-info does not exist or has no kubeconfig; set --cluster-endpoint",
         action "Follow the message.";
     NOT_PROVEN_OURS = "NotProvenOurs" on "NodeClaim", Warning, Tenon,
         when "The VM with the recorded id has no proof that it belongs to this NodeClaim. It is never changed.",
-        example "VM 20003 on host pve1 does not belong to NodeClaim default-x7: its description has no owner line; the VM is not changed. Delete NodeClaim default-x7",
+        example "VM 20003 on host pve1 does not belong to this NodeClaim: its description does not name this NodeClaim as its owner; the VM is not changed. Delete NodeClaim default-x7",
         action "Delete the NodeClaim; its pods are planned again. Look who else uses VM IDs of Tenon's range.";
     LAUNCH_RECORD_UNREADABLE = "LaunchRecordUnreadable" on "NodeClaim", Warning, Tenon,
         when "The annotation tenon.dev/launch of the NodeClaim cannot be read, so nothing is created or deleted for it.",
-        example "Annotation tenon.dev/launch of NodeClaim default-x7 is invalid: expected value at line 1; correct it, or remove the VM yourself and then set annotation tenon.dev/skip-vm-deletion=true to delete the NodeClaim without touching any VM",
+        example "Annotation tenon.dev/launch of NodeClaim default-x7 is invalid: expected value at line 1 column 1; correct the annotation, or remove the VM yourself and set annotation tenon.dev/skip-vm-deletion=true to delete the NodeClaim without touching any VM",
         action "Restore the annotation, or remove the VM yourself and set the annotation that the message names.";
     NODE_MISMATCH = "NodeMismatch" on "NodeClaim", Warning, Tenon,
         when "A Node has the name of the NodeClaim, but it is another machine (SMBIOS UUID or providerID differ). That Node is never drained, labelled or deleted.",
@@ -189,12 +189,12 @@ event_reasons! {
         action "Add the taint to the kubelet configuration in your first-boot data.";
     REGISTRATION_FAILED = "RegistrationFailed" on "NodeClaim", Warning, Tenon,
         when "The VM runs, but no Node registered within 15 minutes. The NodeClaim is deleted and its pods are planned again.",
-        example "Node default-x7 did not register within 15 minutes of the start of VM 20003; read cloud-init and kubelet on the VM's console, and check that the VM can reach the API server (--cluster-endpoint)",
+        example "Node default-x7 did not register within 15 minutes of the start of its VM; read cloud-init and kubelet on the VM's console, and check that the VM can reach the API server (--cluster-endpoint)",
         action "Read the console of the VM (cloud-init, kubelet); check network, API server address and time.";
     // NodeClaims, on their way out.
     NODE_DELETED = "NodeDeleted" on "NodeClaim", Normal, Tenon,
         when "The Node of the NodeClaim is being deleted or no longer exists, so the NodeClaim and its VM are deleted too.",
-        example "Deleting NodeClaim default-x7: its Node was deleted",
+        example "Deleting NodeClaim default-x7 and its VM: Node default-x7 was deleted",
         action "Nothing, if you deleted the Node.";
     VM_NOT_FOUND = "VMNotFound" on "NodeClaim", Warning, Tenon,
         when "The VM of a registered NodeClaim no longer exists in Proxmox, so the NodeClaim is deleted.",
@@ -209,16 +209,16 @@ event_reasons! {
         example "Deleting NodeClaim default-x7: Node default-x7 is empty",
         action "Nothing.";
     DISRUPTION_BLOCKED = "DisruptionBlocked" on "NodeClaim", Normal, Karpenter,
-        when "An empty Node is kept because of a disruption budget, a do-not-disrupt annotation or an unreadable consolidateAfter.",
-        example "Keeping Node default-x7: disruption budget of NodePool default allows 1 disrupted Node and 1 is being disrupted",
+        when "A Node is not disrupted because of a disruption budget, a do-not-disrupt annotation or an invalid consolidateAfter.",
+        example "Cannot disrupt NodeClaim default-x7: NodePool default has no budget left: 1 node is being disrupted or not ready, and spec.disruption.budgets allow 1 at once",
         action "Change the budget or the annotation if the Node should be removed now.";
     POOL_DISRUPTION_BLOCKED = "DisruptionBlocked" on "NodePool", Warning, Karpenter,
         when "A disruption budget of the NodePool cannot be read, or its surplus Nodes belong to another controller; none of its Nodes are removed.",
-        example "spec.disruption.budgets[0]: schedule \"@midnight-ish\" is invalid: expected five fields or a macro",
+        example "Cannot disrupt nodes of NodePool default: spec.disruption.budgets[0]: nodes: \"some\" is not a number of nodes; use a number such as 5 or a percentage such as 10%",
         action "Correct the field that the message names.";
     UNCONSOLIDATABLE = "Unconsolidatable" on "NodeClaim", Normal, Karpenter,
-        when "An empty Node is kept because consolidateAfter of its NodePool is Never.",
-        example "Keeping empty Node default-x7: consolidateAfter of NodePool default is Never",
+        when "A Node is not consolidated because consolidateAfter of its NodePool is Never.",
+        example "Cannot consolidate NodeClaim default-x7: consolidateAfter: Never on NodePool default; set a duration such as 5m to remove empty nodes",
         action "Set spec.disruption.consolidateAfter on the NodePool to a duration.";
     TERMINATION_GRACE_PERIOD_EXPIRING = "TerminationGracePeriodExpiring" on "NodeClaim", Warning, Karpenter,
         when "The NodeClaim is being deleted and has a terminationGracePeriod; pods that are left at its end are deleted.",
@@ -226,20 +226,20 @@ event_reasons! {
         action "Nothing, or move pods that need longer.";
     FAILED_DRAINING = "FailedDraining" on "Node, NodeClaim", Warning, Karpenter,
         when "Pods are still on a Node that is being drained.",
-        example "Draining Node default-x7: 1 pod is not evicted yet; pod default/db-0 has annotation karpenter.sh/do-not-disrupt",
+        example "Draining Node default-x7: 1 pod is waiting to be evicted; pod default/db-0 has karpenter.sh/do-not-disrupt: remove the annotation or delete the pod",
         action "Look at the PodDisruptionBudgets and annotations of the pods on the Node. terminationGracePeriod bounds the wait.";
     AWAITING_VOLUME_DETACHMENT = "AwaitingVolumeDetachment" on "Node", Normal, Karpenter,
         when "All pods have left the Node, but a volume is still attached to it.",
-        example "Waiting for volume pvc-81c2 to detach from Node default-x7",
+        example "PersistentVolume pvc-81c2 is still attached to Node default-x7",
         action "If it does not end, look at the CSI driver's controller.";
     FAILED_TERMINATION = "FailedTermination" on "NodeClaim", Warning, Karpenter,
         when "The VM of a NodeClaim that is being deleted cannot be destroyed.",
-        example "Cannot destroy VM 20003 on host pve1: protection is set; run: qm set 20003 --protection 0",
+        example "Cannot delete the VM of NodeClaim default-x7: cannot destroy VM 20003 on host pve1: can't remove VM 20003 - protection mode enabled; on host pve1 run: qm set 20003 --protection 0; retrying",
         action "Follow the message. The NodeClaim stays until the VM is destroyed.";
     // Drift.
     DRIFTED = "Drifted" on "NodeClaim", Normal, Karpenter,
         when "The Node is no longer what its NodePool, ProxmoxNodeClass or template says.",
-        example "NodePoolDrifted: the template of NodePool default has changed",
+        example "NodePoolDrifted: spec.template of NodePool default changed after this NodeClaim was created",
         action "Nothing is replaced yet. Delete the NodeClaim to replace the Node.";
     NODE_CLASS_RESOLUTION_ERROR = "NodeClassResolutionError" on "NodeClaim", Warning, Karpenter,
         when "The ProxmoxNodeClass of the NodeClaim does not exist, so drift cannot be determined.",
@@ -256,11 +256,11 @@ event_reasons! {
         action "Follow the message; often a missing right of the controller.";
     NODE_LIMIT_REACHED = "NodeLimitReached" on "NodePool", Warning, Tenon,
         when "A static NodePool has fewer Nodes than spec.replicas because of spec.limits.nodes.",
-        example "NodePool edge: 2 of 5 Nodes are missing, but spec.limits.nodes is 3 and 3 exist or are terminating; raise spec.limits.nodes or lower spec.replicas",
+        example "NodePool edge lacks 2 of 5 Nodes, but spec.limits.nodes is 3 and 3 exist or are terminating; raise spec.limits.nodes or lower spec.replicas",
         action "Raise the limit, or lower spec.replicas.";
     NO_ROOM_FOR_NODES = "NoRoomForNodes" on "NodePool", Warning, Tenon,
         when "NodeClaims of a static NodePool fit on no host.",
-        example "NodePool edge: 2 NodeClaims wait for a host with room; no more are created until then. See the events of these NodeClaims",
+        example "NodePool edge: no host has room for 2 NodeClaims; no more are created until then. See their events",
         action "Free room on a host, add one, or lower spec.replicas.";
     // Conditions that turned False or Unknown; the message repeats the condition.
     VALIDATION_SUCCEEDED = "ValidationSucceeded" on "NodePool", Warning, Karpenter,
@@ -281,7 +281,7 @@ event_reasons! {
         action "See the condition in [conditions](conditions.md).";
     TEMPLATE_READY = "ProxmoxVirtualMachineTemplateReady" on "ProxmoxUnmanagedTemplate, ProxmoxTemplate", Warning, Karpenter,
         when "The condition of this name turned False or Unknown.",
-        example "ProxmoxVirtualMachineTemplateReady is False (TemplatesNotFound): no VM template named ubuntu in region lab; create one, or correct spec.templateName",
+        example "ProxmoxVirtualMachineTemplateReady is False (TemplatesNotFound): no VM template named ubuntu in region lab; create one, or correct spec.templateName and spec.tags",
         action "See the condition in [conditions](conditions.md).";
 }
 

@@ -84,6 +84,13 @@ pub struct LaunchRecordError {
     why: String,
 }
 
+impl LaunchRecordError {
+    /// What is wrong with the text, without the name of the annotation.
+    pub fn why(&self) -> &str {
+        &self.why
+    }
+}
+
 fn step_out(step: LaunchStep) -> Step {
     match step {
         LaunchStep::Clone => Step::Clone,

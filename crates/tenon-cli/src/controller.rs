@@ -122,7 +122,7 @@ async fn serve(args: &Controller, decided: (Settings, Bid), cloud: &CloudConfig)
     let health = Server::start(health_port, server::health(controllers.probe()))?;
     tracing::info!(address = %metrics.address(), "serving metrics");
     tracing::info!(address = %health.address(), "serving health");
-    let outcome = controllers.run(end).await.context("cannot run the controllers");
+    let outcome = controllers.run(end).await.context("controllers stopped");
     tokio::join!(metrics.shutdown(), health.shutdown());
     tracing::info!("stopped");
     outcome

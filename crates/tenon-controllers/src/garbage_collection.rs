@@ -14,7 +14,7 @@ use tenon_api::{NodeClaim, condition_reasons, event_reasons, names};
 use tenon_model::{LaunchRecord, LaunchStep, Place, VmId};
 use tenon_pve::{GuestKind, GuestRow, OwnerMark, Resources, VmConfig};
 
-use crate::claim::{ClaimError, Owner, ReleasePass, count_disrupted, is_ready, is_true, release};
+use crate::claim::{ClaimError, DeletionReason, Owner, ReleasePass, delete_claim, is_ready, is_true, release};
 use crate::context::{Context, is_ours};
 use crate::events::Event;
 use crate::metrics::Loop;
@@ -198,10 +198,7 @@ async fn check_claim(context: &Context, shown: &Region<'_>, claim: &NodeClaim) -
         None => {
             let note = format!("Deleting NodeClaim {}: VM {} no longer exists", claim.name_any(), record.vmid);
             context.events.publish(claim, &Event::new(&event_reasons::VM_NOT_FOUND, note)).await;
-            let api: Api<NodeClaim> = Api::all(context.workload.clone());
-            writes::delete(&api, claim).await.map_err(|source| ClaimError::kube("delete the NodeClaim", source))?;
-            count_disrupted(context, claim, "garbage_collected");
-            Ok(())
+            delete_claim(context, claim, DeletionReason::VmNotFound).await
         }
     }
 }

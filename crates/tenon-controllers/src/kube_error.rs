@@ -2,6 +2,7 @@
 
 use kube::core::Status;
 use kube::runtime::watcher;
+use tenon_api::status_message;
 use tenon_model::full_message;
 
 /// An error of a request.
@@ -25,8 +26,7 @@ pub(crate) fn of_watch(error: &watcher::Error) -> String {
 }
 
 fn of_status(status: &Status) -> String {
-    let text = if status.message.is_empty() { &status.reason } else { &status.message };
-    format!("{text} (Kubernetes API, HTTP {})", status.code)
+    format!("{} (Kubernetes API, HTTP {})", status_message(status), status.code)
 }
 
 #[cfg(test)]

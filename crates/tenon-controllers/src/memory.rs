@@ -9,6 +9,8 @@ use kube::ResourceExt;
 use tenon_api::{NodeClaim, names};
 use tenon_model::Place;
 
+use crate::claim::DeletionReason;
+
 /// A claim we made is added to what the watch shows, which is a moment behind. After this long the watch should show it.
 const FRESH_FOR: SignedDuration = SignedDuration::from_secs(30);
 
@@ -20,6 +22,9 @@ const AVOIDED_MOST: SignedDuration = SignedDuration::from_mins(3);
 
 /// The same failure of a claim is logged again only after this long.
 const REPEAT_AFTER: SignedDuration = SignedDuration::from_mins(5);
+
+/// Reasons of deletions that are remembered at most; each is forgotten when its claim is deleted.
+const DELETIONS_MOST: usize = 10_000;
 
 /// How many launches of a pool are remembered to judge its health, and how many failures make it unhealthy.
 const LAUNCHES: usize = 4;
@@ -39,7 +44,7 @@ struct Inner {
     avoided: BTreeMap<Place, Avoided>,
     launches: BTreeMap<String, Vec<bool>>,
     failures: BTreeMap<String, FailedPasses>,
-    deletions: BTreeMap<String, &'static str>,
+    deletions: BTreeMap<String, DeletionReason>,
 }
 
 /// How often passes of a claim failed in a row, and what was last reported of that.
@@ -170,13 +175,23 @@ impl Memory {
         PassFailure { times: known.times, is_news: !is_repeated }
     }
 
-    /// We delete a claim; why, in a word.
-    pub(crate) fn deleting(&self, claim: &str, reason: &'static str) {
-        self.lock().deletions.insert(claim.to_owned(), reason);
+    /// We delete a claim; why.
+    pub(crate) fn deleting(&self, claim: &str, reason: DeletionReason) {
+        let mut inner = self.lock();
+        // Forgetting costs a word in a message.
+        if inner.deletions.len() >= DELETIONS_MOST {
+            inner.deletions.clear();
+        }
+        inner.deletions.insert(claim.to_owned(), reason);
+    }
+
+    /// A claim was not deleted after all.
+    pub(crate) fn not_deleted(&self, claim: &str) {
+        self.lock().deletions.remove(claim);
     }
 
     /// Why we delete a claim; nothing if somebody else does, or we did before a restart.
-    pub(crate) fn deletion_reason(&self, claim: &str) -> Option<&'static str> {
+    pub(crate) fn deletion_reason(&self, claim: &str) -> Option<DeletionReason> {
         self.lock().deletions.get(claim).copied()
     }
 

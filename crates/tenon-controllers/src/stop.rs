@@ -2,7 +2,7 @@
 
 use tokio::sync::watch;
 
-/// Published by many, said once.
+/// Heard by many, said once.
 #[derive(Debug, Clone)]
 pub(crate) struct Stop {
     told: watch::Receiver<bool>,

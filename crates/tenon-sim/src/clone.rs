@@ -13,7 +13,7 @@ use crate::params::Call;
 use crate::property::{Drive, NetDev, with_uuid};
 use crate::state::State;
 use crate::storage::VolumeKey;
-use crate::tasks::{Lock, NewTask, Outcome};
+use crate::tasks::{Lock, NewTask, TaskOutcome};
 use crate::vm::{Config, Vm};
 use crate::wire::{Answer, Refusal};
 
@@ -162,13 +162,13 @@ fn new_config(state: &mut State, vm: &Vm, call: &Call) -> Config {
 }
 
 impl CloneJob {
-    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> Outcome {
+    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> TaskOutcome {
         match self.phase {
-            Phase::Begin => self.begin(state, upid).unwrap_or_else(Outcome::Failed),
+            Phase::Begin => self.begin(state, upid).unwrap_or_else(TaskOutcome::Failed),
             Phase::Queue => match self.start_drive(state, upid) {
                 Ok(wait) => {
                     self.phase = Phase::Drives;
-                    Outcome::After(wait)
+                    TaskOutcome::After(wait)
                 }
                 Err(text) => self.fail(state, &text),
             },
@@ -181,23 +181,23 @@ impl CloneJob {
                     vm.config.remove("lock");
                 }
                 self.phase = Phase::Settle;
-                Outcome::After(TAIL)
+                TaskOutcome::After(TAIL)
             }
             Phase::Settle => {
                 self.settle(state);
                 self.phase = Phase::End;
-                Outcome::After(TAIL)
+                TaskOutcome::After(TAIL)
             }
-            Phase::End => Outcome::Done,
+            Phase::End => TaskOutcome::Done,
         }
     }
 
-    fn fail(&mut self, state: &mut State, text: &str) -> Outcome {
+    fn fail(&mut self, state: &mut State, text: &str) -> TaskOutcome {
         self.clean_up(state);
-        Outcome::Failed(format!("clone failed: {text}"))
+        TaskOutcome::Failed(format!("clone failed: {text}"))
     }
 
-    fn begin(&mut self, state: &mut State, upid: &str) -> Result<Outcome, String> {
+    fn begin(&mut self, state: &mut State, upid: &str) -> Result<TaskOutcome, String> {
         if state.vms.get(&self.newid).is_some_and(|vm| vm.host == self.host) {
             return Err(already_exists(self.newid));
         }
@@ -218,12 +218,12 @@ impl CloneJob {
     }
 
     /// Turns to the next drive, or to the end when there is none.
-    fn next_drive(&mut self, state: &mut State, upid: &str) -> Outcome {
+    fn next_drive(&mut self, state: &mut State, upid: &str) -> TaskOutcome {
         let Some((key, drive)) = self.drives.get(self.done) else {
             self.write_config(state);
             self.tell_discarded(state, upid);
             self.phase = Phase::Unlock;
-            return Outcome::After(TAIL);
+            return TaskOutcome::After(TAIL);
         };
         let mode = if self.order.full || drive.is_cloudinit() { "full" } else { "linked" };
         let copied = !drive.is_cdrom() || drive.is_cloudinit();
@@ -237,9 +237,9 @@ impl CloneJob {
             let place = state.place(&storage, &self.host, "");
             let lock = Lock::Storage(place.storage, place.host);
             self.held = Some(lock.clone());
-            return Outcome::Locked(lock);
+            return TaskOutcome::Locked(lock);
         }
-        Outcome::After(Duration::ZERO)
+        TaskOutcome::After(Duration::ZERO)
     }
 
     /// Makes the volume of the next drive; the copy into it then takes its time.

@@ -10,7 +10,7 @@ use crate::params::Call;
 use crate::rights::require;
 use crate::state::State;
 use crate::storage::{Volume, VolumeKey, own_part};
-use crate::tasks::{NewTask, Outcome};
+use crate::tasks::{NewTask, TaskOutcome};
 use crate::wire::{Answer, Refusal, Reply};
 
 pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
@@ -95,12 +95,12 @@ pub(crate) struct DeleteVolumeJob {
 }
 
 impl DeleteVolumeJob {
-    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> Outcome {
+    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> TaskOutcome {
         if !std::mem::replace(&mut self.waited, true) {
-            return Outcome::After(state.config.pace.volume_delete);
+            return TaskOutcome::After(state.config.pace.volume_delete);
         }
         if state.has_clones(&self.key) {
-            return Outcome::Failed(format!(
+            return TaskOutcome::Failed(format!(
                 "base volume '{}' is still in use by linked clones",
                 own_part(&self.key.name)
             ));
@@ -109,6 +109,6 @@ impl DeleteVolumeJob {
             state.log(upid, format!("disk image '{}' does not exist", state.path_of(&self.key)));
         }
         state.log(upid, format!("Removed volume '{}'", self.key.volid()));
-        Outcome::Done
+        TaskOutcome::Done
     }
 }

@@ -17,7 +17,7 @@ use crate::property::{Drive, with_uuid};
 use crate::start::StartJob;
 use crate::state::State;
 use crate::storage::VolumeKey;
-use crate::tasks::{NewTask, Outcome};
+use crate::tasks::{NewTask, TaskOutcome};
 use crate::vm::{Config, Vm};
 use crate::wire::{Answer, Refusal};
 
@@ -63,18 +63,18 @@ pub(crate) struct CreateJob {
 }
 
 impl CreateJob {
-    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> Outcome {
+    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> TaskOutcome {
         if !std::mem::replace(&mut self.waited, true) {
-            return Outcome::After(self.duration(state));
+            return TaskOutcome::After(self.duration(state));
         }
         match self.make(state, upid) {
             Ok(config) => {
                 self.finish(state, upid, config);
-                Outcome::Done
+                TaskOutcome::Done
             }
             Err(text) => {
                 state.drop_vm(self.vmid);
-                Outcome::Failed(format!("unable to create VM {} - {text}", self.vmid))
+                TaskOutcome::Failed(format!("unable to create VM {} - {text}", self.vmid))
             }
         }
     }

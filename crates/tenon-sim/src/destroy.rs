@@ -5,7 +5,7 @@ use crate::jobs::Job;
 use crate::params::Call;
 use crate::state::State;
 use crate::storage::VolumeKey;
-use crate::tasks::{NewTask, Outcome};
+use crate::tasks::{NewTask, TaskOutcome};
 use crate::wire::{Answer, Refusal};
 
 pub(crate) fn destroy(state: &mut State, call: &Call) -> Answer {
@@ -41,12 +41,12 @@ pub(crate) struct DestroyJob {
 }
 
 impl DestroyJob {
-    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> Outcome {
+    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> TaskOutcome {
         let first = !std::mem::replace(&mut self.waited, true);
         match self.check(state) {
-            Err(text) => Outcome::Failed(text),
-            Ok(_) if first => Outcome::After(state.config.pace.destroy),
-            Ok(disks) => self.remove(state, &disks, upid).map_or_else(Outcome::Failed, |()| Outcome::Done),
+            Err(text) => TaskOutcome::Failed(text),
+            Ok(_) if first => TaskOutcome::After(state.config.pace.destroy),
+            Ok(disks) => self.remove(state, &disks, upid).map_or_else(TaskOutcome::Failed, |()| TaskOutcome::Done),
         }
     }
 

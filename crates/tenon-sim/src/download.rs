@@ -10,7 +10,7 @@ use crate::keys::format_size;
 use crate::params::Call;
 use crate::state::State;
 use crate::storage::VolumeKey;
-use crate::tasks::{Event, NewTask, Outcome};
+use crate::tasks::{Event, NewTask, TaskOutcome};
 use crate::upload::{Checksum, has_ending, store_file};
 use crate::wire::{Answer, Fetch, Refusal, Reply};
 
@@ -59,7 +59,7 @@ pub(crate) struct DownloadJob {
 }
 
 impl DownloadJob {
-    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> Outcome {
+    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> TaskOutcome {
         let outcome = if std::mem::replace(&mut self.begun, true) {
             match state.tasks.fetched.remove(upid) {
                 None => Err("download failed: exit code 4".into()),
@@ -68,10 +68,10 @@ impl DownloadJob {
         } else {
             self.begin(state, upid)
         };
-        outcome.unwrap_or_else(Outcome::Failed)
+        outcome.unwrap_or_else(TaskOutcome::Failed)
     }
 
-    fn begin(&self, state: &mut State, upid: &str) -> Result<Outcome, String> {
+    fn begin(&self, state: &mut State, upid: &str) -> Result<TaskOutcome, String> {
         let path = state.path_of(&self.key);
         state.log(upid, format!("downloading {} to {path}", self.url));
         if let Some(existing) = state.volumes.get(&self.key) {
@@ -82,12 +82,12 @@ impl DownloadJob {
             }
             let line = "calculating checksum of existing file...OK, got correct file already, no need to download";
             state.log(upid, line);
-            return Ok(Outcome::Done);
+            return Ok(TaskOutcome::Done);
         }
-        Ok(Outcome::After(PATIENCE))
+        Ok(TaskOutcome::After(PATIENCE))
     }
 
-    fn finish(&self, state: &mut State, upid: &str, fetched: Fetched) -> Result<Outcome, String> {
+    fn finish(&self, state: &mut State, upid: &str, fetched: Fetched) -> Result<TaskOutcome, String> {
         let path = state.path_of(&self.key);
         let now = timestamp(state.epoch());
         state.log(upid, format!("--{now}--  {}", self.url));
@@ -116,7 +116,7 @@ impl DownloadJob {
         }
         store_file(state, self.key.clone(), &self.kind, data);
         state.log(upid, format!("download of '{}' to '{path}' finished", self.url));
-        Ok(Outcome::Done)
+        Ok(TaskOutcome::Done)
     }
 
     fn verify(&self, state: &mut State, upid: &str, data: &[u8]) -> Result<(), String> {

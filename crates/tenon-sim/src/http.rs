@@ -70,7 +70,7 @@ impl tower::Service<Request<Body>> for EstateService {
 }
 
 /// A request whose caller is known.
-struct Asked {
+struct ParsedRequest {
     method: String,
     /// Decoded, below `/api2/json`, without double or trailing slashes.
     path: String,
@@ -96,7 +96,7 @@ async fn respond(estate: &Estate, request: Request<Body>) -> Response<Body> {
         Err(Received::Refused(refusal)) => {
             let below = path.strip_prefix(ROOT).or_else(|| path.strip_prefix(EXTJS_ROOT));
             let path = below.unwrap_or(&path).to_string();
-            let asked = Asked { method, path, user: String::new(), given: Given::new(), file: None };
+            let asked = ParsedRequest { method, path, user: String::new(), given: Given::new(), file: None };
             let answer = Err(refusal);
             estate.with(|state| record(state, &asked, &answer));
             Outgoing { answer, lost: false, close: true }
@@ -138,7 +138,7 @@ fn plain(status: u16, text: impl Into<String>) -> Refusal {
     Refusal::new(status, text, Shape::Plain)
 }
 
-async fn receive(estate: &Estate, request: Request<Body>) -> Result<Asked, Received> {
+async fn receive(estate: &Estate, request: Request<Body>) -> Result<ParsedRequest, Received> {
     let (parts, body) = request.into_parts();
     let method = parts.method.as_str().to_string();
     if !matches!(method.as_str(), "GET" | "POST" | "PUT" | "DELETE") {
@@ -170,7 +170,7 @@ async fn receive(estate: &Estate, request: Request<Body>) -> Result<Asked, Recei
         (given, None)
     };
     given.extend(body::read_form(parts.uri.query().unwrap_or("").as_bytes()));
-    Ok(Asked { method, path, user, given, file })
+    Ok(ParsedRequest { method, path, user, given, file })
 }
 
 /// Who calls. Some calls are open to the world, above all the one that gives out tickets.
@@ -224,7 +224,7 @@ async fn read_upload(mut body: Body, boundary: &str) -> Result<Bytes, Refusal> {
     Ok(bytes.freeze())
 }
 
-async fn execute(estate: &Estate, asked: Asked) -> Outgoing {
+async fn execute(estate: &Estate, asked: ParsedRequest) -> Outgoing {
     let fault = estate.with(|state| state.take_fault(&asked.method, &asked.path));
     let close = asked.file.is_some();
     let began = tokio::time::Instant::now();
@@ -255,7 +255,7 @@ async fn execute(estate: &Estate, asked: Asked) -> Outgoing {
     }
 }
 
-fn attempt(state: &mut State, asked: &Asked, fault: Option<&FaultKind>) -> Answer {
+fn attempt(state: &mut State, asked: &ParsedRequest, fault: Option<&FaultKind>) -> Answer {
     if let Some(FaultKind::Refuse { status, text }) = fault {
         let shape = if *status == 401 || *status >= 590 { Shape::Empty } else { Shape::Json };
         return Err(Refusal::new(*status, text, shape).into());
@@ -276,7 +276,7 @@ fn attempt(state: &mut State, asked: &Asked, fault: Option<&FaultKind>) -> Answe
 fn check_call(
     state: &State,
     endpoint: &Endpoint,
-    asked: &Asked,
+    asked: &ParsedRequest,
     mut in_path: BTreeMap<String, String>,
 ) -> Result<Call, Refusal> {
     if let Some(node) = in_path.get_mut("node").filter(|node| *node == "localhost") {
@@ -311,7 +311,7 @@ fn reach(state: &State, node: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn record(state: &mut State, asked: &Asked, answer: &Result<Reply, Refusal>) {
+fn record(state: &mut State, asked: &ParsedRequest, answer: &Result<Reply, Refusal>) {
     let (status, reason, upid) = match answer {
         Ok(reply) => (200, "OK".to_string(), reply.upid.clone()),
         Err(refusal) => (refusal.status, refusal.reason.clone(), None),

@@ -10,7 +10,7 @@ use crate::resize::ResizeJob;
 use crate::start::StartJob;
 use crate::state::State;
 use crate::suspend::PauseJob;
-use crate::tasks::Outcome;
+use crate::tasks::TaskOutcome;
 use crate::template::TemplateJob;
 use crate::update::ConfigJob;
 use crate::upload::UploadJob;
@@ -34,7 +34,7 @@ pub(crate) enum Job {
 }
 
 impl Job {
-    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> Outcome {
+    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> TaskOutcome {
         match self {
             Self::Clone(job) => job.step(state, upid),
             Self::Config(job) => job.step(state, upid),

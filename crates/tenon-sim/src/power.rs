@@ -7,7 +7,7 @@ use crate::jobs::Job;
 use crate::params::Call;
 use crate::start::StartJob;
 use crate::state::State;
-use crate::tasks::{NewTask, Outcome};
+use crate::tasks::{NewTask, TaskOutcome};
 use crate::vm::{Running, Vm};
 use crate::wire::{Answer, Refusal, Reply};
 use crate::world::{PowerChange, PowerEvent};
@@ -68,19 +68,19 @@ pub(crate) struct StopJob {
 }
 
 impl StopJob {
-    pub(crate) fn step(&mut self, state: &mut State) -> Outcome {
+    pub(crate) fn step(&mut self, state: &mut State) -> TaskOutcome {
         self.phase += 1;
         match self.phase {
             1 => match state.vm_for_task(&self.host, self.vmid).map(|vm| vm.running.is_some()) {
-                Ok(true) => Outcome::After(state.config.pace.stop),
-                Ok(false) => Outcome::Done,
-                Err(_) => Outcome::Failed(not_found(&self.host, self.vmid)),
+                Ok(true) => TaskOutcome::After(state.config.pace.stop),
+                Ok(false) => TaskOutcome::Done,
+                Err(_) => TaskOutcome::Failed(not_found(&self.host, self.vmid)),
             },
             2 => {
                 state.power_off(self.vmid);
-                Outcome::After(TAIL)
+                TaskOutcome::After(TAIL)
             }
-            _ => Outcome::Done,
+            _ => TaskOutcome::Done,
         }
     }
 }
@@ -109,33 +109,33 @@ pub(crate) struct ShutdownJob {
 }
 
 impl ShutdownJob {
-    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> Outcome {
+    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> TaskOutcome {
         match self.phase {
             ShutdownPhase::Begin => {
                 let guest = state.config.pace.shutdown;
                 let Ok(vm) = state.vm_for_task(&self.host, self.vmid) else {
-                    return Outcome::Failed(not_found(&self.host, self.vmid));
+                    return TaskOutcome::Failed(not_found(&self.host, self.vmid));
                 };
                 if vm.running.is_none() {
-                    return Outcome::Done;
+                    return TaskOutcome::Done;
                 }
                 let deaf = vm.deaf;
                 let obeys = !deaf && state.has_system(self.vmid) && guest <= self.timeout;
                 self.phase = if obeys { ShutdownPhase::Obeyed } else { ShutdownPhase::Ignored };
-                Outcome::After(if obeys { guest } else { self.timeout })
+                TaskOutcome::After(if obeys { guest } else { self.timeout })
             }
             ShutdownPhase::Obeyed => {
                 state.power_off(self.vmid);
                 self.phase = ShutdownPhase::Restart;
-                if self.restart.is_some() { Outcome::After(TAIL) } else { Outcome::Done }
+                if self.restart.is_some() { TaskOutcome::After(TAIL) } else { TaskOutcome::Done }
             }
-            ShutdownPhase::Restart => self.restart.as_mut().map_or(Outcome::Done, |start| start.step(state, upid)),
+            ShutdownPhase::Restart => self.restart.as_mut().map_or(TaskOutcome::Done, |start| start.step(state, upid)),
             ShutdownPhase::Ignored if self.force => {
                 state.log(upid, "VM still running - terminating now with SIGTERM");
                 self.phase = ShutdownPhase::Obeyed;
-                Outcome::After(Duration::from_secs(1))
+                TaskOutcome::After(Duration::from_secs(1))
             }
-            ShutdownPhase::Ignored => Outcome::Failed("VM quit/powerdown failed - got timeout".into()),
+            ShutdownPhase::Ignored => TaskOutcome::Failed("VM quit/powerdown failed - got timeout".into()),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::jobs::Job;
 use crate::keys;
 use crate::params::Call;
 use crate::state::State;
-use crate::tasks::{NewTask, Outcome};
+use crate::tasks::{NewTask, TaskOutcome};
 use crate::update::CHECKSUM_MISMATCH;
 use crate::wire::Answer;
 
@@ -42,27 +42,27 @@ pub(crate) struct ResizeJob {
 }
 
 impl ResizeJob {
-    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> Outcome {
+    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> TaskOutcome {
         if !std::mem::replace(&mut self.waited, true) {
             return match self.new_size(state) {
                 // Laying out the metadata of a huge image takes longer than anybody waits.
-                Ok(size) if size > SLOW_BYTES => Outcome::After(state.config.pace.lock_wait),
-                Ok(_) => Outcome::After(state.config.pace.resize),
+                Ok(size) if size > SLOW_BYTES => TaskOutcome::After(state.config.pace.lock_wait),
+                Ok(_) => TaskOutcome::After(state.config.pace.resize),
                 Err(text) => {
                     self.tell_why(state, upid);
-                    Outcome::Failed(text)
+                    TaskOutcome::Failed(text)
                 }
             };
         }
         let running = state.vms.get(&self.vmid).is_some_and(|vm| vm.running.is_some());
         match self.grow(state) {
             // A running QEMU does it itself, without a word.
-            Ok(()) if running => Outcome::Done,
+            Ok(()) if running => TaskOutcome::Done,
             Ok(()) => {
                 state.log(upid, "Image resized.");
-                Outcome::Done
+                TaskOutcome::Done
             }
-            Err(text) => Outcome::Failed(text),
+            Err(text) => TaskOutcome::Failed(text),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::wire::{Refusal, Shape};
 /// Refuses a call its caller has no right to, with PVE's words.
 pub(crate) fn check(state: &State, who: &str, rights: &Rights, given: &Given) -> Result<(), Refusal> {
     let Rights::Check(check) = rights else { return Ok(()) };
-    Asked { state, who, given }.check(check).map_err(|detail| forbidden(detail.as_deref()))
+    RightsQuery { state, who, given }.check(check).map_err(|detail| forbidden(detail.as_deref()))
 }
 
 /// A 403, with or without what was missing.
@@ -29,13 +29,13 @@ pub(crate) fn require(state: &State, who: &str, path: &str, privilege: &str) -> 
     Err(forbidden(Some(&format!("{path}, {privilege}"))))
 }
 
-struct Asked<'a> {
+struct RightsQuery<'a> {
     state: &'a State,
     who: &'a str,
     given: &'a BTreeMap<String, Raw>,
 }
 
-impl Asked<'_> {
+impl RightsQuery<'_> {
     /// `Err` carries what is missing, when there is one thing to name.
     fn check(&self, check: &Value) -> Result<(), Option<String>> {
         let word = |at: usize| check.get(at).and_then(Value::as_str).unwrap_or("");

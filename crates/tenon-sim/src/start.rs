@@ -6,7 +6,7 @@ use crate::keys;
 use crate::property::{Drive, NetDev, parts};
 use crate::schema::parse_property;
 use crate::state::State;
-use crate::tasks::{Event, Outcome};
+use crate::tasks::{Event, TaskOutcome};
 use crate::vm::Vm;
 
 /// The status flips a moment before the task ends.
@@ -34,17 +34,17 @@ impl StartJob {
         Self { skip, ..self }
     }
 
-    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> Outcome {
+    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> TaskOutcome {
         self.phase += 1;
         match self.phase {
             1 => match self.begin(state, upid) {
-                Ok(()) => Outcome::After(state.config.pace.start),
-                Err(text) => Outcome::Failed(text),
+                Ok(()) => TaskOutcome::After(state.config.pace.start),
+                Err(text) => TaskOutcome::Failed(text),
             },
             2 => {
                 self.resume(state, upid);
                 state.power_on(self.vmid);
-                Outcome::After(TAIL)
+                TaskOutcome::After(TAIL)
             }
             _ => {
                 let restarted =
@@ -53,7 +53,7 @@ impl StartJob {
                 if restarted.is_some_and(|(stopped, since)| since.saturating_sub(stopped) < window) {
                     state.tasks.schedule(state.now, Event::Trap(self.vmid));
                 }
-                Outcome::Done
+                TaskOutcome::Done
             }
         }
     }

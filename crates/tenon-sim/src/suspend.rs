@@ -10,7 +10,7 @@ use crate::power::{running_vm, spawn};
 use crate::property::NetDev;
 use crate::state::State;
 use crate::storage::Volume;
-use crate::tasks::Outcome;
+use crate::tasks::TaskOutcome;
 use crate::vm::Vm;
 use crate::wire::{Answer, Refusal};
 
@@ -61,24 +61,24 @@ pub(crate) fn resume(state: &mut State, call: &Call) -> Answer {
 }
 
 impl PauseJob {
-    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> Outcome {
+    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> TaskOutcome {
         if !std::mem::replace(&mut self.waited, true) {
-            return Outcome::After(if self.what == What::ToDisk { state.config.pace.stop } else { MOMENT });
+            return TaskOutcome::After(if self.what == What::ToDisk { state.config.pace.stop } else { MOMENT });
         }
         let vm = match state.vm_for_task(&self.host, self.vmid) {
             Ok(vm) => vm,
-            Err(text) => return Outcome::Failed(text),
+            Err(text) => return TaskOutcome::Failed(text),
         };
         let Some(running) = vm.running.as_mut() else {
-            return Outcome::Failed(format!("VM {} not running", self.vmid));
+            return TaskOutcome::Failed(format!("VM {} not running", self.vmid));
         };
         match self.what {
             What::Pause => running.paused = true,
             What::Resume => running.paused = false,
             What::Reset => running.commands.clear(),
-            What::ToDisk => return self.to_disk(state, upid).map_or_else(Outcome::Failed, |()| Outcome::Done),
+            What::ToDisk => return self.to_disk(state, upid).map_or_else(TaskOutcome::Failed, |()| TaskOutcome::Done),
         }
-        Outcome::Done
+        TaskOutcome::Done
     }
 
     fn to_disk(&self, state: &mut State, upid: &str) -> Result<(), String> {

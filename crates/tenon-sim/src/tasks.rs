@@ -17,7 +17,7 @@ const TASKS_KEPT: usize = 20_000;
 
 /// What a step of a job leads to.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum TaskOutcome {
     /// Step again after this long.
     After(Duration),
     /// Step again as soon as this lock is held.
@@ -26,7 +26,7 @@ pub(crate) enum Outcome {
     Failed(String),
 }
 
-impl From<String> for Outcome {
+impl From<String> for TaskOutcome {
     fn from(text: String) -> Self {
         Self::Failed(text)
     }
@@ -207,10 +207,10 @@ impl State {
             task.begun = ready;
         }
         match outcome {
-            Some(Outcome::After(wait)) => self.tasks.schedule(self.now + wait, Event::Step(upid.to_string())),
-            Some(Outcome::Locked(lock)) => self.step_with(upid, lock),
-            Some(Outcome::Done) => self.finish_task(upid, Ok(())),
-            Some(Outcome::Failed(text)) => self.finish_task(upid, Err(text)),
+            Some(TaskOutcome::After(wait)) => self.tasks.schedule(self.now + wait, Event::Step(upid.to_string())),
+            Some(TaskOutcome::Locked(lock)) => self.step_with(upid, lock),
+            Some(TaskOutcome::Done) => self.finish_task(upid, Ok(())),
+            Some(TaskOutcome::Failed(text)) => self.finish_task(upid, Err(text)),
             None => {}
         }
     }

@@ -4,7 +4,7 @@ use crate::jobs::Job;
 use crate::params::Call;
 use crate::property::Drive;
 use crate::state::State;
-use crate::tasks::{NewTask, Outcome};
+use crate::tasks::{NewTask, TaskOutcome};
 use crate::wire::{Answer, Refusal};
 
 pub(crate) fn template(state: &mut State, call: &Call) -> Answer {
@@ -32,11 +32,11 @@ pub(crate) struct TemplateJob {
 }
 
 impl TemplateJob {
-    pub(crate) fn step(&mut self, state: &mut State) -> Outcome {
+    pub(crate) fn step(&mut self, state: &mut State) -> TaskOutcome {
         if !std::mem::replace(&mut self.waited, true) {
-            return Outcome::After(state.config.pace.create);
+            return TaskOutcome::After(state.config.pace.create);
         }
-        self.convert(state).map_or_else(Outcome::Failed, |()| Outcome::Done)
+        self.convert(state).map_or_else(TaskOutcome::Failed, |()| TaskOutcome::Done)
     }
 
     fn convert(&self, state: &mut State) -> Result<(), String> {

@@ -12,7 +12,7 @@ use crate::params::Call;
 use crate::property::{Drive, NetDev};
 use crate::settle::update_boot_order;
 use crate::state::State;
-use crate::tasks::{NewTask, Outcome};
+use crate::tasks::{NewTask, TaskOutcome};
 use crate::vm::Vm;
 use crate::wire::{Answer, Halt, Refusal, Reply};
 
@@ -128,14 +128,14 @@ pub(crate) struct ConfigJob {
 }
 
 impl ConfigJob {
-    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> Outcome {
+    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> TaskOutcome {
         if !std::mem::replace(&mut self.waited, true) {
             let set = self.changes.set.iter().map(|(k, v)| format!(" -{k} {v}"));
             let delete = Some(self.changes.delete.join(",")).filter(|d| !d.is_empty()).map(|d| format!(" -delete {d}"));
             let revert = Some(self.changes.revert.join(",")).filter(|r| !r.is_empty()).map(|r| format!(" -revert {r}"));
             let words: String = set.chain(delete).chain(revert).collect();
             state.log(upid, format!("update VM {}:{words}", self.vmid));
-            return Outcome::After(state.config.pace.config);
+            return TaskOutcome::After(state.config.pace.config);
         }
         let skip = self.skip;
         let result = state
@@ -143,6 +143,6 @@ impl ConfigJob {
             .and_then(|vm| if skip { Ok(()) } else { vm.check_lock() })
             .and_then(|()| state.check_writable(&self.host, self.vmid))
             .and_then(|()| state.stage(self.vmid, &self.changes));
-        result.map_or_else(Outcome::Failed, |()| Outcome::Done)
+        result.map_or_else(TaskOutcome::Failed, |()| TaskOutcome::Done)
     }
 }

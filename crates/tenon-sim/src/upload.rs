@@ -8,7 +8,7 @@ use crate::jobs::Job;
 use crate::params::Call;
 use crate::state::State;
 use crate::storage::{Volume, VolumeKey};
-use crate::tasks::{NewTask, Outcome};
+use crate::tasks::{NewTask, TaskOutcome};
 use crate::wire::{Answer, Refusal};
 
 pub(crate) fn upload(state: &mut State, call: &Call) -> Answer {
@@ -86,13 +86,13 @@ pub(crate) struct UploadJob {
 }
 
 impl UploadJob {
-    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> Outcome {
+    pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> TaskOutcome {
         let outcome = if std::mem::replace(&mut self.waited, true) {
-            self.copy(state, upid).map(|()| Outcome::Done)
+            self.copy(state, upid).map(|()| TaskOutcome::Done)
         } else {
-            self.begin(state, upid).map(|()| Outcome::After(state.config.pace.upload))
+            self.begin(state, upid).map(|()| TaskOutcome::After(state.config.pace.upload))
         };
-        outcome.unwrap_or_else(Outcome::Failed)
+        outcome.unwrap_or_else(TaskOutcome::Failed)
     }
 
     fn begin(&self, state: &mut State, upid: &str) -> Result<(), String> {

@@ -22,8 +22,13 @@ const TABLES: [(&str, &str); 2] = [
 ];
 
 /// Functions whose first argument is a reason.
-const EMITTERS: [(&str, &str); 5] =
-    [("Event", "normal"), ("Event", "warning"), ("Verdict", "holds"), ("Verdict", "fails"), ("Verdict", "unknown")];
+const EMITTERS: [(&str, &str); 5] = [
+    ("Event", "new"),
+    ("Verdict", "holds"),
+    ("Verdict", "holds_because"),
+    ("Verdict", "fails"),
+    ("Verdict", "unknown"),
+];
 
 /// Structs whose field `reason` people read.
 const CARRIERS: [&str; 4] = ["Condition", "Event", "Statement", "Verdict"];
@@ -231,7 +236,7 @@ mod tests {
     #[test]
     fn a_reason_as_text_is_refused_wherever_an_event_or_condition_is_made() {
         for emitter in
-            ["Event::normal", "Event::warning", "Verdict::holds", "Verdict::fails", "status::Verdict::unknown"]
+            ["Event::new", "Verdict::holds", "Verdict::holds_because", "Verdict::fails", "status::Verdict::unknown"]
         {
             for reason in ["\"Drained\"", "&\"Drained\"", "if a { \"A\" } else { B }", "concat!(\"A\", \"B\")"] {
                 assert_eq!(lines(CONTROLLER, &body(&format!("{emitter}({reason}, note)"))), [2], "{emitter}({reason})");
@@ -244,7 +249,7 @@ mod tests {
     #[test]
     fn constants_of_the_tables_and_free_text_as_message_are_fine() {
         for fine in [
-            "Event::normal(event_reasons::DRAINED, \"drained\")",
+            "Event::new(event_reasons::DRAINED, \"drained\")",
             "Verdict::fails(condition_reasons::DRAINED, format!(\"{} pods\", 1))",
             "Verdict::holds(reason)",
             "Statement { reason: reason.as_str(), message: \"text\" }",

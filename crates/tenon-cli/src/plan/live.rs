@@ -16,9 +16,10 @@ use kube::api::{Api, ListParams};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tenon_api::objects::Object;
-use tenon_api::{NodeClaim, NodePool};
+use tenon_api::{NodeClaim, NodePool, status_message};
 use tenon_controllers::Clock;
 use tenon_controllers::election::Fence;
+use tenon_model::full_message;
 
 use super::collect::Collector;
 use super::location::Location;
@@ -80,7 +81,7 @@ where
                 into.note(format!("the cluster has no {kind} resource ({})", K::api_version(&())));
                 return Ok(());
             }
-            Err(error) => return Err(not_listed(&kind, error)),
+            Err(error) => return Err(not_listed(&kind, &error)),
         };
         let next = page.metadata.continue_.clone().filter(|token| !token.is_empty());
         for object in page.items {
@@ -97,11 +98,11 @@ where
 }
 
 /// Why a kind cannot be listed, and the next step.
-pub(super) fn not_listed(kind: &str, error: kube::Error) -> anyhow::Error {
-    let kube::Error::Api(status) = &error else {
-        let cause = anyhow::Error::from(error);
+pub(super) fn not_listed(kind: &str, error: &kube::Error) -> anyhow::Error {
+    let kube::Error::Api(status) = error else {
+        let cause = full_message(error);
         let next = "check that the API server named in the file given with --kubeconfig is running";
-        return anyhow!("cannot list {kind} in the cluster: {cause:#}; {next}");
+        return anyhow!("cannot list {kind} in the cluster: {cause}; {next}");
     };
     let next = match status.code {
         401 => "renew the credentials in the file given with --kubeconfig".to_owned(),
@@ -110,7 +111,7 @@ pub(super) fn not_listed(kind: &str, error: kube::Error) -> anyhow::Error {
         410 => "the list took too long; try again".to_owned(),
         _ => "try again".to_owned(),
     };
-    let said = if status.message.is_empty() { &status.reason } else { &status.message };
+    let said = status_message(status);
     anyhow!("cannot list {kind} in the cluster: the API server answered {}: {said}; {next}", status.code)
 }
 

@@ -81,6 +81,8 @@ enum Skip {
     Suspended(&'static str),
     Deleted,
     NoTemplate,
+    /// The field of its pod template that keeps its pods from being scheduled.
+    NotSchedulable(&'static str),
     InInput,
     Applied,
     /// A cluster has acted on it, and it wants no pods. Old ReplicaSets are many, and nobody asks for them.
@@ -97,7 +99,7 @@ impl Skip {
             Workload { suspended_by: Some(field), .. } => Some(Skip::Suspended(field)),
             _ if !workload.has_template() => Some(Skip::NoTemplate),
             Workload { count: ..=0, count_field, .. } => Some(Skip::Zero(count_field)),
-            _ => None,
+            _ => workload.unschedulable_by().map(Skip::NotSchedulable),
         }
     }
 
@@ -107,6 +109,9 @@ impl Skip {
             Skip::Suspended(field) => format!("{field} is true"),
             Skip::Deleted => "metadata.deletionTimestamp is set".to_owned(),
             Skip::NoTemplate => "the pod template is missing".to_owned(),
+            Skip::NotSchedulable(field) => {
+                format!("{field} of the pod template is set, so the scheduler ignores the pods")
+            }
             Skip::InInput => "the pods, or the ReplicaSets or Jobs that own them, are in the input".to_owned(),
             Skip::Applied | Skip::NeedsNone => {
                 "status is set, so a cluster has the pods; add these pods to the input, or remove the status".to_owned()
@@ -122,8 +127,24 @@ impl Owners {
     fn of(objects: &Objects) -> Owners {
         let mut owners = Owners(BTreeSet::new());
         objects.pods.iter().for_each(|pod| owners.note_pod(pod));
-        objects.replica_sets.iter().for_each(|set| owners.note(&set.metadata));
-        objects.jobs.iter().for_each(|job| owners.note(&job.metadata));
+        let with_pods = owners.0.clone();
+        let has_pods = |meta: &ObjectMeta, kind: Kind| {
+            let text = |value: &Option<String>| value.clone().unwrap_or_default();
+            with_pods.contains(&(text(&meta.namespace), kind.name().to_owned(), text(&meta.name)))
+        };
+        // An old ReplicaSet or a finished Job stands for no pods.
+        for set in &objects.replica_sets {
+            let replicas = set.spec.replicas.unwrap_or(1);
+            if replicas > 0 || has_pods(&set.metadata, Kind::ReplicaSet) {
+                owners.note(&set.metadata);
+            }
+        }
+        for job in &objects.jobs {
+            let is_finished = job.status.as_ref().is_some_and(|status| status.completion_time.is_some());
+            if !is_finished || has_pods(&job.metadata, Kind::Job) {
+                owners.note(&job.metadata);
+            }
+        }
         owners
     }
 

@@ -28,8 +28,8 @@ fn claim(zone: &str, pods: impl IntoIterator<Item = String>) -> NewClaim {
 
 fn report() -> Report {
     let web = |range: std::ops::Range<u32>| range.map(|index| format!("shop/web-{index}")).collect::<Vec<_>>();
-    let reason = "NodePool default: no instance type has enough resources, memory: 64 GiB wanted, at most 48 GiB left for \
-                  pods, requirements=karpenter.sh/nodepool In [default], resources={memory: 64Gi}";
+    let reason = "NodePool default: no instance type has enough resources, memory: 64 GiB requested, but the largest instance \
+                  type has 48 GiB for pods, requirements=karpenter.sh/nodepool In [default], resources={memory: 64Gi}";
     let pending = |pod: &str, reasons: &[&str], deferred: bool| Unschedulable {
         pod: pod.to_owned(),
         reasons: reasons.iter().map(ToString::to_string).collect(),
@@ -83,7 +83,7 @@ Unschedulable: 4 pods
 
   shop/big-0, big-1
       NodePool default: no instance type has enough resources, memory: 64 GiB
-        wanted, at most 48 GiB left for pods
+        requested, but the largest instance type has 48 GiB for pods
   shop/odd (rejected)
   shop/late (waiting for reserved capacity)
       reserved capacity is used up

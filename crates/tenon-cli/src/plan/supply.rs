@@ -142,7 +142,7 @@ impl Proxmox {
         notes: &mut Collector,
     ) -> anyhow::Result<Proxmox> {
         let classes = Api::<ProxmoxNodeClass>::all(client.clone()).list(&ListParams::default()).await;
-        let classes = classes.map_err(|error| live::not_listed("ProxmoxNodeClass", error))?.items;
+        let classes = classes.map_err(|error| live::not_listed("ProxmoxNodeClass", &error))?.items;
         let estate = Estate::look(regions).await;
         for (region, view) in &estate.regions {
             if let Err(why) = view {

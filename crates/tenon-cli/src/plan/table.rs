@@ -144,7 +144,7 @@ fn unschedulable(report: &Report, page: &mut String) {
 /// A reason without what the reader of a table knows: the requests of the pod, and, where room is short, its requirements.
 fn in_short(reason: &str) -> &str {
     let short = reason.find(", resources=").map_or(reason, |end| reason.get(..end).unwrap_or(reason));
-    match (short.find(" wanted, at most "), short.find(", requirements=")) {
+    match (short.find(" requested, but the largest instance type has "), short.find(", requirements=")) {
         (Some(_), Some(end)) => short.get(..end).unwrap_or(short),
         _ => short,
     }

@@ -211,3 +211,26 @@ fn a_wrong_number_or_template_is_reported_with_its_line() {
     let said = read("x.yaml", &two).map(drop).unwrap_err();
     assert!(said.starts_with("x.yaml:6: Job default/web: spec.parallelism: 50001 pods are too many"), "{said}");
 }
+
+#[test]
+fn a_workload_whose_pods_the_scheduler_ignores_is_not_planned_and_says_why() {
+    for (field, named) in [("schedulingGates: [{name: g}]", "spec.schedulingGates"), ("nodeName: n", "spec.nodeName")] {
+        let text = workload("Deployment", ", replicas: 2")
+            .replace("spec: {containers", &format!("spec: {{{field}, containers"));
+        let (said, names) = planned(&text);
+        assert!(names.is_empty() && said[0].contains(&format!("{named} of the pod template is set")), "{said:?}");
+    }
+}
+
+#[test]
+fn an_old_replica_set_without_pods_does_not_stand_for_the_pods_of_its_deployment() {
+    let owner = "ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: u}]";
+    let old = |replicas: u32| {
+        let text = workload("ReplicaSet", &format!(", replicas: {replicas}"));
+        text.replace("{name: web}", &format!("{{name: web-old, {owner}}}"))
+    };
+    let with =
+        |replicas| format!("{}---\n{}status: {{replicas: {replicas}}}\n", workload("Deployment", ""), old(replicas));
+    assert_eq!(planned(&with(0)).1, ["web-1"]);
+    assert!(planned(&with(2)).1.is_empty(), "a cluster has the pods of this one");
+}

@@ -78,6 +78,18 @@ impl Workload {
         self.template.as_ref().is_some_and(|template| template.spec.is_some())
     }
 
+    /// The field of its pod template that keeps its pods from being scheduled.
+    pub(super) fn unschedulable_by(&self) -> Option<&'static str> {
+        let spec = self.template.as_ref()?.spec.as_ref()?;
+        let is_gated = spec.scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty());
+        let is_bound = spec.node_name.as_ref().is_some_and(|name| !name.is_empty());
+        match (is_gated, is_bound) {
+            (true, _) => Some("spec.schedulingGates"),
+            (false, true) => Some("spec.nodeName"),
+            (false, false) => None,
+        }
+    }
+
     /// The names of its pods, each beginning with `base`.
     pub(super) fn pod_names<'b>(&self, base: &'b str) -> impl Iterator<Item = String> + use<'b> {
         (self.first..self.first.saturating_add(self.count)).map(move |number| format!("{base}-{number}"))

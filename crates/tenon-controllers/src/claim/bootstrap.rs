@@ -29,8 +29,8 @@ pub(crate) async fn gather(context: &Context, claim: &NodeClaim) -> Result<Resul
             Some(server) => server,
             None => {
                 return missing(
-                    "the address of the API server is unknown: ConfigMap kube-public/cluster-info has no kubeconfig; set \
-                     --cluster-endpoint"
+                    "the address of the API server is unknown: ConfigMap kube-public/cluster-info does not exist or has no \
+                     kubeconfig; set --cluster-endpoint"
                         .to_owned(),
                 );
             }

@@ -120,7 +120,7 @@ fn disruption_reason(context: &Context, claim: &NodeClaim) -> Option<String> {
     condition(claim, &condition_reasons::DISRUPTION_REASON)
         .filter(|_| is_told)
         .map(|told| told.reason.clone())
-        .or_else(|| context.memory.deletion_reason(&claim.name_any()).map(str::to_owned))
+        .or_else(|| context.memory.deletion_reason(&claim.name_any()).map(|reason| reason.to_string()))
 }
 
 fn remaining_note(node: &Node, plan: &DrainPlan) -> String {

@@ -58,7 +58,7 @@ fn observe(claim: &NodeClaim, node: Option<&Node>) -> ObservedClaim {
     let annotation = |name: &str| claim.annotations().get(name).map(String::as_str);
     let launch = match annotation(names::ANNOTATION_LAUNCH).map(launch_record::read) {
         Some(Ok(record)) => ObservedLaunch::Record(record),
-        Some(Err(error)) => ObservedLaunch::Unreadable(error.to_string()),
+        Some(Err(error)) => ObservedLaunch::Unreadable(error.why().to_owned()),
         None if claim.status.as_ref().is_some_and(|status| status.provider_id.is_some()) => ObservedLaunch::Foreign,
         None => ObservedLaunch::Unplanned,
     };

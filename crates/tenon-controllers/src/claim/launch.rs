@@ -16,6 +16,7 @@ use tenon_model::{InstanceType, LaunchRecord, LaunchStep, VmId, VmIds};
 use tenon_pve::VmConfig;
 
 use super::bootstrap::NoBootstrap;
+use super::deletion::DeletionReason;
 use super::desired_vm::{DesiredVm, FirstBoot, Render};
 use super::gather::Observed;
 use super::launch_pass::launch_pass;
@@ -265,12 +266,14 @@ async fn give_up(
     record: &LaunchRecord,
     why: &str,
 ) -> Result<Outcome, ClaimError> {
-    let message = format!("Cannot create VM {} on host {}: {why}. Retrying on other hosts", record.vmid, record.host());
+    let host = record.host();
+    let message =
+        format!("Cannot create a node on host {host}: {why}. Its pods are planned again, on other hosts first");
     registration_health::failed(context, claim, &condition_reasons::LAUNCH_FAILED, &message).await?;
     let verdict = Verdict::unknown(&condition_reasons::LAUNCH_FAILED, message.clone());
     Ok(Outcome {
         pod_events: vec![Event::insufficient_capacity(message.clone())],
-        ..Outcome::deleted("insufficient_capacity")
+        ..Outcome::deleted(DeletionReason::InsufficientCapacity)
     }
     .with_condition(&condition_reasons::LAUNCHED, verdict)
     .with_event(Event::new(&event_reasons::INSUFFICIENT_CAPACITY, message)))

@@ -9,6 +9,7 @@
 //! lines costs a look, never a VM.
 
 mod bootstrap;
+mod deletion;
 mod desired_vm;
 mod drain;
 mod evict;
@@ -28,12 +29,12 @@ mod seed_cleanup;
 mod termination;
 mod token;
 
+pub(crate) use deletion::{DeletionReason, delete_claim};
 pub use desired_vm::{DesiredVm, FirstBoot, Owner, Render, SeedFile, seed_file};
 pub(crate) use drain::{is_ready, pods_on};
 pub(crate) use gather::is_true;
 pub(crate) use image::image_id;
 pub use launch_pass::launch_pass;
-pub(crate) use outcome::count_disrupted;
 pub(crate) use queue::run;
 pub(crate) use reconcile::ClaimError;
 pub use release::{ReleasePass, release};

@@ -4,16 +4,15 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Resource;
-use kube::api::Api;
 use serde_json::{Map, Value, json};
+use tenon_api::NodeClaim;
 use tenon_api::condition_reasons::ConditionType;
-use tenon_api::{NodeClaim, names};
 
 use super::ClaimError;
+use super::deletion::{DeletionReason, delete_claim};
 use super::gather::expires_at;
 use crate::context::Context;
 use crate::events::Event;
-use crate::metrics::Disrupted;
 use crate::status::{CLAIM_CONDITIONS, Verdict, stated, subject};
 use crate::writes;
 
@@ -36,8 +35,8 @@ pub(crate) struct Outcome {
     pub(crate) events: Vec<Event>,
     /// Events on the pods it was created for.
     pub(crate) pod_events: Vec<Event>,
-    /// Why it is deleted, if it is: the label `reason` of the metric of disrupted claims.
-    pub(crate) delete: Option<&'static str>,
+    /// Why it is deleted, if it is.
+    pub(crate) delete: Option<DeletionReason>,
     /// When to reconcile again, whatever happens; unset: when something changes.
     pub(crate) requeue_after: Option<Duration>,
 }
@@ -58,8 +57,8 @@ impl Outcome {
         Outcome { requeue_after: Some(wait), ..Outcome::default() }
     }
 
-    /// The claim is deleted for this reason, as the metric of disrupted claims names it.
-    pub(crate) fn deleted(reason: &'static str) -> Outcome {
+    /// The claim is deleted for this reason.
+    pub(crate) fn deleted(reason: DeletionReason) -> Outcome {
         Outcome { delete: Some(reason), ..Outcome::again() }
     }
 
@@ -92,9 +91,7 @@ pub(crate) async fn report(context: &Context, found: &NodeClaim, outcome: Outcom
     }
     write_status(context, claim, &outcome).await?;
     if let Some(reason) = outcome.delete {
-        let api: Api<NodeClaim> = Api::all(context.workload.clone());
-        writes::delete(&api, claim).await.map_err(|source| ClaimError::kube("delete the NodeClaim", source))?;
-        count_disrupted(context, claim, reason);
+        delete_claim(context, claim, reason).await?;
     }
     Ok(match outcome.requeue_after {
         Some(Duration::ZERO) => Duration::ZERO,
@@ -128,23 +125,4 @@ async fn write_status(context: &Context, claim: &NodeClaim, outcome: &Outcome) -
     }
     let written = writes::merge_status(&context.workload, claim, &Value::Object(status)).await;
     written.map(drop).map_err(|source| ClaimError::kube("write the status of the NodeClaim", source))
-}
-
-/// Counts a claim that we delete, in the metric of disrupted claims, and remembers why for whoever asks during its drain.
-pub(crate) fn count_disrupted(context: &Context, claim: &NodeClaim, reason: &'static str) {
-    context.memory.deleting(claim.metadata.name.as_deref().unwrap_or_default(), reason);
-    let label = |name: &str| claim.metadata.labels.iter().flatten().find(|(key, _)| *key == name);
-    let label = |name: &str| label(name).map(|(_, value)| value.clone()).unwrap_or_default();
-    let mode = if claim.spec.termination_grace_period.is_none() { "graceful" } else { "eventual" };
-    context
-        .metrics
-        .claims_disrupted
-        .get_or_create(&Disrupted {
-            reason: reason.to_owned(),
-            nodepool: label(names::LABEL_NODEPOOL),
-            capacity_type: label(names::LABEL_CAPACITY_TYPE),
-            consolidation_policy: String::new(),
-            termination_mode: mode.to_owned(),
-        })
-        .inc();
 }

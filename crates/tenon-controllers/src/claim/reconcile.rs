@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
-use tenon_api::{condition_reasons, event_reasons};
+use tenon_api::{NodeClaim, condition_reasons, event_reasons};
 use tenon_engine::claim::{ClaimStep, next_step};
+use tenon_pve::RefusalKind;
 
 use super::gather::{Observed, gather, is_true};
 use super::outcome::{Outcome, report};
@@ -13,6 +15,7 @@ use crate::context::Context;
 use crate::events::Event;
 use crate::kube_error;
 use crate::metrics::Loop;
+use crate::provision::record_of;
 use crate::status::Verdict;
 
 /// A pass that ended with an error is retried after this long; twice as long each time …
@@ -70,7 +73,7 @@ async fn on_error(name: &str, context: &Context, error: &ClaimError) -> Duration
     match (error, claim) {
         // The event is logged too, and repeated only now and then.
         (ClaimError::Pve(_), Some(claim)) => {
-            let outcome = failed(&claim, &message).requeued(wait);
+            let outcome = failed(&claim, &format!("{message}{}", hint(error, &claim))).requeued(wait);
             // What cannot be written now is reported by the next pass.
             let _ = report(context, &claim, outcome).await;
         }
@@ -93,17 +96,30 @@ async fn on_error(name: &str, context: &Context, error: &ClaimError) -> Duration
     wait
 }
 
+/// The next step, where Proxmox refuses what only an operator can change.
+fn hint(error: &ClaimError, claim: &NodeClaim) -> String {
+    let ClaimError::Pve(error) = error else { return String::new() };
+    match (error.refusal().map(|refusal| &refusal.kind), record_of(claim)) {
+        (Some(RefusalKind::Protected), Some(record)) => {
+            format!("; on host {} run: qm set {} --protection 0", record.host(), record.vmid)
+        }
+        _ => String::new(),
+    }
+}
+
 /// What a claim's owner is told when Proxmox failed a pass.
-fn failed(claim: &tenon_api::NodeClaim, message: &str) -> Outcome {
+fn failed(claim: &NodeClaim, message: &str) -> Outcome {
+    let name = claim.name_any();
     if claim.metadata.deletion_timestamp.is_some() {
-        let note = format!("Cannot delete the VM of this NodeClaim: {message}; retrying");
+        let note = format!("Cannot delete the VM of NodeClaim {name}: {message}; retrying");
         return Outcome::default().with_event(Event::new(&event_reasons::FAILED_TERMINATION, note));
     }
-    let note = format!("Cannot launch the VM of this NodeClaim: {message}; retrying");
-    let outcome = Outcome::default().with_event(Event::new(&event_reasons::LAUNCH_FAILED, note.clone()));
     if is_true(claim, &condition_reasons::LAUNCHED) {
-        return outcome;
+        let note = format!("Cannot reconcile NodeClaim {name}: {message}; retrying");
+        return Outcome::default().with_event(Event::new(&event_reasons::LAUNCH_FAILED, note));
     }
+    let note = format!("Cannot launch the VM of NodeClaim {name}: {message}; retrying");
+    let outcome = Outcome::default().with_event(Event::new(&event_reasons::LAUNCH_FAILED, note.clone()));
     outcome.with_condition(&condition_reasons::LAUNCHED, Verdict::unknown(&condition_reasons::LAUNCH_FAILED, note))
 }
 

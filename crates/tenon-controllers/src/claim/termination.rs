@@ -13,6 +13,7 @@ use tenon_api::{NodeClaim, event_reasons, names};
 use tenon_engine::claim::{DeletionCause, REGISTER_WITHIN_S};
 use tenon_model::{LaunchRecord, Seconds};
 
+use super::deletion::DeletionReason;
 use super::gather::Observed;
 use super::launch::incomplete_clone;
 use super::outcome::Outcome;
@@ -45,14 +46,12 @@ pub(crate) async fn delete(
     match cause {
         DeletionCause::NodeDeleted => {
             let note = format!("Deleting NodeClaim {name} and its VM: Node {name} was deleted");
-            let api: Api<NodeClaim> = Api::all(context.workload.clone());
-            writes::delete(&api, claim).await.map_err(|source| ClaimError::kube("delete the NodeClaim", source))?;
-            context.memory.deleting(&name, "Node was deleted");
-            Ok(Outcome::again().with_event(Event::new(&event_reasons::NODE_DELETED, note)))
+            let event = Event::new(&event_reasons::NODE_DELETED, note);
+            Ok(Outcome::deleted(DeletionReason::NodeDeleted).with_event(event))
         }
         DeletionCause::Expired => {
             let note = format!("Deleting NodeClaim {name}: older than expireAfter {}", claim.spec.expire_after);
-            Ok(Outcome::deleted("expired").with_event(Event::new(&event_reasons::EXPIRED, note)))
+            Ok(Outcome::deleted(DeletionReason::Expired).with_event(Event::new(&event_reasons::EXPIRED, note)))
         }
         DeletionCause::NotRegistered => {
             let note = format!(
@@ -62,7 +61,7 @@ pub(crate) async fn delete(
             );
             registration_health::failed(context, claim, &condition_reasons::REGISTRATION_FAILED, &note).await?;
             let event = Event::new(&event_reasons::REGISTRATION_FAILED, note);
-            Ok(Outcome::deleted("registration_timeout").with_event(event))
+            Ok(Outcome::deleted(DeletionReason::RegistrationTimeout).with_event(event))
         }
     }
 }
@@ -75,7 +74,8 @@ pub(crate) async fn delete_node(context: &Context, observed: &Observed) -> Resul
     let Some(node) = observed.our_node() else { return Ok(Outcome::again()) };
     let api: Api<Node> = Api::all(context.workload.clone());
     writes::delete(&api, node.as_ref()).await.map_err(|source| ClaimError::kube("delete the Node", source))?;
-    let reason = context.memory.deletion_reason(&observed.claim.name_any()).unwrap_or("NodeClaim was deleted");
+    let reason = context.memory.deletion_reason(&observed.claim.name_any());
+    let reason = reason.map_or_else(|| "its NodeClaim was deleted".to_owned(), |reason| reason.to_string());
     tracing::info!(claim = observed.claim.name_any(), node = node.name_any(), reason, "deleting and draining Node");
     // The store shows it in a moment, and wakes us then.
     Ok(Outcome::after(LOOK_SOON))

@@ -14,7 +14,7 @@ use tenon_engine::disruption::{
 
 use super::gather::{Gathered, gather, model_time};
 use super::taint::{is_disrupted_taint_left, taint_disrupted, untaint_disrupted};
-use crate::claim::{ClaimError, count_disrupted, pods_on};
+use crate::claim::{ClaimError, DeletionReason, delete_claim, pods_on};
 use crate::context::Context;
 use crate::events::Event;
 use crate::metrics::Loop;
@@ -137,11 +137,7 @@ async fn disrupt(context: &Context, gathered: &Gathered, name: &str) -> Result<(
     }
     let note = format!("Deleting NodeClaim {name}: Node {name} is empty");
     context.events.publish(claim.as_ref(), &Event::new(&event_reasons::DISRUPTION_TERMINATING, note)).await;
-    let api: Api<NodeClaim> = Api::all(context.workload.clone());
-    let deleted = writes::delete(&api, claim.as_ref()).await;
-    deleted.map_err(|source| ClaimError::kube(&format!("delete NodeClaim {name}"), source))?;
-    count_disrupted(context, claim, "empty");
-    Ok(())
+    delete_claim(context, claim, DeletionReason::Empty).await
 }
 
 /// A controller that died between the taint and the deletion left a node that takes no pods and that nobody removes.

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Client;
 use kube::api::{Api, PostParams};
+use tenon_api::status_message;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::decide::{Candidate, Decision, Lost, Moment};
@@ -17,6 +18,7 @@ use super::fence::Fence;
 use super::lease::{Holder, held, holder, released};
 use super::timing::Timing;
 use crate::clock::Clock;
+use crate::kube_error;
 
 /// Random bytes in a name.
 const RANDOM: usize = 8;
@@ -264,23 +266,9 @@ async fn ask<T>(within: Duration, request: impl Future<Output = kube::Result<T>>
                 status.message
             ),
             404 => format!("{}; see --leader-election-namespace", status.message),
-            _ => status.message,
+            _ => status_message(&status),
         })),
-        Ok(Err(error)) => Err(Failed::Other(told(&error))),
+        Ok(Err(error)) => Err(Failed::Other(kube_error::message(&error))),
         Err(_) => Err(Failed::Other(format!("no answer within {} s", within.as_secs_f64()))),
     }
-}
-
-/// An error and its causes, on one line.
-fn told(error: &kube::Error) -> String {
-    let mut words = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        let more = cause.to_string();
-        if !words.contains(&more) {
-            words = format!("{words}: {more}");
-        }
-        source = cause.source();
-    }
-    words
 }

@@ -119,7 +119,11 @@ pub fn decide(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) ->
 }
 
 fn only_node(plan: Plan) -> Result<NewNode, Reason> {
-    let refused = plan.unplaced.into_iter().next().map_or(Reason::Internal("a reason"), |unplaced| unplaced.reason);
+    let refused = plan
+        .unplaced
+        .into_iter()
+        .next()
+        .map_or(Reason::Internal("a new node or a reason for the NodeClaim"), |unplaced| unplaced.reason);
     plan.new_nodes.into_iter().next().ok_or(refused)
 }
 

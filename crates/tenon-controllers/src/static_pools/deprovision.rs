@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use kube::api::Api;
 use tenon_api::{NodeClaim, NodePool, event_reasons};
 
+use crate::claim::{DeletionReason, delete_claim};
 use crate::context::Context;
 use crate::events::Event;
-use crate::kube_error;
-use crate::writes;
 
 /// How this half is called in metrics.
 const CONTROLLER: &str = "static.deprovisioning";
@@ -21,7 +19,6 @@ pub(super) async fn remove(
     claims: &[Arc<NodeClaim>],
     victims: &[String],
 ) -> Result<(), &'static str> {
-    let api: Api<NodeClaim> = Api::all(context.workload.clone());
     let (name, replicas) = (pool.name_any(), pool.spec.replicas.unwrap_or_default());
     let mut outcome = Ok(());
     for victim in victims {
@@ -29,10 +26,8 @@ pub(super) async fn remove(
         let note =
             format!("Deleting NodeClaim {victim}: NodePool {name} has more Nodes than spec.replicas ({replicas})");
         context.events.publish(claim.as_ref(), &Event::new(&event_reasons::DISRUPTION_TERMINATING, note)).await;
-        context.memory.deleting(victim, "spec.replicas");
-        if let Err(error) = writes::delete(&api, claim.as_ref()).await {
-            let error = kube_error::message(&error);
-            tracing::warn!(claim = victim, pool = name, error, "cannot delete NodeClaim; retrying");
+        if let Err(error) = delete_claim(context, claim, DeletionReason::TooManyReplicas).await {
+            tracing::warn!(pool = name, error = error.full_message(), "cannot delete NodeClaim; retrying");
             outcome = Err(CONTROLLER);
         }
     }

@@ -142,7 +142,7 @@ async fn report(context: &Context, pool: &NodePool, step: &StaticStep, cause: Ca
         StaticStep::AtLimit { limit, taken, missing } => Event::new(
             &event_reasons::NODE_LIMIT_REACHED,
             format!(
-                "NodePool {name}: {missing} of {replicas} Nodes are missing, but spec.limits.nodes is {limit} and {taken} exist \
+                "NodePool {name} lacks {missing} of {replicas} Nodes, but spec.limits.nodes is {limit} and {taken} exist \
                  or are terminating; raise spec.limits.nodes or lower spec.replicas"
             ),
         ),
@@ -150,18 +150,26 @@ async fn report(context: &Context, pool: &NodePool, step: &StaticStep, cause: Ca
         StaticStep::AwaitRoom { waiting, .. } if cause == Cause::Waited => Event::new(
             &event_reasons::NO_ROOM_FOR_NODES,
             format!(
-                "NodePool {name}: {waiting} NodeClaims wait for a host with room; no more are created until then. See the \
-                 events of these NodeClaims"
+                "NodePool {name}: no host has room for {}; no more are created until then. See their events",
+                counted(*waiting, "NodeClaim")
             ),
         ),
         StaticStep::NotOurs { excess } => Event::new(
             &event_reasons::POOL_DISRUPTION_BLOCKED,
             format!(
-                "NodePool {name}: {excess} Nodes more than spec.replicas have VMs that another controller created, and are \
-                 kept; delete NodeClaims of this NodePool if the Nodes are not wanted"
+                "NodePool {name} has {} more than spec.replicas whose VM another controller created; Tenon keeps them",
+                counted(*excess, "Node")
             ),
         ),
         _ => return,
     };
     context.events.publish(pool, &event).await;
+}
+
+/// So many of a kind, in the right number.
+fn counted(count: impl Into<u64>, kind: &str) -> String {
+    match count.into() {
+        1 => format!("1 {kind}"),
+        count => format!("{count} {kind}s"),
+    }
 }

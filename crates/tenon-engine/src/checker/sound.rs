@@ -31,14 +31,23 @@ pub fn sound_part(snapshot: &Snapshot, mut plan: Plan) -> CheckedPlan {
             return CheckedPlan { plan, violations };
         }
         plan = Drop::of(&plan, &found).applied(snapshot, plan);
-        violations.extend(found);
+        add_new(&mut violations, found);
     }
     let found = check(snapshot, &plan);
     if !found.is_empty() {
         plan = nothing(snapshot, &found);
-        violations.extend(found);
+        add_new(&mut violations, found);
     }
     CheckedPlan { plan, violations }
+}
+
+/// Adds violations, each once: one fault may break the same rule for every instance type of a node.
+fn add_new(violations: &mut Vec<Violation>, found: Vec<Violation>) {
+    for violation in found {
+        if !violations.contains(&violation) {
+            violations.push(violation);
+        }
+    }
 }
 
 /// A plan that makes nothing, because of these violations.

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::failure::{Failure, Outcome};
+use super::failure::{ApiResult, Failure};
 use super::identity::User;
 use super::kinds::Kind;
 use super::object;
@@ -14,7 +14,7 @@ use super::target::Target;
 
 impl State {
     /// Refuses what the user may not do.
-    pub(crate) fn authorize(&self, user: &User, verb: &str, target: &Target) -> Outcome<()> {
+    pub(crate) fn authorize(&self, user: &User, verb: &str, target: &Target) -> ApiResult<()> {
         let is_admin = user.is_in("system:masters");
         if !self.config.rbac || is_admin || self.may_bootstrap(user, verb, target) || self.may_node(user, verb, target)
         {
@@ -48,7 +48,7 @@ impl State {
     }
 
     /// Refuses a node that another node wants to make: the one thing whose name stands only in the body.
-    pub(crate) fn authorize_new(&self, user: &User, kind: &Kind, new: &Value) -> Outcome<()> {
+    pub(crate) fn authorize_new(&self, user: &User, kind: &Kind, new: &Value) -> ApiResult<()> {
         let node = user.name.strip_prefix("system:node:").filter(|_| user.is_in("system:nodes"));
         let name = object::name(new);
         match node.filter(|_| self.config.rbac && kind.is("", "nodes")) {

@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::Value;
 
 use super::delete::DeleteOptions;
-use super::failure::{Failure, Outcome};
+use super::failure::{ApiResult, Failure};
 use super::handle::Cluster;
 use super::http::read_object;
 use super::identity::{User, stamp_requestor};
@@ -21,7 +21,7 @@ use super::{discovery, table, watch};
 
 /// A request whose body has arrived.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ApiCall {
     pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) query: Query,
@@ -52,7 +52,7 @@ const ABSENT: [&str; 10] = [
     "token",
 ];
 
-pub(crate) fn answer(cluster: &Cluster, user: &User, asked: &Asked) -> Outcome<Answer> {
+pub(crate) fn answer(cluster: &Cluster, user: &User, asked: &ApiCall) -> ApiResult<Answer> {
     let Some(target) = cluster.with(|state| Target::find(&state.kinds, &asked.path))? else {
         if asked.method != Method::GET {
             return Err(Failure::page_not_found());
@@ -87,7 +87,7 @@ pub(crate) fn answer(cluster: &Cluster, user: &User, asked: &Asked) -> Outcome<A
     })
 }
 
-fn verb(asked: &Asked, target: &Target) -> Outcome<&'static str> {
+fn verb(asked: &ApiCall, target: &Target) -> ApiResult<&'static str> {
     let has_name = target.name.is_some();
     Ok(match asked.method.as_str() {
         "GET" if has_name => "get",
@@ -102,7 +102,7 @@ fn verb(asked: &Asked, target: &Target) -> Outcome<&'static str> {
     })
 }
 
-fn create(state: &mut State, user: &User, target: &Target, asked: &Asked) -> Outcome<Answer> {
+fn create(state: &mut State, user: &User, target: &Target, asked: &ApiCall) -> ApiResult<Answer> {
     let kind = &target.kind;
     let mut new = read_object(&kind.kind, asked)?;
     if kind.is_namespaced && target.namespace.is_empty() {
@@ -117,7 +117,7 @@ fn create(state: &mut State, user: &User, target: &Target, asked: &Asked) -> Out
 }
 
 /// What is done with whole objects that are there.
-fn whole(state: &mut State, verb: &str, target: &Target, asked: &Asked) -> Outcome<Answer> {
+fn whole(state: &mut State, verb: &str, target: &Target, asked: &ApiCall) -> ApiResult<Answer> {
     let kind = &target.kind;
     match verb {
         "get" => {
@@ -147,7 +147,7 @@ fn whole(state: &mut State, verb: &str, target: &Target, asked: &Asked) -> Outco
 }
 
 /// Changes of a whole object, or of the part the target names.
-fn part(state: &mut State, verb: &str, target: &Target, asked: &Asked) -> Outcome<Answer> {
+fn part(state: &mut State, verb: &str, target: &Target, asked: &ApiCall) -> ApiResult<Answer> {
     let changed = match verb {
         "get" => state.object(target)?,
         "update" => state.put(target, read_object(&target.kind.kind, asked)?)?,
@@ -157,7 +157,7 @@ fn part(state: &mut State, verb: &str, target: &Target, asked: &Asked) -> Outcom
     Ok(shown(state, target, asked, &changed))
 }
 
-fn scale(state: &mut State, verb: &str, target: &Target, asked: &Asked) -> Outcome<Answer> {
+fn scale(state: &mut State, verb: &str, target: &Target, asked: &ApiCall) -> ApiResult<Answer> {
     let scale = match verb {
         "get" => state.scale(target)?,
         "update" => state.put_scale(target, &read_object("Scale", asked)?)?,
@@ -167,7 +167,7 @@ fn scale(state: &mut State, verb: &str, target: &Target, asked: &Asked) -> Outco
     Ok(Answer::Json(200, scale))
 }
 
-fn shown(state: &State, target: &Target, asked: &Asked, found: &Arc<Value>) -> Answer {
+fn shown(state: &State, target: &Target, asked: &ApiCall, found: &Arc<Value>) -> Answer {
     let found = view(&target.kind, found);
     if asked.as_table {
         return Answer::Json(200, table::render(&target.kind, &[found], state.time()));
@@ -175,7 +175,7 @@ fn shown(state: &State, target: &Target, asked: &Asked, found: &Arc<Value>) -> A
     Answer::Json(200, (*found).clone())
 }
 
-fn listed(state: &State, target: &Target, asked: &Asked, list: &List) -> Answer {
+fn listed(state: &State, target: &Target, asked: &ApiCall, list: &List) -> Answer {
     if asked.as_table {
         let mut rows = table::render(&target.kind, &list.items, state.time());
         rows["metadata"] = list.metadata.clone();
@@ -184,7 +184,7 @@ fn listed(state: &State, target: &Target, asked: &Asked, list: &List) -> Answer 
     Answer::Bytes(list::render(&target.kind, list))
 }
 
-fn read_patch(asked: &Asked) -> Outcome<Patch> {
+fn read_patch(asked: &ApiCall) -> ApiResult<Patch> {
     // Whether the language is known comes before whether the words are.
     let is_json = asked.content_type.ends_with("+json");
     let body = if is_json { serde_json::from_slice(&asked.bytes) } else { Ok(Value::Null) };
@@ -192,7 +192,7 @@ fn read_patch(asked: &Asked) -> Outcome<Patch> {
     Ok(Patch { language: asked.content_type.clone(), body })
 }
 
-fn delete_options(asked: &Asked) -> Outcome<DeleteOptions> {
+fn delete_options(asked: &ApiCall) -> ApiResult<DeleteOptions> {
     let body = if asked.bytes.is_empty() { None } else { Some(read_object("DeleteOptions", asked)?) };
     Ok(DeleteOptions::read(body.as_ref(), |key| asked.query.given(key)))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::failure::{Failure, Outcome, invalid, required};
+use super::failure::{ApiResult, Failure, invalid, required};
 use super::kinds::Kind;
 use super::state::State;
 use super::target::Target;
@@ -19,7 +19,7 @@ const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower ca
 
 impl State {
     /// Makes an object and whatever follows from it.
-    pub(crate) fn create(&mut self, target: &Target, mut new: Value) -> Outcome<Arc<Value>> {
+    pub(crate) fn create(&mut self, target: &Target, mut new: Value) -> ApiResult<Arc<Value>> {
         let kind = &target.kind;
         check_kind(kind, &new)?;
         if !object::version(&new).is_empty() {
@@ -44,7 +44,7 @@ impl State {
         Ok(made)
     }
 
-    fn choose_name(&mut self, kind: &Kind, new: &Value) -> Outcome<String> {
+    fn choose_name(&mut self, kind: &Kind, new: &Value) -> ApiResult<String> {
         let (name, base) = (object::name(new), object::text(new, "/metadata/generateName"));
         if name.is_empty() && base.is_empty() {
             let error = required("metadata.name", "Required value: name or generateName is required");
@@ -91,7 +91,7 @@ impl State {
     }
 
     /// Defaults, and what only the server may set.
-    fn shape_new(&mut self, kind: &Kind, new: &mut Value) -> Outcome<()> {
+    fn shape_new(&mut self, kind: &Kind, new: &mut Value) -> ApiResult<()> {
         if let Some(custom) = &kind.custom {
             if kind.has_status {
                 object::set(new, "status", None);
@@ -125,7 +125,7 @@ impl State {
 }
 
 /// Whether the body is of the kind its path says.
-pub(crate) fn check_kind(kind: &Kind, new: &Value) -> Outcome<()> {
+pub(crate) fn check_kind(kind: &Kind, new: &Value) -> ApiResult<()> {
     let (api_version, name) = (object::text(new, "/apiVersion"), object::text(new, "/kind"));
     let expected = kind.api_version();
     if kind.custom.is_none() {
@@ -180,7 +180,7 @@ fn internal_group(kind: &Kind) -> &str {
 }
 
 /// Whether the body names the namespace of its path, or none.
-pub(crate) fn check_place(target: &Target, new: &Value) -> Outcome<()> {
+pub(crate) fn check_place(target: &Target, new: &Value) -> ApiResult<()> {
     let named = object::namespace(new);
     if target.kind.is_namespaced && !named.is_empty() && named != target.namespace {
         let told = "the namespace of the provided object does not match the namespace sent on the request";

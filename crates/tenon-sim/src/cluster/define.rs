@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::failure::{Failure, Outcome, invalid};
+use super::failure::{ApiResult, Failure, invalid};
 use super::kinds::{Custom, Kind, ScalePaths, ShelfName};
 use super::object::{self, list, text};
 use super::state::State;
@@ -19,7 +19,7 @@ fn definitions() -> ShelfName {
 
 impl State {
     /// Serves what a definition defines, and says so in its status.
-    pub(crate) fn define(&mut self, definition: &mut Value) -> Outcome<()> {
+    pub(crate) fn define(&mut self, definition: &mut Value) -> ApiResult<()> {
         complete(definition);
         let (group, plural) = (text(definition, "/spec/group"), text(definition, "/spec/names/plural"));
         let (group, plural) = (group.to_owned(), plural.to_owned());
@@ -92,7 +92,7 @@ impl State {
     }
 
     /// Refuses new objects of a definition that is being deleted.
-    pub(crate) fn check_definition(&self, target: &Target) -> Outcome<()> {
+    pub(crate) fn check_definition(&self, target: &Target) -> ApiResult<()> {
         let key = (String::new(), target.kind.qualified());
         let is_custom = target.kind.custom.is_some();
         let found = self.store.get(&definitions(), &key).filter(|found| is_custom && object::is_deleting(found));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::failure::{Failure, Outcome};
+use super::failure::{ApiResult, Failure};
 use super::kinds::{Kind, ShelfName};
 use super::object;
 use super::selector::Selector;
@@ -37,7 +37,7 @@ impl DeleteOptions {
         }
     }
 
-    pub(crate) fn check(&self, kind: &Kind, object: &Value) -> Outcome<()> {
+    pub(crate) fn check(&self, kind: &Kind, object: &Value) -> ApiResult<()> {
         let stale = |why: String| Err(Failure::stale(kind, object::name(object), &why));
         if let Some(uid) = self.uid.as_deref().filter(|uid| *uid != object::uid(object)) {
             return stale(format!(
@@ -65,7 +65,7 @@ enum Ended {
 
 impl State {
     /// A DELETE of one object; what comes back is the answer's body.
-    pub(crate) fn delete(&mut self, target: &Target, options: &DeleteOptions) -> Outcome<Value> {
+    pub(crate) fn delete(&mut self, target: &Target, options: &DeleteOptions) -> ApiResult<Value> {
         let (kind, old) = (&target.kind, self.object(target)?);
         options.check(kind, &old)?;
         if kind.is("", "namespaces") && matches!(target.name(), "default" | "kube-system" | "kube-public") {

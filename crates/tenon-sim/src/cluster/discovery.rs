@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::failure::{Failure, Outcome};
+use super::failure::{ApiResult, Failure};
 use super::kinds::{Kind, Kinds};
 
 /// In the order custom resources tell them.
@@ -21,7 +21,7 @@ pub(crate) fn version() -> Value {
 }
 
 /// Whatever is no object: groups, versions and their resources.
-pub(crate) fn answer(kinds: &Kinds, path: &str) -> Outcome<Value> {
+pub(crate) fn answer(kinds: &Kinds, path: &str) -> ApiResult<Value> {
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     match segments.as_slice() {
         [] => Ok(
@@ -71,13 +71,13 @@ fn group(name: &str, versions: &[String]) -> Value {
     json!({ "name": name, "versions": versions, "preferredVersion": versions.first() })
 }
 
-fn served<'a>(kinds: &'a Kinds, group: &str, version: &str) -> Outcome<Vec<&'a Kind>> {
+fn served<'a>(kinds: &'a Kinds, group: &str, version: &str) -> ApiResult<Vec<&'a Kind>> {
     let here = |kind: &&Kind| kind.group == group && kind.version == version;
     let found: Vec<&Kind> = kinds.all().map(|kind| &**kind).filter(here).collect();
     if found.is_empty() { Err(Failure::page_not_found()) } else { Ok(found) }
 }
 
-fn resources(kinds: &Kinds, group: &str, version: &str) -> Outcome<Value> {
+fn resources(kinds: &Kinds, group: &str, version: &str) -> ApiResult<Value> {
     let found = served(kinds, group, version)?;
     let api_version = found.first().map(|kind| kind.api_version());
     let resources: Vec<Value> = found.into_iter().flat_map(rows).collect();
@@ -136,7 +136,7 @@ fn documents(kinds: &Kinds) -> BTreeMap<String, Value> {
 }
 
 /// Just enough for clients to learn that the server checks fields itself.
-fn document(kinds: &Kinds, group: &str, version: &str) -> Outcome<Value> {
+fn document(kinds: &Kinds, group: &str, version: &str) -> ApiResult<Value> {
     let mut paths = BTreeMap::new();
     for kind in served(kinds, group, version)? {
         let gvk = json!({ "group": kind.group, "version": kind.version, "kind": kind.kind });

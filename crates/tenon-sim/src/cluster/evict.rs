@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::delete::DeleteOptions;
-use super::failure::{Failure, Outcome};
+use super::failure::{ApiResult, Failure};
 use super::object::{self, list, number, text};
 use super::selector::Selector;
 use super::state::State;
@@ -18,7 +18,7 @@ const VIOLATES: &str = "Cannot evict pod as it would violate the pod's disruptio
 
 impl State {
     /// Assigns a pod to a node.
-    pub(crate) fn bind(&mut self, target: &Target, binding: &Value) -> Outcome<Value> {
+    pub(crate) fn bind(&mut self, target: &Target, binding: &Value) -> ApiResult<Value> {
         let pod = self.object(target)?;
         let (name, node) = (target.name(), text(binding, "/target/name"));
         let conflict = |why: &str| {
@@ -58,7 +58,7 @@ impl State {
     }
 
     /// Asks a pod to leave, if its budget allows it.
-    pub(crate) fn evict(&mut self, target: &Target, eviction: &Value) -> Outcome<Value> {
+    pub(crate) fn evict(&mut self, target: &Target, eviction: &Value) -> ApiResult<Value> {
         if object::name(eviction) != target.name() {
             return Err(Failure::bad_request("name in URL does not match name in Eviction object"));
         }
@@ -74,7 +74,7 @@ impl State {
         Ok(json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 }))
     }
 
-    fn mark_disrupted(&mut self, target: &Target, options: &DeleteOptions) -> Outcome<()> {
+    fn mark_disrupted(&mut self, target: &Target, options: &DeleteOptions) -> ApiResult<()> {
         let pod = self.object(target)?;
         options.check(&target.kind, &pod)?;
         let mut new = (*pod).clone();
@@ -90,7 +90,7 @@ impl State {
     }
 
     /// Takes one disruption from the pod's budget, if it has one.
-    fn spend_budget(&mut self, pod: &Value) -> Outcome<()> {
+    fn spend_budget(&mut self, pod: &Value) -> ApiResult<()> {
         let shelf = self.built_in("policy", "poddisruptionbudgets").shelf();
         let covers = |budget: &Value| {
             let selector = budget.pointer("/spec/selector").and_then(Selector::of_object);
@@ -142,7 +142,7 @@ fn may_leave_unready(budget: &Value) -> bool {
     is_enough || text(budget, "/spec/unhealthyPodEvictionPolicy") == "AlwaysAllow"
 }
 
-fn check_budget(budget: &Value) -> Outcome<()> {
+fn check_budget(budget: &Value) -> ApiResult<()> {
     let name = object::name(budget);
     let status = |key: &str| number(budget, &format!("/status/{key}")).unwrap_or(0);
     let too_many = |told: String, retry_s: Option<i64>| {

@@ -18,7 +18,7 @@ pub(crate) struct Failure {
     pub(crate) is_plain: bool,
 }
 
-pub(crate) type Outcome<T> = Result<T, Failure>;
+pub(crate) type ApiResult<T> = Result<T, Failure>;
 
 /// What another write in between is answered with.
 pub(crate) const MODIFIED: &str =

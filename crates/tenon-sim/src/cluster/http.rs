@@ -15,8 +15,8 @@ use http_body_util::{BodyExt as _, Limited};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
-use super::call::{Answer, Asked};
-use super::failure::{Failure, Outcome};
+use super::call::{Answer, ApiCall};
+use super::failure::{ApiResult, Failure};
 use super::handle::Cluster;
 use super::identity::User;
 use super::protobuf::{self, Unreadable};
@@ -73,7 +73,7 @@ impl tower::Service<Request<Body>> for ClusterService {
     }
 }
 
-async fn respond(service: &ClusterService, request: Request<Body>) -> Outcome<Answer> {
+async fn respond(service: &ClusterService, request: Request<Body>) -> ApiResult<Answer> {
     let (parts, body) = request.into_parts();
     let path = percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
     // Who asks whether the server lives need not say who they are.
@@ -107,13 +107,13 @@ fn bearer(token: &str) -> http::HeaderMap {
     headers
 }
 
-fn asked(parts: &Parts, path: String, bytes: Bytes) -> Asked {
+fn asked(parts: &Parts, path: String, bytes: Bytes) -> ApiCall {
     let text = |name: header::HeaderName| {
         let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
         value.unwrap_or_default().to_owned()
     };
     let content_type = text(header::CONTENT_TYPE);
-    Asked {
+    ApiCall {
         method: parts.method.clone(),
         path,
         query: Query::parse(parts.uri.query().unwrap_or_default()),
@@ -159,7 +159,7 @@ fn render_failure(failure: &Failure) -> Response<Body> {
 }
 
 /// An object that is no object is refused where it comes in, so that nobody else has to ask.
-pub(crate) fn read_object(kind: &str, asked: &Asked) -> Outcome<Value> {
+pub(crate) fn read_object(kind: &str, asked: &ApiCall) -> ApiResult<Value> {
     let unreadable = |error: &dyn std::fmt::Display| {
         let told =
             format!("the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; {error}");

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, header};
 use serde_json::Value;
 
-use super::failure::{Failure, Outcome};
+use super::failure::{ApiResult, Failure};
 use super::object;
 use super::state::State;
 use crate::serve::PeerCertificate;
@@ -43,7 +43,7 @@ const AUTHENTICATED: &str = "system:authenticated";
 
 impl State {
     /// Who brings these credentials.
-    pub(crate) fn authenticate(&self, headers: &HeaderMap, peer: Option<&PeerCertificate>) -> Outcome<User> {
+    pub(crate) fn authenticate(&self, headers: &HeaderMap, peer: Option<&PeerCertificate>) -> ApiResult<User> {
         if let Some(user) = peer.and_then(|peer| self.issued.get(&peer.fingerprint)) {
             return Ok(user.clone());
         }

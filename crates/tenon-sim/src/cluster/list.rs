@@ -10,7 +10,7 @@ use serde::ser::SerializeMap as _;
 use serde_json::{Value, json};
 
 use super::events;
-use super::failure::{Failure, Outcome};
+use super::failure::{ApiResult, Failure};
 use super::kinds::Kind;
 use super::object;
 use super::query::Query;
@@ -27,7 +27,7 @@ pub(crate) struct List {
 }
 
 impl State {
-    pub(crate) fn list(&self, target: &Target, query: &Query) -> Outcome<List> {
+    pub(crate) fn list(&self, target: &Target, query: &Query) -> ApiResult<List> {
         let kind = &target.kind;
         let selector = query.selector(kind)?;
         let (from, version) = match query.text("continue") {
@@ -74,7 +74,7 @@ impl State {
     }
 
     /// The objects of a target as they were at a version.
-    fn past(&self, target: &Target, version: &str) -> Outcome<BTreeMap<Key, Arc<Value>>> {
+    fn past(&self, target: &Target, version: &str) -> ApiResult<BTreeMap<Key, Arc<Value>>> {
         let objects = version.parse().ok().and_then(|version| self.store.objects_at(&target.kind.shelf(), version));
         let told = "The provided continue parameter is too old to display a consistent list result. You can start a \
                     new list without the continue parameter.";
@@ -155,7 +155,7 @@ fn write_token((namespace, name): &Key, version: &str) -> String {
     URL_SAFE_NO_PAD.encode(json!({ "v": "meta.k8s.io/v1", "rv": version, "ns": namespace, "start": name }).to_string())
 }
 
-fn read_token(token: &str) -> Outcome<(Key, String)> {
+fn read_token(token: &str) -> ApiResult<(Key, String)> {
     let value = URL_SAFE_NO_PAD.decode(token).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
     let value = value.filter(|value| value["v"] == "meta.k8s.io/v1");
     let value = value.ok_or_else(|| Failure::bad_request("invalid continue token: continue key is not valid"))?;

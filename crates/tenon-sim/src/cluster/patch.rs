@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::failure::{Failure, Outcome};
+use super::failure::{ApiResult, Failure};
 use super::state::State;
 use super::target::Target;
 use super::{events, object, strategic};
@@ -25,7 +25,7 @@ pub(crate) struct Patch {
 
 impl State {
     /// A PATCH of an object or its status.
-    pub(crate) fn patch(&mut self, target: &Target, patch: &Patch) -> Outcome<Arc<Value>> {
+    pub(crate) fn patch(&mut self, target: &Target, patch: &Patch) -> ApiResult<Arc<Value>> {
         let old = self.object(target)?;
         let is_event = target.kind.is_new_event();
         let seen = if is_event { events::to_new((*old).clone()) } else { (*old).clone() };
@@ -39,7 +39,7 @@ impl State {
 }
 
 /// The patched document.
-pub(crate) fn apply(mut document: Value, patch: &Patch, is_custom: bool) -> Outcome<Value> {
+pub(crate) fn apply(mut document: Value, patch: &Patch, is_custom: bool) -> ApiResult<Value> {
     let language = patch.language.as_str();
     match language {
         MERGE => json_patch::merge(&mut document, &patch.body),
@@ -63,7 +63,7 @@ pub(crate) fn apply(mut document: Value, patch: &Patch, is_custom: bool) -> Outc
     Ok(document)
 }
 
-fn apply_operations(document: &mut Value, body: &Value) -> Outcome<()> {
+fn apply_operations(document: &mut Value, body: &Value) -> ApiResult<()> {
     if !body.is_array() {
         let told = "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp";
         return Err(Failure::bad_request(told));

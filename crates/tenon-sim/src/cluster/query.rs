@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::failure::Outcome;
+use super::failure::ApiResult;
 use super::kinds::Kind;
 use super::selector::Selector;
 
@@ -32,7 +32,7 @@ impl Query {
         matches!(self.text(key), "true" | "1" | "True" | "TRUE" | "t" | "T")
     }
 
-    pub(crate) fn selector(&self, kind: &Kind) -> Outcome<Selector> {
+    pub(crate) fn selector(&self, kind: &Kind) -> ApiResult<Selector> {
         Selector::parse(kind, self.text("labelSelector"), self.text("fieldSelector"))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::failure::{Failure, Outcome};
+use super::failure::{ApiResult, Failure};
 use super::kinds::{Kind, ScalePaths};
 use super::object;
 use super::patch::{Patch, apply};
@@ -12,13 +12,13 @@ use super::state::State;
 use super::target::Target;
 
 impl State {
-    pub(crate) fn scale(&self, target: &Target) -> Outcome<Value> {
+    pub(crate) fn scale(&self, target: &Target) -> ApiResult<Value> {
         let paths = paths(target)?;
         let found = self.object(target)?;
         Ok(shown(&target.kind, paths, &found))
     }
 
-    pub(crate) fn put_scale(&mut self, target: &Target, new: &Value) -> Outcome<Value> {
+    pub(crate) fn put_scale(&mut self, target: &Target, new: &Value) -> ApiResult<Value> {
         let (paths, old) = (paths(target)?, self.object(target)?);
         let Some(replicas) = new.pointer("/spec/replicas").and_then(Value::as_i64).or(Some(0)) else {
             return Err(Failure::bad_request("spec.replicas is no number"));
@@ -34,13 +34,13 @@ impl State {
         Ok(shown(&target.kind, paths, &stored))
     }
 
-    pub(crate) fn patch_scale(&mut self, target: &Target, patch: &Patch) -> Outcome<Value> {
+    pub(crate) fn patch_scale(&mut self, target: &Target, patch: &Patch) -> ApiResult<Value> {
         let new = apply(self.scale(target)?, patch, true)?;
         self.put_scale(target, &new)
     }
 }
 
-fn paths(target: &Target) -> Outcome<&ScalePaths> {
+fn paths(target: &Target) -> ApiResult<&ScalePaths> {
     target.kind.scale.as_ref().ok_or_else(Failure::no_resource)
 }
 

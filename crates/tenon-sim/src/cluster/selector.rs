@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::failure::{Failure, Outcome};
+use super::failure::{ApiResult, Failure};
 use super::kinds::Kind;
 use super::object;
 
@@ -28,7 +28,7 @@ enum Test {
 }
 
 impl Selector {
-    pub(crate) fn parse(kind: &Kind, labels: &str, fields: &str) -> Outcome<Self> {
+    pub(crate) fn parse(kind: &Kind, labels: &str, fields: &str) -> ApiResult<Self> {
         Ok(Self { labels: parse_labels(labels)?, fields: parse_fields(kind, fields)? })
     }
 
@@ -83,7 +83,7 @@ fn field(object: &Value, path: &str) -> String {
     }
 }
 
-fn parse_fields(kind: &Kind, text: &str) -> Outcome<Vec<(String, bool, String)>> {
+fn parse_fields(kind: &Kind, text: &str) -> ApiResult<Vec<(String, bool, String)>> {
     let mut fields = Vec::new();
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let split = part.split_once("!=").map(|(path, value)| (path, false, value));
@@ -142,7 +142,7 @@ fn is_selectable(kind: &Kind, path: &str) -> bool {
     }
 }
 
-fn parse_labels(text: &str) -> Outcome<Vec<Requirement>> {
+fn parse_labels(text: &str) -> ApiResult<Vec<Requirement>> {
     let mut requirements = Vec::new();
     for part in split_outside_parentheses(text) {
         let part = part.trim();
@@ -171,7 +171,7 @@ fn split_outside_parentheses(text: &str) -> Vec<&str> {
     parts
 }
 
-fn parse_label(part: &str) -> Outcome<Requirement> {
+fn parse_label(part: &str) -> ApiResult<Requirement> {
     let made = |key: &str, test| Ok(Requirement { key: key.trim().to_owned(), test });
     let one = |value: &str| vec![value.trim().to_owned()];
     if let Some(key) = part.strip_prefix('!') {

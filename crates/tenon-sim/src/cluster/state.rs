@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::certificates::Authority;
 use super::config::ClusterConfig;
-use super::failure::{Failure, Outcome};
+use super::failure::{ApiResult, Failure};
 use super::identity::User;
 use super::kinds::{Kind, Kinds};
 use super::object;
@@ -69,7 +69,7 @@ impl State {
     }
 
     /// The object a target names.
-    pub(crate) fn object(&self, target: &Target) -> Outcome<Arc<Value>> {
+    pub(crate) fn object(&self, target: &Target) -> ApiResult<Arc<Value>> {
         let found = self.store.get(&target.kind.shelf(), &target.key());
         found.ok_or_else(|| Failure::not_found(&target.kind, target.name()))
     }
@@ -86,7 +86,7 @@ impl State {
     }
 
     /// Whether a namespace exists, and takes new objects.
-    pub(crate) fn check_namespace(&self, target: &Target, name: &str) -> Outcome<()> {
+    pub(crate) fn check_namespace(&self, target: &Target, name: &str) -> ApiResult<()> {
         if !target.kind.is_namespaced {
             return Ok(());
         }

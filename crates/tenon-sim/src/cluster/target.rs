@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::failure::{Failure, Outcome};
+use super::failure::{ApiResult, Failure};
 use super::kinds::{Kind, Kinds};
 use super::store::Key;
 
@@ -32,7 +32,7 @@ impl Target {
     }
 
     /// `None`: the path is not below a served version, and may be one of discovery.
-    pub(crate) fn find(kinds: &Kinds, path: &str) -> Outcome<Option<Self>> {
+    pub(crate) fn find(kinds: &Kinds, path: &str) -> ApiResult<Option<Self>> {
         let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
         let (group, version, rest) = match segments.as_slice() {
             ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),

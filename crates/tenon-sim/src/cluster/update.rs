@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::create::{check_kind, check_place, unqualified};
-use super::failure::{Failure, MODIFIED, Outcome, forbidden, invalid};
+use super::failure::{ApiResult, Failure, MODIFIED, forbidden, invalid};
 use super::kinds::Kind;
 use super::state::State;
 use super::target::Target;
@@ -17,7 +17,7 @@ use crate::cluster_schema::FieldError;
 
 impl State {
     /// A PUT of an object or its status.
-    pub(crate) fn put(&mut self, target: &Target, mut new: Value) -> Outcome<Arc<Value>> {
+    pub(crate) fn put(&mut self, target: &Target, mut new: Value) -> ApiResult<Arc<Value>> {
         let kind = &target.kind;
         check_kind(kind, &new)?;
         check_name(target, &new)?;
@@ -36,7 +36,7 @@ impl State {
     }
 
     /// Replaces an object, or the part of it the target names.
-    pub(crate) fn rewrite(&mut self, target: &Target, old: &Arc<Value>, mut new: Value) -> Outcome<Arc<Value>> {
+    pub(crate) fn rewrite(&mut self, target: &Target, old: &Arc<Value>, mut new: Value) -> ApiResult<Arc<Value>> {
         let kind = &target.kind;
         check_name(target, &new)?;
         check_place(target, &new)?;
@@ -88,7 +88,7 @@ impl State {
 }
 
 /// The name stands in the path, and an object cannot say another.
-pub(crate) fn check_name(target: &Target, new: &Value) -> Outcome<()> {
+pub(crate) fn check_name(target: &Target, new: &Value) -> ApiResult<()> {
     let (given, wanted) = (object::name(new), target.name());
     if given == wanted {
         return Ok(());
@@ -130,7 +130,7 @@ fn keep_other_part(target: &Target, old: &Value, new: &mut Value) {
     }
 }
 
-fn check_metadata(kind: &Kind, old: &Value, new: &Value) -> Outcome<()> {
+fn check_metadata(kind: &Kind, old: &Value, new: &Value) -> ApiResult<()> {
     let mut errors: Vec<FieldError> = Vec::new();
     let uid = object::uid(new);
     if !uid.is_empty() && uid != object::uid(old) {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::failure::{Failure, Outcome, forbidden};
+use super::failure::{ApiResult, Failure, forbidden};
 use super::handle::Cluster;
 use super::list::view;
 use super::query::Query;
@@ -49,7 +49,7 @@ struct Watching {
 }
 
 /// The body of a watch: one JSON object a line, until its time is up.
-pub(crate) fn body(cluster: &Cluster, target: &Target, query: &Query, as_table: bool) -> Outcome<Body> {
+pub(crate) fn body(cluster: &Cluster, target: &Target, query: &Query, as_table: bool) -> ApiResult<Body> {
     let selector = query.selector(&target.kind)?;
     let start = Start::read(query)?;
     let now = Instant::now();
@@ -84,7 +84,7 @@ struct Start {
 }
 
 impl Start {
-    fn read(query: &Query) -> Outcome<Self> {
+    fn read(query: &Query) -> ApiResult<Self> {
         let (text, streams) = (query.text("resourceVersion"), query.is_on("sendInitialEvents"));
         if streams && query.text("resourceVersionMatch") != "NotOlderThan" {
             let told = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";

@@ -12,12 +12,12 @@ use super::{number, scalar};
 /// What came of comparing a value with a schema. The score says how much of it fitted: of several alternatives
 /// that all failed, the server tells of the one that came closest.
 #[derive(Default)]
-pub(super) struct Outcome {
+pub(super) struct SchemaErrors {
     pub(super) errors: Vec<FieldError>,
     pub(super) score: usize,
 }
 
-impl Outcome {
+impl SchemaErrors {
     pub(super) fn add(&mut self, error: FieldError) {
         // The server tells everything once.
         if !self.errors.contains(&error) {
@@ -40,7 +40,7 @@ pub(super) struct Subject<'a> {
 }
 
 /// Checks a value; what was already wrong with an unchanged value is forgiven.
-pub(super) fn check(schema: Node<'_>, subject: Subject<'_>) -> Outcome {
+pub(super) fn check(schema: Node<'_>, subject: Subject<'_>) -> SchemaErrors {
     let mut outcome = check_all(schema, subject);
     if !outcome.errors.is_empty() && subject.pair.is_some_and(Pair::unchanged) {
         outcome.errors.clear();
@@ -49,11 +49,11 @@ pub(super) fn check(schema: Node<'_>, subject: Subject<'_>) -> Outcome {
 }
 
 /// Checks a value against a schema without regard to what it replaces.
-pub(super) fn check_all(schema: Node<'_>, subject: Subject<'_>) -> Outcome {
+pub(super) fn check_all(schema: Node<'_>, subject: Subject<'_>) -> SchemaErrors {
     let Subject { value, path, .. } = subject;
     let kinds = schema.kinds();
     let format = Format::of(schema);
-    let mut outcome = Outcome::default();
+    let mut outcome = SchemaErrors::default();
     if value.is_null() {
         outcome.merge(null_type(schema, path, &kinds));
         scalar::check_enum(schema, subject, &mut outcome);
@@ -94,8 +94,8 @@ pub(super) fn check_all(schema: Node<'_>, subject: Subject<'_>) -> Outcome {
     outcome
 }
 
-fn null_type(schema: Node<'_>, path: &str, kinds: &[&str]) -> Outcome {
-    let mut outcome = Outcome::default();
+fn null_type(schema: Node<'_>, path: &str, kinds: &[&str]) -> SchemaErrors {
+    let mut outcome = SchemaErrors::default();
     if kinds.is_empty() || schema.nullable() {
         outcome.score += 1;
     } else {
@@ -104,7 +104,7 @@ fn null_type(schema: Node<'_>, path: &str, kinds: &[&str]) -> Outcome {
     outcome
 }
 
-fn check_items(schema: Node<'_>, subject: Subject<'_>, items: &[Value], outcome: &mut Outcome) {
+fn check_items(schema: Node<'_>, subject: Subject<'_>, items: &[Value], outcome: &mut SchemaErrors) {
     let path = subject.path;
     if let Some(node) = schema.items() {
         for (index, value) in items.iter().enumerate() {
@@ -132,7 +132,7 @@ fn too_many(path: &str, size: usize, most: usize) -> FieldError {
     FieldError::new(path, FieldReason::TooMany, &Value::from(size), &format!("must have at most {most} {items}"))
 }
 
-fn check_fields(schema: Node<'_>, subject: Subject<'_>, fields: &Map<String, Value>, outcome: &mut Outcome) {
+fn check_fields(schema: Node<'_>, subject: Subject<'_>, fields: &Map<String, Value>, outcome: &mut SchemaErrors) {
     let path = subject.path;
     let size = Value::from(fields.len());
     if let Some(least) = schema.count("minProperties").filter(|least| fields.len() < *least) {

@@ -1,12 +1,12 @@
 //! Does a value fit the alternatives of its schema: anyOf, oneOf, allOf, not?
 
-use super::check::{Outcome, Subject, check_all};
+use super::check::{SchemaErrors, Subject, check_all};
 use super::error::{FieldError, quoted};
 use super::node::Node;
 
 /// Checks every composed schema of a node. The server ties none of these errors to a field.
-pub(super) fn check(schema: Node<'_>, subject: Subject<'_>) -> Outcome {
-    let mut outcome = Outcome::default();
+pub(super) fn check(schema: Node<'_>, subject: Subject<'_>) -> SchemaErrors {
+    let mut outcome = SchemaErrors::default();
     any_of(schema, subject, &mut outcome);
     one_of(schema, subject, &mut outcome);
     all_of(schema, subject, &mut outcome);
@@ -19,19 +19,19 @@ pub(super) fn check(schema: Node<'_>, subject: Subject<'_>) -> Outcome {
     outcome
 }
 
-fn fail(outcome: &mut Outcome, subject: Subject<'_>, words: &str) {
+fn fail(outcome: &mut SchemaErrors, subject: Subject<'_>, words: &str) {
     outcome.add(FieldError::nowhere(&format!("{} {words}", quoted(subject.path))));
 }
 
 /// Of two failures, the one that came closer; the first wins a tie.
-fn closer(best: Option<Outcome>, next: Outcome) -> Option<Outcome> {
+fn closer(best: Option<SchemaErrors>, next: SchemaErrors) -> Option<SchemaErrors> {
     match best {
         Some(best) if next.score <= best.score => Some(best),
         _ => Some(next),
     }
 }
 
-fn any_of(schema: Node<'_>, subject: Subject<'_>, outcome: &mut Outcome) {
+fn any_of(schema: Node<'_>, subject: Subject<'_>, outcome: &mut SchemaErrors) {
     let mut best = None;
     for node in schema.nodes("anyOf") {
         let result = check_all(node, subject);
@@ -47,7 +47,7 @@ fn any_of(schema: Node<'_>, subject: Subject<'_>, outcome: &mut Outcome) {
     }
 }
 
-fn one_of(schema: Node<'_>, subject: Subject<'_>, outcome: &mut Outcome) {
+fn one_of(schema: Node<'_>, subject: Subject<'_>, outcome: &mut SchemaErrors) {
     let (mut best, mut fitting) = (None, Vec::new());
     for node in schema.nodes("oneOf") {
         let result = check_all(node, subject);
@@ -72,8 +72,8 @@ fn one_of(schema: Node<'_>, subject: Subject<'_>, outcome: &mut Outcome) {
     }
 }
 
-fn all_of(schema: Node<'_>, subject: Subject<'_>, outcome: &mut Outcome) {
-    let results: Vec<Outcome> = schema.nodes("allOf").map(|node| check_all(node, subject)).collect();
+fn all_of(schema: Node<'_>, subject: Subject<'_>, outcome: &mut SchemaErrors) {
+    let results: Vec<SchemaErrors> = schema.nodes("allOf").map(|node| check_all(node, subject)).collect();
     let (total, fitting) = (results.len(), results.iter().filter(|result| result.errors.is_empty()).count());
     results.into_iter().for_each(|result| outcome.merge(result));
     if fitting != total {

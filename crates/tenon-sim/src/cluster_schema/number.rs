@@ -5,7 +5,7 @@
 
 use serde_json::{Number, Value};
 
-use super::check::Outcome;
+use super::check::SchemaErrors;
 use super::error::{FieldError, FieldReason, go_number};
 use super::node::Node;
 
@@ -28,7 +28,7 @@ pub(super) fn is_option(option: &Number, number: &Number) -> bool {
 }
 
 /// Checks range, multiples and bounds.
-pub(super) fn check(schema: Node<'_>, path: &str, number: &Number, outcome: &mut Outcome) {
+pub(super) fn check(schema: Node<'_>, path: &str, number: &Number, outcome: &mut SchemaErrors) {
     let range = Range::of(schema);
     range.check(number, "Checked", path, outcome);
     for (keyword, title) in
@@ -112,7 +112,7 @@ impl<'a> Range<'a> {
     }
 
     /// The server does not say which field it means, except in words.
-    fn check(&self, number: &Number, title: &str, path: &str, outcome: &mut Outcome) {
+    fn check(&self, number: &Number, title: &str, path: &str, outcome: &mut SchemaErrors) {
         if self.holds(number) {
             return;
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::check::{Outcome, Subject};
+use super::check::{SchemaErrors, Subject};
 use super::error::{FieldError, FieldReason, quoted};
 use super::formats::Format;
 use super::node::Node;
@@ -29,14 +29,14 @@ fn type_of(value: &Value) -> (&'static str, &'static str) {
 }
 
 /// Checks the type of a value that is not null.
-pub(super) fn check_type(kinds: &[&str], format: Option<Format<'_>>, subject: Subject<'_>) -> Outcome {
+pub(super) fn check_type(kinds: &[&str], format: Option<Format<'_>>, subject: Subject<'_>) -> SchemaErrors {
     let (kind, own_format) = type_of(subject.value);
     let whole = subject.value.as_f64().is_some_and(number::is_whole);
     let numeric =
         (kind == "number" && whole && kinds.contains(&"integer")) || (kind == "integer" && kinds.contains(&"number"));
     let fits = kinds.contains(&kind) || numeric;
     let stringlike = matches!(kind, "string" | "array");
-    let mut outcome = Outcome::default();
+    let mut outcome = SchemaErrors::default();
     match format {
         Some(format) if !stringlike && !fits && own_format != format.name() => {
             outcome.add(wrong_type(subject.path, format.name(), own_format));
@@ -50,7 +50,7 @@ pub(super) fn check_type(kinds: &[&str], format: Option<Format<'_>>, subject: Su
 }
 
 /// Checks length and pattern; only the first complaint is told.
-pub(super) fn check_text(schema: Node<'_>, path: &str, text: &str, outcome: &mut Outcome) {
+pub(super) fn check_text(schema: Node<'_>, path: &str, text: &str, outcome: &mut SchemaErrors) {
     let length = text.chars().count();
     if let Some(most) = schema.count("maxLength").filter(|most| length > *most) {
         let bytes = if most == 1 { "byte" } else { "bytes" };
@@ -71,14 +71,14 @@ pub(super) fn check_text(schema: Node<'_>, path: &str, text: &str, outcome: &mut
 }
 
 /// Checks the format of a text.
-pub(super) fn check_format(format: Format<'_>, path: &str, text: &str, outcome: &mut Outcome) {
+pub(super) fn check_format(format: Format<'_>, path: &str, text: &str, outcome: &mut SchemaErrors) {
     if !format.accepts(text) {
         outcome.add(wrong_type(path, format.name(), text));
     }
 }
 
 /// Checks that the value is one of those listed. A null never is, not even if null is listed.
-pub(super) fn check_enum(schema: Node<'_>, subject: Subject<'_>, outcome: &mut Outcome) {
+pub(super) fn check_enum(schema: Node<'_>, subject: Subject<'_>, outcome: &mut SchemaErrors) {
     let allowed = schema.list("enum");
     if allowed.is_empty() || allowed.iter().any(|option| is_option(option, subject.value)) {
         return;

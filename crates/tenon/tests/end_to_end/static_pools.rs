@@ -161,7 +161,7 @@ async fn a_limit_of_nodes_bounds_a_pool_of_fixed_size_and_lets_more_be_made_when
 ) -> anyhow::Result<()> {
     let spec = json!({ "replicas": 3, "limits": { "nodes": "2" } });
     let Some(world) = World::with_fixed(kind, GATE, spec).await? else { return Ok(()) };
-    world.until_told(("NodePool", POOL), "NodeLimitReached", "1 of 3 Nodes are missing").await?;
+    world.until_told(("NodePool", POOL), "NodeLimitReached", "lacks 1 of 3 Nodes").await?;
     let two = world.until_fixed_at(2).await?;
     world.change_fixed(json!({ "limits": { "nodes": "3" } })).await?;
     let three = world.until_fixed_at(3).await?;

@@ -222,7 +222,7 @@ async fn a_full_storage_is_told_in_proxmox_words_and_tried_again_without_a_storm
     let pod = world.pod("web").await?;
     let told = world.until_told(("Pod", &pod), "InsufficientCapacityError", words).await?;
     assert!(
-        told.starts_with("Cannot create VM 20000 on host pve") && told.contains("make room on that storage"),
+        told.starts_with("Cannot create a node on host pve") && told.contains("make room on that storage"),
         "{told}"
     );
     world.until_told(("NodeClaim", ANY), "InsufficientCapacityError", words).await?;

@@ -1,0 +1,87 @@
+//! Deletes a claim for a reason of ours: remembered for messages, counted in the metric of disrupted claims.
+
+use std::fmt;
+
+use kube::ResourceExt;
+use kube::api::Api;
+use tenon_api::{NodeClaim, names};
+
+use super::ClaimError;
+use crate::context::Context;
+use crate::metrics::Disrupted;
+use crate::writes;
+
+/// Why we delete a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DeletionReason {
+    Empty,
+    Expired,
+    InsufficientCapacity,
+    RegistrationTimeout,
+    VmNotFound,
+    NodeDeleted,
+    TooManyReplicas,
+}
+
+impl DeletionReason {
+    /// The label `reason` of the metric of disrupted claims, in the reference's words; nothing where it is not counted there.
+    fn label(self) -> Option<&'static str> {
+        match self {
+            DeletionReason::Empty => Some("empty"),
+            DeletionReason::Expired => Some("expired"),
+            DeletionReason::InsufficientCapacity => Some("insufficient_capacity"),
+            DeletionReason::RegistrationTimeout => Some("registration_timeout"),
+            DeletionReason::VmNotFound => Some("garbage_collected"),
+            DeletionReason::NodeDeleted | DeletionReason::TooManyReplicas => None,
+        }
+    }
+}
+
+impl fmt::Display for DeletionReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DeletionReason::Empty => "empty",
+            DeletionReason::Expired => "older than expireAfter",
+            DeletionReason::InsufficientCapacity => "its VM could not be created",
+            DeletionReason::RegistrationTimeout => "did not register in time",
+            DeletionReason::VmNotFound => "its VM no longer exists",
+            DeletionReason::NodeDeleted => "the Node was deleted",
+            DeletionReason::TooManyReplicas => "more Nodes than spec.replicas",
+        })
+    }
+}
+
+/// Deletes a claim. The reason is remembered before: the claim's own pass may run before the answer is here.
+pub(crate) async fn delete_claim(
+    context: &Context,
+    claim: &NodeClaim,
+    reason: DeletionReason,
+) -> Result<(), ClaimError> {
+    let name = claim.name_any();
+    context.memory.deleting(&name, reason);
+    let api: Api<NodeClaim> = Api::all(context.workload.clone());
+    if let Err(source) = writes::delete(&api, claim).await {
+        context.memory.not_deleted(&name);
+        return Err(ClaimError::kube(&format!("delete NodeClaim {name}"), source));
+    }
+    if let Some(label) = reason.label() {
+        count_disrupted(context, claim, label);
+    }
+    Ok(())
+}
+
+fn count_disrupted(context: &Context, claim: &NodeClaim, reason: &str) {
+    let label = |name: &str| claim.labels().get(name).cloned().unwrap_or_default();
+    let mode = if claim.spec.termination_grace_period.is_none() { "graceful" } else { "eventual" };
+    context
+        .metrics
+        .claims_disrupted
+        .get_or_create(&Disrupted {
+            reason: reason.to_owned(),
+            nodepool: label(names::LABEL_NODEPOOL),
+            capacity_type: label(names::LABEL_CAPACITY_TYPE),
+            consolidation_policy: String::new(),
+            termination_mode: mode.to_owned(),
+        })
+        .inc();
+}
