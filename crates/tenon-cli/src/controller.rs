@@ -51,13 +51,13 @@ pub struct Controller {
     /// JSON file with instance types; unset: the built-in instance types.
     #[arg(long, value_name = "FILE", env = "INSTANCE_TYPES_FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     instance_types_file: Option<PathBuf>,
-    /// First VM id for new nodes.
+    /// First VM ID for new nodes.
     #[arg(long, value_name = "ID", env = "PROXMOX_VMID", default_value = "20000")]
     proxmox_vmid: VmId,
-    /// Last VM id for new nodes.
+    /// Last VM ID for new nodes.
     #[arg(long, value_name = "ID", env = "PROXMOX_VMID_MAX", default_value = "29999")]
     proxmox_vmid_max: VmId,
-    /// Id of the Kubernetes cluster, by which the controller recognizes its own VMs; must be unique among all clusters on the
+    /// ID of the Kubernetes cluster, by which the controller recognizes its own VMs; must be unique among all clusters on the
     /// same Proxmox cluster; unset: the uid of the namespace kube-system.
     #[arg(long, value_name = "TEXT", env = "CLUSTER_ID")]
     cluster_id: Option<String>,
