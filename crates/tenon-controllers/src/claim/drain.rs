@@ -196,5 +196,7 @@ mod tests {
             "Draining Node default-x7: 2 pods are waiting to be evicted; pod shop/db-0 has \
              karpenter.sh/do-not-disrupt: remove the annotation or delete the pod"
         );
+        let key = PodKey { namespace: "default".to_owned(), name: "db-0".to_owned(), uid: "u".to_owned() };
+        assert_eq!(note(1, Some(key)), event_reasons::FAILED_DRAINING.example());
     }
 }

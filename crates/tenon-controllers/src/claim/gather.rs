@@ -54,7 +54,7 @@ pub(crate) async fn gather(context: &Context, name: &str) -> Result<Option<Obser
     Ok(Some(Observed { claim, node, state }))
 }
 
-fn observe(claim: &NodeClaim, node: Option<&Node>) -> ObservedClaim {
+pub(super) fn observe(claim: &NodeClaim, node: Option<&Node>) -> ObservedClaim {
     let annotation = |name: &str| claim.annotations().get(name).map(String::as_str);
     let launch = match annotation(names::ANNOTATION_LAUNCH).map(launch_record::read) {
         Some(Ok(record)) => ObservedLaunch::Record(record),

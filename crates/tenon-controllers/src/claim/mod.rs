@@ -13,6 +13,8 @@ mod deletion;
 mod desired_vm;
 mod drain;
 mod evict;
+#[cfg(test)]
+mod example_tests;
 mod gather;
 mod image;
 mod launch;

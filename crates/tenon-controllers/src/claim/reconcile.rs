@@ -108,7 +108,7 @@ fn hint(error: &ClaimError, claim: &NodeClaim) -> String {
 }
 
 /// What a claim's owner is told when Proxmox failed a pass.
-fn failed(claim: &NodeClaim, message: &str) -> Outcome {
+pub(super) fn failed(claim: &NodeClaim, message: &str) -> Outcome {
     let name = claim.name_any();
     if claim.metadata.deletion_timestamp.is_some() {
         let note = format!("Cannot delete the VM of NodeClaim {name}: {message}; retrying");
