@@ -18,13 +18,6 @@ pub enum Owner {
     Nobody,
 }
 
-impl Owner {
-    /// Whether the pod goes with its node and needs no other.
-    pub fn is_bound_to_node(self) -> bool {
-        matches!(self, Owner::DaemonSet | Owner::Node)
-    }
-}
-
 /// What a pod says about disturbing it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Protection {

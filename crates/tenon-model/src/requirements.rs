@@ -16,7 +16,7 @@ pub struct Requirements {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Incompatible {
     /// The label is asked for, and nothing is known about it.
-    #[error("label {label} does not have known values{}", typo_of(.hint.as_deref()))]
+    #[error("label {label} does not have known values{}", next_step(.hint.as_deref()))]
     Unknown {
         /// Which label.
         label: String,
@@ -35,8 +35,12 @@ pub enum Incompatible {
     },
 }
 
-fn typo_of(hint: Option<&str>) -> String {
-    hint.map(|hint| format!(" (did you mean {hint}?)")).unwrap_or_default()
+/// A label that is misspelt is corrected on the pod; any other has to be set by a NodePool.
+fn next_step(hint: Option<&str>) -> String {
+    match hint {
+        Some(hint) => format!(" (did you mean {hint}?)"),
+        None => " (add it to the labels or requirements in spec.template of a NodePool)".to_owned(),
+    }
 }
 
 impl Requirements {
