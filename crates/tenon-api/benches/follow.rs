@@ -2,9 +2,9 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
+use tenon_api::kube_objects::Pod;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 use tenon_api::objects::{Kind, Objects};
 use tenon_api::plan_options::PlanOptions;

@@ -1,8 +1,8 @@
 //! NodeClaims, Nodes, Pods and NodePools as the engine's disruption rules see them.
 
+use crate::kube_objects::{Node, Pod};
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt;
 use tenon_model::{
     BudgetFault, BudgetText, CandidateClaim, CandidateKubeNode, CandidateNode, CandidatePod, DisruptionBudget,

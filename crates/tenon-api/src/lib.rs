@@ -27,6 +27,7 @@ pub mod hash_template;
 #[cfg(test)]
 mod hash_tests;
 pub mod instance_types_file;
+pub mod kube_objects;
 mod kubelet;
 pub mod launch_record;
 pub mod names;

@@ -1,6 +1,7 @@
 //! Which nodes a pod asks for, and which it would rather have: its node selector and its node affinity.
 
-use k8s_openapi::api::core::v1::{NodeAffinity, NodeSelectorRequirement, NodeSelectorTerm, PodSpec};
+use crate::kube_objects::PodSpec;
+use k8s_openapi::api::core::v1::{NodeAffinity, NodeSelectorRequirement, NodeSelectorTerm};
 use tenon_model::labels::NODEPOOL;
 use tenon_model::validation::requirement_faults;
 use tenon_model::{Operator, Preferred, Requirement, Requirements, WrittenRequirement};

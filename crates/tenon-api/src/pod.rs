@@ -2,10 +2,11 @@
 //!
 //! A demand that cannot be read makes the pod unplaceable, by name. What of the rest it can judge, the engine decides.
 
+use crate::kube_objects::{Container, Pod as KubePod, PodSpec};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-use k8s_openapi::api::core::v1::{Container, Pod as KubePod, PodSpec, Toleration as KubeToleration};
+use k8s_openapi::api::core::v1::Toleration as KubeToleration;
 use tenon_model::{Effect, HostPort, Owner, Pod, PodKey, Protection, Seconds, Tolerated, Toleration, Volume};
 
 use crate::names::ANNOTATION_DO_NOT_DISRUPT;
@@ -81,7 +82,7 @@ fn host_ports(spec: &PodSpec) -> Vec<HostPort> {
 
 /// Claims of storage; one that is made with the pod is named after both.
 fn volumes(pod: &str, spec: &PodSpec) -> Vec<Volume> {
-    let claim = |volume: &k8s_openapi::api::core::v1::Volume| {
+    let claim = |volume: &crate::kube_objects::Volume| {
         if let Some(claim) = &volume.persistent_volume_claim {
             return Some(Volume { claim: claim.claim_name.clone(), is_ephemeral: false });
         }

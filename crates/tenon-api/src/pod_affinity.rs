@@ -1,9 +1,10 @@
 //! Which pods a pod must or must not be with (pod affinity and anti-affinity), and how evenly it is spread.
 
+use crate::kube_objects::PodSpec;
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{
-    PodAffinityTerm as KubeTerm, PodSpec, TopologySpreadConstraint, WeightedPodAffinityTerm as KubeWeightedTerm,
+    PodAffinityTerm as KubeTerm, TopologySpreadConstraint, WeightedPodAffinityTerm as KubeWeightedTerm,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use tenon_model::{

@@ -2,7 +2,7 @@
 //!
 //! The names are those of Karpenter's pod scheduling utilities. Planning, disruption and drains ask here and nowhere else.
 
-use k8s_openapi::api::core::v1::Pod;
+use crate::kube_objects::Pod;
 use kube::ResourceExt;
 use tenon_model::{Effect, PodKey, PodWorth, Protection, Taint, Timestamp};
 

@@ -2,7 +2,8 @@
 //!
 //! The rules are the scheduler's: what a pod is counted with here is what it is counted with there.
 
-use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodSpec, PodStatus, ResourceRequirements};
+use crate::kube_objects::{Container, ContainerStatus, Pod, PodSpec, PodStatus};
+use k8s_openapi::api::core::v1::ResourceRequirements;
 use tenon_model::resources::{CPU, HUGE_PAGES, MEMORY, PODS};
 use tenon_model::{Quantity, Resources};
 

@@ -1,6 +1,7 @@
 //! Whether the amounts in an object are amounts, and none must not be negative.
 
-use k8s_openapi::api::core::v1::{Pod, PodSpec, ResourceRequirements};
+use crate::kube_objects::{Pod, PodSpec};
+use k8s_openapi::api::core::v1::ResourceRequirements;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use tenon_model::Quantity;
 

@@ -1,8 +1,9 @@
 //! What an object read from a file lacks and an API server would have filled in; and what it would have refused.
 
+use crate::kube_objects::{Container, Pod, PodSpec, PodStatus};
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Container, Pod, PodCondition, PodSpec, PodStatus, ResourceRequirements};
+use k8s_openapi::api::core::v1::{PodCondition, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::{Object, Scope, place, quantities};
@@ -140,7 +141,7 @@ fn fill(resources: &mut ResourceRequirements, wanted: impl Fn(&str) -> bool) {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::core::v1::Pod;
+    use crate::kube_objects::Pod;
     use serde_json::{Value, json};
 
     use super::*;

@@ -1,9 +1,8 @@
 //! Whether a disruption budget keeps a pod where it is for good.
 
+use crate::kube_objects::{Pod, PodDisruptionBudget};
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;

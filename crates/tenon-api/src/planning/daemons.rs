@@ -1,11 +1,11 @@
 //! One pod of each DaemonSet, as it would be on a new node.
 
+use crate::kube_objects::{DaemonSet, Pod as KubePod, PodSpec};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::core::v1::{NodeSelector, Pod as KubePod, PodSpec};
+use k8s_openapi::api::core::v1::NodeSelector;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::version_cache::Changes;

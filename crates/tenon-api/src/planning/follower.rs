@@ -2,11 +2,10 @@
 //!
 //! Law: however often it looked before, a follower sees what one sees that looks for the first time.
 
+use crate::kube_objects::{DaemonSet, Node, Pod as KubePod};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::core::v1::{Node, Pod as KubePod};
 use kube::ResourceExt;
 use tenon_model::{BoundPod, Catalog, Mirror, Owner, PodKey, Seconds, Snapshot};
 

@@ -10,9 +10,9 @@ mod pods;
 mod pools;
 mod version_cache;
 
+use crate::kube_objects::Node;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Node;
 use tenon_model::{Catalog, Options, ReservedMode, Resources, Seconds, Snapshot};
 
 use crate::objects::Objects;

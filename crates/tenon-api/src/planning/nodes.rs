@@ -1,9 +1,9 @@
 //! Nodes that are there, and claims whose node is not: which belong together, and what they are.
 
+use crate::kube_objects::Node;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use tenon_model::{Effect, NodeStage, NodeState, Resources, Taint};
 

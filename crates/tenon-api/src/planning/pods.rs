@@ -1,9 +1,9 @@
 //! Pods whose node is removed and that need another, and pods that the operator's spread constraints apply to.
 
+use crate::kube_objects::Pod as KubePod;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Pod as KubePod;
 use kube::ResourceExt;
 use tenon_model::{Pod, Seconds, Timestamp};
 

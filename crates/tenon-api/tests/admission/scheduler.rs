@@ -67,17 +67,22 @@ fn newcomer(shape: &Shape, node: &str) -> anyhow::Result<Pod> {
     pod(node, if shape.status.is_some() { &plain } else { &shape.spec }, node)
 }
 
+/// What we count a pod with.
+fn requests(pod: &Pod) -> anyhow::Result<Resources> {
+    Ok(to_model(&serde_json::from_value(serde_json::to_value(pod)?)?).requests)
+}
+
 /// What we say a node needs for the shape: from the manifest, and from what the server makes of it, which is the same.
 async fn needs(client: &Client, shape: &Shape) -> anyhow::Result<Resources> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
     let dry_run = PostParams { dry_run: true, ..PostParams::default() };
     let written = newcomer(shape, shape.name)?;
     let made = pods.create(&dry_run, &written).await.with_context(|| format!("pod {} is refused", shape.name))?;
-    let mut needed = to_model(&made).requests;
+    let mut needed = requests(&made)?;
     let is_filled_in = shape.spec.get("runtimeClassName").is_some();
-    let same = is_filled_in || to_model(&written).requests == needed;
+    let same = is_filled_in || requests(&written)? == needed;
     ensure!(same, "{}: the server's defaults change what is needed", shape.name);
-    let held = holder(shape, shape.name)?.map(|holder| to_model(&holder).requests);
+    let held = holder(shape, shape.name)?.as_ref().map(requests).transpose()?;
     for (resource, amount) in &shape.needs {
         let counted = held.as_ref().unwrap_or(&needed).get(resource);
         ensure!(counted == amount.parse()?, "{resource} of {} is {counted}, not {amount}", shape.name);

@@ -1,8 +1,8 @@
 //! Pod affinity and anti-affinity, how a pod is spread, and what else it brings.
 
 use std::collections::BTreeMap;
+use tenon_api::kube_objects::Pod as KubePod;
 
-use k8s_openapi::api::core::v1::Pod as KubePod;
 use serde_json::{Value, json};
 use tenon_api::pod::{faults, to_model};
 use tenon_model::{

@@ -1,7 +1,7 @@
 //! Objects and files as they may come: over a small corpus and ten thousand mutations of it, nothing panics, and what is
 //! read makes sense.
 
-use k8s_openapi::api::core::v1::Pod as KubePod;
+use tenon_api::kube_objects::Pod as KubePod;
 use tenon_api::{instance_types_file, launch_record, pod};
 use tenon_model::Quantity;
 use tenon_model::resources::PODS;

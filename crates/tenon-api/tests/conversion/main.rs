@@ -7,8 +7,8 @@ mod custom_resources;
 mod fuzz;
 mod requests;
 
-use k8s_openapi::api::core::v1::Pod as KubePod;
 use serde_json::{Value, json};
+use tenon_api::kube_objects::Pod as KubePod;
 use tenon_api::pod::to_model;
 use tenon_model::resources::{CPU, MEMORY, PODS};
 use tenon_model::{Pod, Quantity, Requirement};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::time::Duration;
+use tenon_api::kube_objects::{Node, Pod};
 
-use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 use tenon_api::{Condition, ConditionStatus, NodeClaim, launch_record, names};

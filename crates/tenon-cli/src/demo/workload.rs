@@ -1,10 +1,10 @@
 //! The pods of the demo: a mix of small and large ones, as people have them.
 
 use anyhow::Context as _;
-use k8s_openapi::api::apps::v1::Deployment;
-use kube::Client;
-use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::{Client, Resource, ResourceExt};
 use serde_json::{Value, json};
+use tenon_api::kube_objects::Deployment;
 use tenon_api::{NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate, names};
 use tenon_model::resources::CPU;
 use tenon_model::{InstanceType, Quantity};
@@ -19,27 +19,27 @@ const NAMESPACE: &str = "default";
 
 /// A template, a class and a pool, as a user would write them.
 pub(crate) async fn apply_rules(client: &Client) -> anyhow::Result<()> {
-    let template: ProxmoxUnmanagedTemplate = read(json!({
-        "apiVersion": "karpenter.proxmox.sinextra.dev/v1alpha1", "kind": "ProxmoxUnmanagedTemplate",
-        "metadata": { "name": "debian" }, "spec": { "templateName": "debian-13" },
-    }))?;
-    Api::all(client.clone())
-        .create(&PostParams::default(), &template)
-        .await
-        .context("cannot create ProxmoxUnmanagedTemplate debian")?;
-    let class: ProxmoxNodeClass = read(json!({
-        "apiVersion": "karpenter.proxmox.sinextra.dev/v1alpha1", "kind": "ProxmoxNodeClass",
-        "metadata": { "name": "default" },
-        "spec": {
-            "instanceTemplateRef": { "kind": "ProxmoxUnmanagedTemplate", "name": "debian" },
-            "metadataOptions": { "type": "cdrom" },
-        },
-    }))?;
-    Api::all(client.clone())
-        .create(&PostParams::default(), &class)
-        .await
-        .context("cannot create ProxmoxNodeClass default")?;
-    let pool: NodePool = read(json!({
+    create::<ProxmoxUnmanagedTemplate>(
+        client,
+        json!({
+            "apiVersion": "karpenter.proxmox.sinextra.dev/v1alpha1", "kind": "ProxmoxUnmanagedTemplate",
+            "metadata": { "name": "debian" }, "spec": { "templateName": "debian-13" },
+        }),
+    )
+    .await?;
+    create::<ProxmoxNodeClass>(
+        client,
+        json!({
+            "apiVersion": "karpenter.proxmox.sinextra.dev/v1alpha1", "kind": "ProxmoxNodeClass",
+            "metadata": { "name": "default" },
+            "spec": {
+                "instanceTemplateRef": { "kind": "ProxmoxUnmanagedTemplate", "name": "debian" },
+                "metadataOptions": { "type": "cdrom" },
+            },
+        }),
+    )
+    .await?;
+    create::<NodePool>(client, json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": "default" },
         "spec": {
             "template": { "spec": {
@@ -48,34 +48,32 @@ pub(crate) async fn apply_rules(client: &Client) -> anyhow::Result<()> {
             } },
             "disruption": { "consolidationPolicy": "WhenEmpty", "consolidateAfter": "5s", "budgets": [{ "nodes": "100%" }] },
         },
-    }))?;
-    Api::all(client.clone()).create(&PostParams::default(), &pool).await.context("cannot create NodePool default")?;
-    Ok(())
+    })).await
 }
 
 /// As many pods as asked for.
 pub(crate) async fn apply(client: &Client, pods: u32) -> anyhow::Result<()> {
-    let api: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
     let kinds = u32::try_from(DEPLOYMENTS.len()).unwrap_or(1);
     for (index, (name, cpu, memory)) in (0..kinds).zip(DEPLOYMENTS) {
         let replicas = pods / kinds + u32::from(index < pods % kinds);
-        let deployment: Deployment = read(json!({
-            "metadata": { "name": name },
-            "spec": {
-                "replicas": replicas, "selector": { "matchLabels": { "app": name } },
-                "template": {
-                    "metadata": { "labels": { "app": name } },
-                    "spec": {
-                        "terminationGracePeriodSeconds": 2,
-                        "containers": [{ "name": name, "image": format!("registry.example/{name}:1"),
-                            "resources": { "requests": { "cpu": cpu, "memory": memory } } }],
+        create::<Deployment>(
+            client,
+            json!({
+                "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": name, "namespace": NAMESPACE },
+                "spec": {
+                    "replicas": replicas, "selector": { "matchLabels": { "app": name } },
+                    "template": {
+                        "metadata": { "labels": { "app": name } },
+                        "spec": {
+                            "terminationGracePeriodSeconds": 2,
+                            "containers": [{ "name": name, "image": format!("registry.example/{name}:1"),
+                                "resources": { "requests": { "cpu": cpu, "memory": memory } } }],
+                        },
                     },
                 },
-            },
-        }))?;
-        api.create(&PostParams::default(), &deployment)
-            .await
-            .with_context(|| format!("cannot create Deployment {name}"))?;
+            }),
+        )
+        .await?;
     }
     Ok(())
 }
@@ -99,6 +97,14 @@ fn sizes() -> Vec<String> {
     InstanceType::built_in().into_iter().filter(fits).map(|size| size.name).collect()
 }
 
-fn read<T: serde::de::DeserializeOwned>(value: Value) -> anyhow::Result<T> {
-    serde_json::from_value(value).context("cannot read an object of the demo")
+/// Creates an object as it is written here.
+async fn create<K: Resource<DynamicType = ()>>(client: &Client, object: Value) -> anyhow::Result<()> {
+    let kind = ApiResource::erase::<K>(&());
+    let object: DynamicObject = serde_json::from_value(object).context("cannot read an object of the demo")?;
+    let api = match object.namespace() {
+        Some(namespace) => Api::<DynamicObject>::namespaced_with(client.clone(), &namespace, &kind),
+        None => Api::all_with(client.clone(), &kind),
+    };
+    let outcome = api.create(&PostParams::default(), &object).await;
+    outcome.map(drop).with_context(|| format!("cannot create {} {}", kind.kind, object.name_any()))
 }

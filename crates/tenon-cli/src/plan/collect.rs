@@ -1,8 +1,8 @@
 //! Objects from everywhere, each once, with a note about what is left out.
 
 use std::collections::BTreeMap;
+use tenon_api::kube_objects::Pod;
 
-use k8s_openapi::api::core::v1::Pod;
 use tenon_api::launch_record;
 use tenon_api::names::ANNOTATION_LAUNCH;
 use tenon_api::objects::{Kind, Object, ObjectKey, Objects};

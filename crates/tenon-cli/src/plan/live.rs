@@ -3,15 +3,12 @@
 use std::ffi::OsStr;
 use std::fmt::Debug;
 use std::sync::Arc;
+use tenon_api::kube_objects::{
+    CSINode, DaemonSet, Deployment, Job, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
+    PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet, StorageClass, VolumeAttachment,
+};
 
 use anyhow::{Context as _, anyhow};
-use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
-use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{
-    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController, Service,
-};
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use k8s_openapi::api::storage::v1::{CSINode, StorageClass, VolumeAttachment};
 use kube::api::{Api, ListParams};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
@@ -133,7 +130,7 @@ mod tests {
         for definition in tenon_api::definitions() {
             Api::all(client.clone()).create(&PostParams::default(), &definition).await.unwrap();
         }
-        let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
+        let pods: Api<k8s_openapi::api::core::v1::Pod> = Api::namespaced(client.clone(), "default");
         for index in 0..3 {
             let container = json!({"name": "c", "image": "i", "resources": {"limits": {"cpu": "1"}}});
             let pod = json!({"metadata": {"name": format!("web-{index}")}, "spec": {"containers": [container]}});

@@ -1,8 +1,8 @@
 //! Which workloads of the files are planned, the pods they are planned with, and what is said about each.
 
 use std::collections::{BTreeMap, BTreeSet};
+use tenon_api::kube_objects::Pod;
 
-use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use tenon_api::objects::{Kind, Object, Objects};
 
@@ -140,7 +140,7 @@ impl Owners {
             }
         }
         for job in &objects.jobs {
-            let is_finished = job.status.as_ref().is_some_and(|status| status.completion_time.is_some());
+            let is_finished = job.status.as_ref().is_some_and(|status| status.contains("completionTime"));
             if !is_finished || has_pods(&job.metadata, Kind::Job) {
                 owners.note(&job.metadata);
             }

@@ -1,6 +1,6 @@
 //! Workloads in files: how many pods of each are planned, what these pods are like, and why some are not planned.
 
-use k8s_openapi::api::core::v1::Pod;
+use tenon_api::kube_objects::Pod;
 use tenon_api::planning::is_provisionable;
 
 use super::load_tests::{indented, read};

@@ -2,13 +2,10 @@
 //!
 //! Which of them are planned is decided in `replicas.rs`.
 
-use k8s_openapi::api::batch::v1::JobSpec;
-use k8s_openapi::api::core::v1::{
-    PersistentVolumeClaim, PersistentVolumeClaimVolumeSource, Pod, PodTemplateSpec, Volume,
-};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use serde::Serialize;
-use serde_json::Value;
+use tenon_api::kube_objects::{
+    JobSpec, PersistentVolumeClaim, PersistentVolumeClaimVolumeSource, Pod, PodTemplateSpec, StatusFields, Volume,
+};
 use tenon_api::objects::{Kind, Object, ObjectFault, ObjectKey};
 
 use super::location::Location;
@@ -150,7 +147,7 @@ impl Workload {
 }
 
 fn volume(claim: &str, pod: &str) -> Volume {
-    let source = PersistentVolumeClaimVolumeSource { claim_name: format!("{claim}-{pod}"), read_only: None };
+    let source = PersistentVolumeClaimVolumeSource { claim_name: format!("{claim}-{pod}") };
     Volume { name: claim.to_owned(), persistent_volume_claim: Some(source), ..Volume::default() }
 }
 
@@ -196,9 +193,8 @@ fn shape(object: &Object) -> Option<(&ObjectMeta, Shape<'_>)> {
             (&found.metadata, Shape { template, count, is_applied, ..of_replicas })
         }
         Object::ReplicationController(found) => {
-            let (spec, is_applied) = (found.spec.as_ref(), is_set(found.status.as_ref()));
-            let template = spec.and_then(|spec| spec.template.as_ref());
-            let count = spec.and_then(|spec| spec.replicas).unwrap_or(1);
+            let (spec, is_applied) = (&found.spec, is_set(found.status.as_ref()));
+            let (template, count) = (spec.template.as_ref(), spec.replicas.unwrap_or(1));
             (&found.metadata, Shape { template, count, is_applied, ..of_replicas })
         }
         Object::StatefulSet(found) => {
@@ -209,8 +205,8 @@ fn shape(object: &Object) -> Option<(&ObjectMeta, Shape<'_>)> {
             (&found.metadata, Shape { template, count, is_applied, first, volume_claims, ..of_replicas })
         }
         Object::Job(found) => {
-            let job = found.spec.as_ref().map(|spec| of_job(spec, TEMPLATE)).unwrap_or_default();
-            (&found.metadata, Shape { is_applied: is_set(found.status.as_ref()), ..job })
+            let is_applied = is_set(found.status.as_ref());
+            (&found.metadata, Shape { is_applied, ..of_job(&found.spec, TEMPLATE) })
         }
         Object::CronJob(found) => {
             let job = found.spec.job_template.spec.as_ref();
@@ -246,17 +242,7 @@ fn of_job<'a>(spec: &'a JobSpec, template_field: &'static str) -> Shape<'a> {
     }
 }
 
-/// Whether a status says anything. Clients write an empty one, or zeros, into manifests that were never applied.
-fn is_set(status: Option<&impl Serialize>) -> bool {
-    fn says_something(value: &Value) -> bool {
-        match value {
-            Value::Null | Value::Bool(false) => false,
-            Value::Bool(true) => true,
-            Value::Number(number) => number.as_f64() != Some(0.0),
-            Value::String(text) => !text.is_empty(),
-            Value::Array(list) => !list.is_empty(),
-            Value::Object(map) => map.values().any(says_something),
-        }
-    }
-    status.and_then(|status| serde_json::to_value(status).ok()).is_some_and(|value| says_something(&value))
+/// Whether a cluster has said anything of it.
+fn is_set(status: Option<&StatusFields>) -> bool {
+    status.is_some_and(|status| !status.is_empty())
 }

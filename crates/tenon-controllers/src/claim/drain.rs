@@ -4,9 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+use tenon_api::kube_objects::{Node, PersistentVolumeClaim, Pod, VolumeAttachment};
 
-use k8s_openapi::api::core::v1::{Node, PersistentVolumeClaim, Pod};
-use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 use tenon_api::pod_predicates::pod_key;

@@ -1,9 +1,9 @@
 //! Evicts a pod, or deletes it when the termination grace period of its NodeClaim ends: the only two ways a pod is ended.
 
 use std::fmt;
+use tenon_api::kube_objects::Pod;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::Eviction;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ObjectMeta, Preconditions};
 use kube::ResourceExt;

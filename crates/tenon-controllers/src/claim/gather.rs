@@ -1,8 +1,8 @@
 //! What is true of a claim and of the node that bears its name.
 
 use std::sync::Arc;
+use tenon_api::kube_objects::Node;
 
-use k8s_openapi::api::core::v1::Node;
 use kube::api::Api;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};

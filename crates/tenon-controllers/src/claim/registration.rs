@@ -1,8 +1,9 @@
 //! From a VM that runs to an initialized node: reported, matched with its claim, synced, waited for.
 
 use std::time::Duration;
+use tenon_api::kube_objects::Node;
 
-use k8s_openapi::api::core::v1::{Node, Taint};
+use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 use serde_json::{Value, json};

@@ -1,9 +1,9 @@
 //! Termination: the node is deleted first, then drained, then the VM with all that belongs to it, and the claim last.
 
 use std::time::Duration;
+use tenon_api::kube_objects::Node;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::Api;
 use kube::runtime::reflector::ObjectRef;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tenon_api::kube_objects::{Node, Pod};
 
-use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use tenon_api::{CandidateObjects, NodeClaim, NodePool, disruption_pool, timestamp};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use tenon_api::kube_objects::Node;
 
-use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::Api;
 use serde_json::json;

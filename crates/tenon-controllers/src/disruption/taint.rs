@@ -1,8 +1,9 @@
 //! The taint `karpenter.sh/disrupted`: no new pods are scheduled to a node that has it, and load balancers leave it out.
 
-use k8s_openapi::api::core::v1::{Node, Taint};
+use k8s_openapi::api::core::v1::Taint;
 use kube::ResourceExt;
 use serde_json::json;
+use tenon_api::kube_objects::Node;
 use tenon_api::names::{LABEL_EXCLUDE_BALANCERS, TAINT_DISRUPTED};
 
 use crate::claim::ClaimError;

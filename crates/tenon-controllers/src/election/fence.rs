@@ -137,11 +137,11 @@ impl From<Withheld> for tenon_pve::TransportError {
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
+    use tenon_api::kube_objects::Namespace;
 
     use bytes::Bytes;
     use http::Response;
     use jiff::Timestamp;
-    use k8s_openapi::api::core::v1::Namespace;
     use kube::api::{Api, DeleteParams};
     use kube::client::{Body, ClientBuilder};
     use tenon_pve::{Client, Endpoint, Token, Transport};

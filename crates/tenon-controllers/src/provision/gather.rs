@@ -1,10 +1,8 @@
 //! One look at everything a plan is made from.
 
 use std::sync::Arc;
+use tenon_api::kube_objects::{DaemonSet, Node, Pod, PodDisruptionBudget, Service};
 
-use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::core::v1::{Node, Pod, Service};
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::{Api, ListParams};
 use tenon_api::plan_options::PlanOptions;
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, names};

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use tenon_api::kube_objects::Pod;
 
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::{ObjectReference, Pod};
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Resource, ResourceExt};
 use tenon_api::pod;
 use tenon_model::{Plan, PodKey, Unplaced};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tenon_api::kube_objects::Node;
 
-use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use tenon_api::objects::Objects;
 use tenon_api::planning::{Follower, Surroundings};

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use tenon_api::kube_objects::{Node, Pod};
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt;
 use tenon_api::pod_predicates::{eviction_cost, has_do_not_disrupt, is_owned_by_daemon_set, is_terminal};
 use tenon_api::{Condition, ConditionStatus, NodeClaim, NodePool, names};

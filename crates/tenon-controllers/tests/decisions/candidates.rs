@@ -1,9 +1,9 @@
 //! Small clusters whose nodes may be disrupted, in few words.
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
+use tenon_api::kube_objects::{Node, Pod};
 use tenon_api::{CandidateObjects, NodeClaim, NodePool, disruption_pool, timestamp};
 use tenon_engine::disruption::{DisruptionBlocked, EmptinessInput, EmptinessVerdict, judge_emptiness};
 use tenon_model::CandidateNode;
@@ -47,15 +47,16 @@ pub(crate) fn pool(name: &str, over: &Value) -> NodePool {
 #[derive(Debug, Clone)]
 pub(crate) struct OwnedNode {
     pub(crate) claim: NodeClaim,
-    pub(crate) node: Option<Node>,
+    /// As JSON, so that a test can lay fields on it.
+    pub(crate) node: Option<Value>,
     pub(crate) pods: Vec<Pod>,
     pub(crate) nominated: bool,
 }
 
 impl OwnedNode {
     fn to_model(&self, now: Timestamp) -> CandidateNode {
-        let (node, pods) = (self.node.as_ref(), self.pods.iter().collect());
-        let objects = CandidateObjects { claim: &self.claim, node, pods, is_nominated: self.nominated };
+        let (node, pods): (Option<Node>, _) = (self.node.clone().map(spec), self.pods.iter().collect());
+        let objects = CandidateObjects { claim: &self.claim, node: node.as_ref(), pods, is_nominated: self.nominated };
         objects.to_model(timestamp(&Time(now)))
     }
 
@@ -65,7 +66,7 @@ impl OwnedNode {
     }
 
     pub(crate) fn with_node(mut self, over: &Value) -> OwnedNode {
-        self.node = Some(spec(merged(serde_json::to_value(&self.node).unwrap(), over)));
+        self.node = Some(merged(self.node.unwrap_or_default(), over));
         self
     }
 
@@ -104,7 +105,7 @@ pub(crate) fn empty_node(name: &str) -> OwnedNode {
         "metadata": { "name": format!("node-{name}"), "labels": labels },
         "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
     });
-    OwnedNode { claim: spec(claim), node: spec(node), pods: Vec::new(), nominated: false }
+    OwnedNode { claim: spec(claim), node: Some(node), pods: Vec::new(), nominated: false }
 }
 
 pub(crate) fn verdict(pools: &[NodePool], nodes: &[OwnedNode], now: Timestamp) -> EmptinessVerdict {

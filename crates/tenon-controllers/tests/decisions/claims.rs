@@ -1,8 +1,8 @@
 //! What a snapshot counts, and what a claim says.
 
 use std::sync::Arc;
+use tenon_api::kube_objects::{Node, Pod};
 
-use k8s_openapi::api::core::v1::{Node, Pod};
 use serde_json::json;
 use tenon_api::plan_options::PlanOptions;
 use tenon_api::{NodeClaim, hash_stamp, launch_record, names};

@@ -1,8 +1,8 @@
 //! What of a pod decides when it leaves a drained node. The rules themselves are tested with the engine.
 
-use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
+use tenon_api::kube_objects::Pod;
 use tenon_api::{drain_pod, timestamp};
 use tenon_engine::drain::{DrainPlan, plan_drain};
 use tenon_model::{PodKey, Timestamp};

@@ -1,7 +1,7 @@
 //! Which pods hold a node.
 
-use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
+use tenon_api::kube_objects::Pod;
 use tenon_api::pod_predicates::eviction_cost;
 use tenon_engine::disruption::{DisruptionBlocked, Protected};
 

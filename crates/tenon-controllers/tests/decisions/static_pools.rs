@@ -1,8 +1,8 @@
 //! What a pool of fixed size has, what a claim of it says, and what becomes of that claim.
 
 use std::sync::Arc;
+use tenon_api::kube_objects::{Node, Pod};
 
-use k8s_openapi::api::core::v1::{Node, Pod};
 use serde_json::{Value, json};
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, hash_stamp, names};
 use tenon_controllers::provision::{Gathered, decide};

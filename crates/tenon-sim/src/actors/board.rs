@@ -1,27 +1,27 @@
 //! What does the cluster look like right now? Asked of the API server itself, so that nothing is done twice.
 
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet};
-use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Node, Pod, Secret};
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference, Time};
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, Time};
 use kube::api::{Api, ListParams};
 use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
+use tenon_api::kube_objects::{DaemonSet, Deployment, Job, Node, Pod, PodDisruptionBudget, ReplicaSet};
+
+use super::owner::{self, Owner};
 
 /// Everything the actors look at.
 pub(crate) struct Board {
     pub(crate) client: Client,
     pub(crate) now: Timestamp,
-    pub(crate) deployments: Vec<Deployment>,
-    pub(crate) replica_sets: Vec<ReplicaSet>,
-    pub(crate) daemon_sets: Vec<DaemonSet>,
-    pub(crate) jobs: Vec<Job>,
+    pub(crate) deployments: Vec<Owner>,
+    pub(crate) replica_sets: Vec<Owner>,
+    pub(crate) daemon_sets: Vec<Owner>,
+    pub(crate) jobs: Vec<Owner>,
     pub(crate) pods: Vec<Pod>,
     pub(crate) nodes: Vec<Node>,
-    pub(crate) budgets: Vec<PodDisruptionBudget>,
+    pub(crate) budgets: Vec<Owner>,
     pub(crate) leases: Vec<Lease>,
     pub(crate) tokens: Vec<Secret>,
 }
@@ -34,13 +34,13 @@ impl Board {
         Ok(Board {
             client: client.clone(),
             now,
-            deployments: list(client).await?,
-            replica_sets: list(client).await?,
-            daemon_sets: list(client).await?,
-            jobs: list(client).await?,
+            deployments: owner::list::<Deployment>(client).await?,
+            replica_sets: owner::list::<ReplicaSet>(client).await?,
+            daemon_sets: owner::list::<DaemonSet>(client).await?,
+            jobs: owner::list::<Job>(client).await?,
             nodes: list(client).await?,
             pods: list(client).await?,
-            budgets: list(client).await?,
+            budgets: owner::list::<PodDisruptionBudget>(client).await?,
             leases: list(client).await?,
             tokens,
         })
@@ -52,9 +52,8 @@ impl Board {
     }
 
     /// Pods of an owner that have not ended, by name.
-    pub(crate) fn pods_of(&self, uid: &str) -> Vec<&Pod> {
-        let mut pods: Vec<&Pod> =
-            self.pods.iter().filter(|pod| pod.owner_references().iter().any(|owner| owner.uid == uid)).collect();
+    pub(crate) fn pods_of(&self, owner: &Owner) -> Vec<&Pod> {
+        let mut pods: Vec<&Pod> = self.pods.iter().filter(|pod| owner.owns(*pod)).collect();
         pods.sort_by_key(|pod| pod.name_any());
         pods
     }
@@ -77,18 +76,6 @@ pub(crate) fn has_ended(pod: &Pod) -> bool {
 pub(crate) fn is_ready(pod: &Pod) -> bool {
     let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
     conditions.any(|told| told.type_ == "Ready" && told.status == "True")
-}
-
-/// Who made an object, as its dependents say it.
-pub(crate) fn controller_of<K: Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
-    OwnerReference {
-        api_version: K::api_version(&()).into_owned(),
-        kind: K::kind(&()).into_owned(),
-        name: owner.name_any(),
-        uid: owner.uid().unwrap_or_default(),
-        controller: Some(true),
-        block_owner_deletion: Some(true),
-    }
 }
 
 /// Whether a selector of plain labels and expressions picks an object with these labels. One that says nothing picks all.

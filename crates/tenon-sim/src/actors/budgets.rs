@@ -1,35 +1,26 @@
 //! How many pods of a PodDisruptionBudget may be disturbed now?
 
-use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
-use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
+use tenon_api::kube_objects::{Pod, PodDisruptionBudgetSpec};
 
 use super::board::{Board, has_ended, is_ready, selects};
-use super::workloads::says;
+use super::owner::{Owner, read};
 
 /// Counts for every budget.
 pub(crate) async fn count(board: &Board) -> Result<(), kube::Error> {
     for budget in &board.budgets {
-        let status = counted(board, budget);
-        if says(&serde_json::to_value(&budget.status).unwrap_or_default(), &status) {
-            continue;
-        }
-        let api: Api<PodDisruptionBudget> =
-            Api::namespaced(board.client.clone(), &budget.namespace().unwrap_or_default());
-        let patch = Patch::Merge(json!({ "status": status }));
-        api.patch_status(&budget.name_any(), &PatchParams::default(), &patch).await?;
+        budget.report(&board.client, counted(board, budget)?).await?;
     }
     Ok(())
 }
 
-fn counted(board: &Board, budget: &PodDisruptionBudget) -> serde_json::Value {
-    let spec = budget.spec.clone().unwrap_or_default();
+fn counted(board: &Board, budget: &Owner) -> Result<serde_json::Value, kube::Error> {
+    let spec: PodDisruptionBudgetSpec = read(budget.object.data["spec"].clone())?;
     // Without a selector a budget covers nothing; with an empty one, everything.
     let selects = |pod: &Pod| spec.selector.as_ref().is_some_and(|selector| selects(selector, pod.labels()));
-    let is_covered = |pod: &&Pod| pod.namespace() == budget.namespace() && selects(pod);
+    let is_covered = |pod: &&Pod| pod.namespace() == budget.object.namespace() && selects(pod);
     let pods: Vec<&Pod> = board.pods.iter().filter(is_covered).filter(|pod| !has_ended(pod)).collect();
     let is_healthy = |pod: &&&Pod| is_ready(pod) && pod.metadata.deletion_timestamp.is_none();
     let (expected, healthy) = (number(pods.len()), number(pods.iter().filter(is_healthy).count()));
@@ -38,10 +29,10 @@ fn counted(board: &Board, budget: &PodDisruptionBudget) -> serde_json::Value {
         (None, Some(most)) => (expected - amount(most, expected)).max(0),
         (None, None) => (expected - 1).max(0),
     };
-    json!({
-        "observedGeneration": budget.metadata.generation, "expectedPods": expected, "currentHealthy": healthy,
+    Ok(json!({
+        "observedGeneration": budget.object.metadata.generation, "expectedPods": expected, "currentHealthy": healthy,
         "desiredHealthy": desired, "disruptionsAllowed": (healthy - desired).max(0),
-    })
+    }))
 }
 
 /// A share is rounded up, as the real one does.

@@ -1,15 +1,14 @@
 //! Which nodes should have a DaemonSet's pod, and which have one?
 
-use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::core::v1::{Node, Pod, Toleration};
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, PostParams};
-use serde_json::json;
+use kube::api::{Api, DeleteParams};
+use serde_json::{Value, json};
+use tenon_api::kube_objects::{Node, Pod};
 use tenon_api::pod;
 
-use super::board::{Board, controller_of, has_ended};
+use super::board::{Board, has_ended};
+use super::owner::{Owner, create, read};
 use super::scheduler::{barring, matches};
-use super::workloads::read;
 
 /// Taints every daemon puts up with: it is there to mend what they speak of.
 const TOLERATED: [&str; 6] = [
@@ -23,17 +22,17 @@ const TOLERATED: [&str; 6] = [
 
 /// Every DaemonSet has a pod on every node that lets it on.
 pub(crate) async fn keep(board: &Board) -> Result<(), kube::Error> {
-    for set in board.daemon_sets.iter().filter(|set| set.metadata.deletion_timestamp.is_none()) {
-        let api: Api<Pod> = Api::namespaced(board.client.clone(), &set.namespace().unwrap_or_default());
-        let pods = board.pods_of(&set.uid().unwrap_or_default());
+    for set in board.daemon_sets.iter().filter(|set| !set.is_deleted()) {
+        let pods = board.pods_of(set);
         let on = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
         for node in &board.nodes {
-            let wanted = pod_for(set, node)?;
             let is_there = pods.iter().any(|pod| on(pod).as_deref() == Some(&node.name_any()) && !has_ended(pod));
-            if !is_there && is_let_on(&wanted, node) {
-                api.create(&PostParams::default(), &wanted).await?;
+            let wanted = pod_for(set, node);
+            if !is_there && is_let_on(&read(wanted.clone())?, node) {
+                create::<Pod>(&board.client, wanted).await?;
             }
         }
+        let api: Api<Pod> = Api::namespaced(board.client.clone(), &set.namespace());
         let is_lost = |pod: &&&Pod| !board.nodes.iter().any(|node| on(pod).as_deref() == Some(&node.name_any()));
         for pod in pods.iter().filter(is_lost).filter(|pod| pod.metadata.deletion_timestamp.is_none()) {
             api.delete(&pod.name_any(), &DeleteParams::default().grace_period(0)).await?;
@@ -48,22 +47,12 @@ fn is_let_on(pod: &Pod, node: &Node) -> bool {
 }
 
 /// Bound from the start: nobody else could decide it.
-fn pod_for(set: &DaemonSet, node: &Node) -> Result<Pod, kube::Error> {
-    let template = set.spec.template.clone();
-    let metadata = template.metadata.unwrap_or_default();
-    let mut spec = template.spec.unwrap_or_default();
-    spec.node_name = Some(node.name_any());
-    let tolerations = spec.tolerations.get_or_insert_default();
-    tolerations.extend(TOLERATED.map(|key| Toleration {
-        key: Some(key.to_owned()),
-        operator: Some("Exists".to_owned()),
-        ..Toleration::default()
-    }));
-    read(json!({
-        "metadata": {
-            "generateName": format!("{}-", set.name_any()), "namespace": set.namespace(),
-            "labels": metadata.labels, "annotations": metadata.annotations, "ownerReferences": [controller_of(set)],
-        },
-        "spec": spec,
-    }))
+fn pod_for(set: &Owner, node: &Node) -> Value {
+    let mut pod = set.pod();
+    let spec = &mut pod["spec"];
+    spec["nodeName"] = json!(node.name_any());
+    let own = spec["tolerations"].as_array().cloned().unwrap_or_default();
+    let tolerated = TOLERATED.map(|key| json!({ "key": key, "operator": "Exists" }));
+    spec["tolerations"] = own.into_iter().chain(tolerated).collect();
+    pod
 }

@@ -9,6 +9,7 @@ mod budgets;
 mod daemons;
 mod jobs;
 mod nodes;
+mod owner;
 mod runner;
 mod scheduler;
 mod tokens;

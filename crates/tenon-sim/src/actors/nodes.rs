@@ -1,10 +1,11 @@
 //! Which nodes fell silent, and what becomes of them and of their pods?
 
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::{Node, Pod, Taint};
+use k8s_openapi::api::core::v1::Taint;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::json;
+use tenon_api::kube_objects::{Node, Pod};
 
 use super::board::Board;
 

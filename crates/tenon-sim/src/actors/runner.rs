@@ -1,20 +1,15 @@
 //! When do the actors look? Whenever something changed, and now and then because time passes too.
 
-use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet};
-use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Node, Pod};
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use kube::api::Api;
+use kube::api::{Api, ApiResource, DynamicObject};
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{Config, watcher};
 use kube::{Client, Resource};
-use serde::de::DeserializeOwned;
+use tenon_api::kube_objects::{DaemonSet, Deployment, Job, Node, Pod, PodDisruptionBudget, ReplicaSet};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -39,13 +34,9 @@ impl Actors {
     pub fn start(client: Client, epoch: Timestamp) -> Actors {
         let (changed, trouble) = (Arc::new(Notify::new()), Arc::new(Mutex::new(None)));
         let mut tasks = JoinSet::new();
-        tasks.spawn(follow::<Pod>(client.clone(), changed.clone()));
-        tasks.spawn(follow::<Node>(client.clone(), changed.clone()));
-        tasks.spawn(follow::<Deployment>(client.clone(), changed.clone()));
-        tasks.spawn(follow::<ReplicaSet>(client.clone(), changed.clone()));
-        tasks.spawn(follow::<DaemonSet>(client.clone(), changed.clone()));
-        tasks.spawn(follow::<Job>(client.clone(), changed.clone()));
-        tasks.spawn(follow::<PodDisruptionBudget>(client.clone(), changed.clone()));
+        for kind in kinds() {
+            tasks.spawn(follow(client.clone(), kind, changed.clone()));
+        }
         tasks.spawn(act(client, Clock { epoch, started: Instant::now() }, changed, trouble.clone()));
         Actors { tasks, trouble }
     }
@@ -61,12 +52,25 @@ impl Actors {
     }
 }
 
+/// Whatever an actor looks at.
+fn kinds() -> [ApiResource; 7] {
+    fn kind<K: Resource<DynamicType = ()>>() -> ApiResource {
+        ApiResource::erase::<K>(&())
+    }
+    [
+        kind::<Pod>(),
+        kind::<Node>(),
+        kind::<Deployment>(),
+        kind::<ReplicaSet>(),
+        kind::<DaemonSet>(),
+        kind::<Job>(),
+        kind::<PodDisruptionBudget>(),
+    ]
+}
+
 /// Tells that something of a kind changed.
-async fn follow<K>(client: Client, changed: Arc<Notify>)
-where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
-{
-    let changes = watcher(Api::<K>::all(client), Config::default()).default_backoff();
+async fn follow(client: Client, kind: ApiResource, changed: Arc<Notify>) {
+    let changes = watcher(Api::<DynamicObject>::all_with(client, &kind), Config::default()).default_backoff();
     changes.for_each(async |_| changed.notify_one()).await;
 }
 

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Binding, Node, Pod};
+use k8s_openapi::api::core::v1::Binding;
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::json;
+use tenon_api::kube_objects::{Node, Pod};
 use tenon_api::pod;
 use tenon_model::{Effect, HostPort, Pod as Wanted, Quantity, Requirements, Resources, Taint};
 
 use super::board::{Board, has_ended};
-use super::workloads::read;
+use super::owner::read;
 
 /// What a node has left.
 #[derive(Default)]
@@ -52,9 +53,12 @@ pub(crate) async fn schedule(board: &Board) -> Result<(), kube::Error> {
 }
 
 fn is_waiting(pod: &Pod) -> bool {
-    let spec = pod.spec.clone().unwrap_or_default();
-    let is_gated = spec.scheduling_gates.iter().flatten().next().is_some();
-    spec.node_name.is_none() && !is_gated && pod.metadata.deletion_timestamp.is_none() && !has_ended(pod)
+    let spec = pod.spec.as_ref();
+    let is_gated = spec.is_some_and(|spec| spec.scheduling_gates.iter().flatten().next().is_some());
+    spec.is_none_or(|spec| spec.node_name.is_none())
+        && !is_gated
+        && pod.metadata.deletion_timestamp.is_none()
+        && !has_ended(pod)
 }
 
 /// What each node has left.

@@ -1,11 +1,11 @@
 //! How does a node show that it is alive?
 
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
+use tenon_api::kube_objects::Node;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use super::join::Member;

@@ -2,10 +2,11 @@
 //!
 //! Everything runs inside one future, so that ending it ends all at once, as cutting the power does.
 
-use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::Client;
+use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::json;
+use tenon_api::kube_objects::Node;
 
 use super::boot::{Kubelet, boot};
 use super::machine::Machine;
@@ -45,7 +46,7 @@ async fn work(machine: Machine, kubelet: Kubelet) {
     let member = Member { machine, kubelet, access, since };
     let client = member.machine.insist(|| async { member.machine.client(&member.access) }).await;
     let nodes: Api<Node> = Api::all(client.clone());
-    member.machine.insist(|| member.register(&nodes)).await;
+    member.machine.insist(|| member.register(&client, &nodes)).await;
     member.machine.say(format!("registered node {}", member.kubelet.node_name));
     tokio::join!(
         heartbeat::renew_lease(&member, &client),
@@ -56,11 +57,13 @@ async fn work(machine: Machine, kubelet: Kubelet) {
 
 impl Member {
     /// Creates the Node; of one that is there already only labels and status are set.
-    async fn register(&self, nodes: &Api<Node>) -> Result<(), Trouble> {
+    async fn register(&self, client: &Client, nodes: &Api<Node>) -> Result<(), Trouble> {
         let action = "register the node";
         let object = node::object(&self.machine, &self.kubelet, &self.since);
-        let object: Node = serde_json::from_value(object).map_err(|source| Trouble::Shape { action, source })?;
-        match self.machine.ask(action, nodes.create(&PostParams::default(), &object)).await {
+        let object: DynamicObject =
+            serde_json::from_value(object).map_err(|source| Trouble::Shape { action, source })?;
+        let all = Api::<DynamicObject>::all_with(client.clone(), &ApiResource::erase::<Node>(&()));
+        match self.machine.ask(action, all.create(&PostParams::default(), &object)).await {
             Err(trouble) if trouble.code() == Some(409) => {}
             other => return other.map(drop),
         }

@@ -7,11 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures::TryStreamExt as _;
-use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions, WatchEvent, WatchParams};
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions, WatchEvent,
+    WatchParams,
+};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
+use tenon_api::kube_objects::Pod;
 use tokio::time::Instant;
 
 use super::join::Member;
@@ -32,7 +35,7 @@ enum Step {
 /// Something to do for a pod.
 #[derive(Debug)]
 struct Task {
-    pod: Pod,
+    pod: DynamicObject,
     step: Step,
     due: Instant,
 }
@@ -61,7 +64,7 @@ pub(crate) async fn keep(member: &Member, client: &Client) {
 
 /// One list and the watch that goes on from it.
 async fn follow(member: &Member, client: &Client, agenda: &mut Agenda) -> Result<(), Trouble> {
-    let (machine, pods) = (&member.machine, Api::<Pod>::all(client.clone()));
+    let (machine, pods) = (&member.machine, Api::<DynamicObject>::all_with(client.clone(), &kind()));
     let bound = format!("spec.nodeName={}", member.kubelet.node_name);
     let list = machine.ask("list the node's pods", pods.list(&ListParams::default().fields(&bound))).await?;
     let here = |uid: &String| list.items.iter().any(|pod| pod.metadata.uid.as_ref() == Some(uid));
@@ -97,11 +100,16 @@ async fn follow(member: &Member, client: &Client, agenda: &mut Agenda) -> Result
     }
 }
 
+/// Pods are kept as they stand: a kubelet reports on parts of them that nobody else here reads.
+fn kind() -> ApiResource {
+    ApiResource::erase::<Pod>(&())
+}
+
 impl Agenda {
     /// Decides what a pod needs next.
-    fn note(&mut self, member: &Member, pod: Pod) {
+    fn note(&mut self, member: &Member, pod: DynamicObject) {
         let (config, now) = (&member.machine.config, Instant::now());
-        let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or("Pending");
+        let phase = pod.data["status"]["phase"].as_str().unwrap_or("Pending").to_owned();
         let uid = pod.uid().unwrap_or_default();
         let (step, due) = if pod.metadata.deletion_timestamp.is_some() {
             let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(0);
@@ -129,7 +137,7 @@ impl Agenda {
     async fn act(&mut self, member: &Member, client: &Client) {
         let first = self.tasks.iter().min_by_key(|(_, task)| task.due).map(|(uid, _)| uid.clone());
         let Some((uid, mut task)) = first.and_then(|uid| self.tasks.remove_entry(&uid)) else { return };
-        let pods = Api::namespaced(client.clone(), &task.pod.namespace().unwrap_or_default());
+        let pods = Api::namespaced_with(client.clone(), &task.pod.namespace().unwrap_or_default(), &kind());
         let done = match task.step {
             Step::Start => {
                 let number = self.count;
@@ -150,7 +158,7 @@ impl Agenda {
     }
 }
 
-async fn start(member: &Member, pods: &Api<Pod>, pod: &Pod, number: u32) -> Result<(), Trouble> {
+async fn start(member: &Member, pods: &Api<DynamicObject>, pod: &DynamicObject, number: u32) -> Result<(), Trouble> {
     let status = running_status(member, pod, number);
     // The uid keeps a namesake that came in the meantime from being reported.
     let patch = Patch::Merge(json!({ "metadata": { "uid": pod.metadata.uid }, "status": status }));
@@ -158,24 +166,25 @@ async fn start(member: &Member, pods: &Api<Pod>, pod: &Pod, number: u32) -> Resu
     member.machine.ask("report a pod running", pods.patch_status(&name, &params, &patch)).await.map(drop)
 }
 
-async fn remove(member: &Member, pods: &Api<Pod>, pod: &Pod) -> Result<(), Trouble> {
+async fn remove(member: &Member, pods: &Api<DynamicObject>, pod: &DynamicObject) -> Result<(), Trouble> {
     let preconditions = Preconditions { uid: pod.metadata.uid.clone(), resource_version: None };
     let params = DeleteParams::default().grace_period(0).preconditions(preconditions);
     member.machine.ask("remove a pod", pods.delete(&pod.name_any(), &params)).await.map(drop)
 }
 
 /// What a kubelet says of a pod whose containers all run and are ready.
-fn running_status(member: &Member, pod: &Pod, number: u32) -> Value {
+fn running_status(member: &Member, pod: &DynamicObject, number: u32) -> Value {
     const OWN: [&str; 4] = ["PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready"];
     let (vmid, now) = (member.machine.vm.vmid, Time(member.machine.journal.now()));
     let own = OWN.map(|kind| json!({ "type": kind, "status": "True", "lastTransitionTime": now }));
-    let theirs = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let theirs = theirs.filter(|condition| !OWN.contains(&condition.type_.as_str())).map(|condition| json!(condition));
+    let theirs = pod.data["status"]["conditions"].as_array().into_iter().flatten();
+    let is_own = |condition: &Value| condition["type"].as_str().is_some_and(|kind| OWN.contains(&kind));
+    let theirs = theirs.filter(|condition| !is_own(condition)).cloned();
     let ip = node::pod_address(vmid, number);
-    let containers = pod.spec.iter().flat_map(|spec| &spec.containers).map(|container| {
-        let image = container.image.clone().unwrap_or_default();
+    let containers = pod.data["spec"]["containers"].as_array().into_iter().flatten().map(|container| {
+        let image = container["image"].as_str().unwrap_or_default();
         json!({
-            "name": container.name, "image": image, "imageID": image, "ready": true, "started": true,
+            "name": container["name"], "image": image, "imageID": image, "ready": true, "started": true,
             "restartCount": 0, "state": { "running": { "startedAt": now } },
         })
     });
