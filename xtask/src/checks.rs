@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::diff::DiffVerb;
 use crate::run::{cargo, run, step};
 use crate::tree::workspace_root;
-use crate::{diff, tests_run, tidy, tools};
+use crate::{diff, lean, tests_run, tidy, tools};
 
 pub(crate) fn run_all() -> anyhow::Result<()> {
     let root = workspace_root();
@@ -25,6 +25,7 @@ pub(crate) fn run_all() -> anyhow::Result<()> {
         run(&mut deny, "remove the dependencies refused above, or allow them in deny.toml")
     })?;
     step("tools", tools::obtain_required_programs)?;
+    step("lean", lean::check)?;
     step("diff", || diff::run(DiffVerb::Recorded { tenon: None }))?;
     tests_run::run_all(&root)
 }

@@ -4,6 +4,7 @@ mod bench;
 mod checks;
 mod diff;
 mod generate;
+mod lean;
 mod leftovers;
 mod line;
 mod progress;
@@ -34,7 +35,7 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Run every check (fmt, clippy, tidy, typos, deny, plans recorded from Karpenter), then every test.
+    /// Run every check (fmt, clippy, tidy, typos, deny, the build without simulator, plans recorded from Karpenter), then every test.
     Test,
     /// Check the rules a program can check: crate dependencies, file names, sizes, generated files, forbidden paths.
     Tidy {
@@ -55,6 +56,8 @@ enum Verb {
         #[command(subcommand)]
         verb: Option<DiffVerb>,
     },
+    /// Build Tenon without the simulator, and check what is in that build and what it says.
+    Lean,
     /// Measure how long planning and reading the cluster state take.
     Bench,
     /// Run a real Kubernetes control plane on this computer, for trying things.
@@ -88,6 +91,7 @@ fn run(verb: Verb) -> anyhow::Result<()> {
         Verb::Tools => tools::install_all(),
         Verb::Line => line::show(),
         Verb::Diff { verb } => diff::run(verb.unwrap_or_else(|| DiffVerb::Live(Live::default()))),
+        Verb::Lean => lean::check(),
         Verb::Bench => bench::show(),
         Verb::Testbed(verb) => testbed_commands::run(verb),
     }

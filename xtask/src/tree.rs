@@ -45,6 +45,8 @@ pub(crate) struct Dependency {
     pub(crate) name: String,
     /// `None` for a normal one, else `dev` or `build`.
     pub(crate) kind: Option<String>,
+    /// Only with a feature of the crate.
+    pub(crate) optional: bool,
     /// Set for our own crates.
     pub(crate) path: Option<PathBuf>,
 }

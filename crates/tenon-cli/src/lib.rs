@@ -7,12 +7,15 @@ pub mod cloud_config;
 pub mod completions;
 pub mod controller;
 pub mod crds;
-pub mod demo;
 pub mod go_flags;
 pub mod kind_reference;
 pub mod plan;
-pub mod pve_sim;
 mod reason_reference;
 pub mod reference;
+#[cfg(feature = "sim")]
+pub mod sim;
+#[cfg(not(feature = "sim"))]
+#[path = "without_sim.rs"]
+pub mod sim;
 pub mod telemetry;
 pub mod version;

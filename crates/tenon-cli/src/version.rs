@@ -6,6 +6,8 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use serde::Serialize;
 
+use crate::sim;
+
 /// Output format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -25,6 +27,8 @@ struct Build {
     commit: Option<&'static str>,
     os: &'static str,
     arch: &'static str,
+    /// Whether `tenon demo` and `tenon pve-sim` are in it.
+    simulator: bool,
 }
 
 const BUILD: Build = Build {
@@ -32,6 +36,7 @@ const BUILD: Build = Build {
     commit: option_env!("TENON_COMMIT"),
     os: std::env::consts::OS,
     arch: std::env::consts::ARCH,
+    simulator: sim::IS_INCLUDED,
 };
 
 /// Prints the version.
@@ -40,7 +45,8 @@ pub fn print(format: Format, out: &mut dyn Write) -> anyhow::Result<()> {
         Format::Json => serde_json::to_string(&BUILD).context("cannot encode the version")?,
         Format::Text => {
             let commit = BUILD.commit.map(|commit| format!(" ({commit})")).unwrap_or_default();
-            format!("tenon {}{commit} {}/{}", BUILD.version, BUILD.os, BUILD.arch)
+            let simulator = if BUILD.simulator { "with simulator" } else { "without simulator" };
+            format!("tenon {}{commit} {}/{}, {simulator}", BUILD.version, BUILD.os, BUILD.arch)
         }
     };
     writeln!(out, "{line}").context("cannot print the version")

@@ -3,9 +3,9 @@
 use clap::{Parser, Subcommand};
 use tenon_cli::completions::Shell;
 use tenon_cli::controller::Controller;
-use tenon_cli::demo::Demo;
 use tenon_cli::plan::Plan;
-use tenon_cli::pve_sim::PveSim;
+use tenon_cli::sim::demo::Demo;
+use tenon_cli::sim::pve_sim::PveSim;
 use tenon_cli::version::Format;
 
 /// A Kubernetes node autoscaler for Proxmox VE.
@@ -32,12 +32,10 @@ pub(crate) enum Verb {
         #[arg(value_name = "SHELL")]
         shell: Shell,
     },
-    /// Run the whole system on a simulated cluster, in one process and in seconds.
     Demo(Demo),
     Plan(Box<Plan>),
     /// Print the custom resource definitions, for `kubectl apply --server-side -f -`.
     Crds,
-    /// Serve a simulated Proxmox VE cluster over HTTPS until interrupted.
     PveSim(PveSim),
     /// Print a generated page of the documentation: this command line, or the page with this name.
     #[command(hide = true)]

@@ -34,10 +34,10 @@ fn run(verb: &Verb) -> anyhow::Result<()> {
         Verb::Controller(args) => tenon_cli::controller::run(args)?,
         Verb::Version { output } => tenon_cli::version::print(*output, &mut out)?,
         Verb::Completions { shell } => tenon_cli::completions::print(*shell, &mut Args::command(), &mut out)?,
-        Verb::Demo(args) => tenon_cli::demo::run(args, &mut out)?,
+        Verb::Demo(args) => tenon_cli::sim::demo::run(args, &mut out)?,
         Verb::Plan(args) => tenon_cli::plan::run(args, &mut out, &mut io::stderr(), solve)?,
         Verb::Crds => tenon_cli::crds::print(&mut out)?,
-        Verb::PveSim(args) => tenon_cli::pve_sim::run(args, &mut out)?,
+        Verb::PveSim(args) => tenon_cli::sim::pve_sim::run(args, &mut out)?,
         Verb::Reference { name } => {
             out.write_all(tenon_cli::reference::generated(name.as_deref(), &Args::command())?.as_bytes())?;
         }

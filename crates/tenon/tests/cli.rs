@@ -24,6 +24,7 @@ fn version_prints_one_line() -> io::Result<()> {
     assert!(output.status.success());
     let text = stdout(&output);
     assert!(text.starts_with(&format!("tenon {}", env!("CARGO_PKG_VERSION"))), "{text}");
+    assert!(text.ends_with(", with simulator\n"), "{text}");
     assert_eq!(text.lines().count(), 1, "{text}");
     Ok(())
 }
@@ -33,6 +34,7 @@ fn version_as_json_is_one_object() -> io::Result<()> {
     let output = tenon(&["version", "-o", "json"])?;
     let value: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     assert_eq!(value["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!((&value["os"], &value["simulator"]), (&std::env::consts::OS.into(), &true.into()), "{value}");
     Ok(())
 }
 

@@ -32,8 +32,8 @@ const IMPURE: &[&str] = &[
 /// The engine's helpers are few and small, so that it can be read whole.
 const ENGINE_OUTSIDE_MAX: usize = 5;
 
-/// What the verbs for people are made of.
-const PARTS: [&str; 8] = [
+/// What the product is made of.
+const PARTS: [&str; 7] = [
     "tenon-model",
     "tenon-engine",
     "tenon-cloudinit",
@@ -41,8 +41,10 @@ const PARTS: [&str; 8] = [
     "tenon-pve",
     "tenon-controllers",
     "tenon-dashboard",
-    "tenon-sim",
 ];
+
+/// The commands may have the simulator behind them, but a build without it must be possible: it is what is shipped.
+const OPTIONAL: (&str, &str) = ("tenon-cli", "tenon-sim");
 
 /// The plan of the house. A new crate gets a row here, and a sentence in ARCHITECTURE.md.
 const TABLE: &[Row] = &[
@@ -98,6 +100,10 @@ fn refusal(row: &Row, dependency: &Dependency) -> Option<String> {
     if dependency.path.is_none() {
         let refused = !is_dev && row.unknown.contains(&name);
         return refused.then(|| format!("`{}` must not depend on outside crate `{name}`", row.name));
+    }
+    if (row.name, name) == OPTIONAL && !is_dev {
+        let message = format!("`{}` may use `{name}` only as an optional dependency: add `optional = true`", row.name);
+        return (!dependency.optional).then_some(message);
     }
     // The binary starts the verbs, and nobody else may.
     let is_verbs = row.name == "tenon" && name == "tenon-cli";

@@ -43,6 +43,21 @@ fn tests_may_stand_on_the_simulator_but_the_simulator_not_on_the_testbed() -> an
 }
 
 #[test]
+fn the_product_builds_without_the_simulator() -> anyhow::Result<()> {
+    let tree = Fixture::new()?;
+    tree.add_crate("tenon-sim", "")?;
+    let edge = |more: &str| format!("[dependencies]\ntenon-sim = {{ path = \"../tenon-sim\"{more} }}\n");
+    tree.add_crate("tenon-cli", &edge(", optional = true"))?;
+    tree.expect_tidy()?;
+    tree.add_crate("tenon-cli", &edge(""))?;
+    let words = "`tenon-cli` may use `tenon-sim` only as an optional dependency";
+    tree.expect_problem("crates/tenon-cli/Cargo.toml", words)?;
+    tree.add_crate("tenon-cli", "")?;
+    tree.add_crate("tenon-controllers", &edge(", optional = true"))?;
+    tree.expect_problem("crates/tenon-controllers/Cargo.toml", "`tenon-controllers` must not depend on `tenon-sim`")
+}
+
+#[test]
 fn a_simulator_that_reads_what_it_is_held_to_is_refused() -> anyhow::Result<()> {
     let tree = Fixture::new()?;
     tree.add_crate("tenon-sim", "")?;
