@@ -5,6 +5,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::timestamp::TimeSchema;
+
 /// The status of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ConditionStatus {
@@ -33,6 +35,7 @@ pub struct Condition {
     /// The status: True, False, or Unknown.
     pub status: ConditionStatus,
     /// When the status changed last. A new reason or message alone does not change the time.
+    #[schemars(with = "TimeSchema")]
     pub last_transition_time: Time,
     /// The reason, as one CamelCase word for programs.
     // Read leniently: claims that another controller made may have none.

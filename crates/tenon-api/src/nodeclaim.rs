@@ -8,6 +8,7 @@ use crate::condition::{Condition, relaxed};
 use crate::nodepool::{DURATION, DURATION_OR_NEVER, NodeClassRef, default_expire_after};
 use crate::quantity::{ResourceMap, read_amounts, resources};
 use crate::requirement::{Requirement, Taint};
+use crate::timestamp::TimeSchema;
 
 /// The node to create. The spec of a NodeClaim never changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, CustomResource, KubeSchema)]
@@ -115,5 +116,6 @@ pub struct NodeClaimStatus {
     pub conditions: Option<Vec<Condition>>,
     /// When a pod was last added to or removed from the node. Consolidation waits for consolidateAfter from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<TimeSchema>")]
     pub last_pod_event_time: Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>,
 }

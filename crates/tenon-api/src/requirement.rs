@@ -5,6 +5,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::timestamp::TimeSchema;
+
 /// A qualified name: an optional DNS prefix, a slash, and a name.
 pub(crate) const QUALIFIED_NAME: &str =
     r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$";
@@ -102,5 +104,6 @@ pub struct Taint {
     pub effect: TaintEffect,
     /// When the taint was added. Kept as written; it has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<TimeSchema>")]
     pub time_added: Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>,
 }
