@@ -9,6 +9,7 @@ mod leftovers;
 mod line;
 mod progress;
 mod run;
+mod size;
 mod testbed_commands;
 mod tests_run;
 mod tidy;
@@ -23,6 +24,7 @@ use clap::{Parser, Subcommand};
 
 use crate::diff::{DiffVerb, Live};
 use crate::generate::Which;
+use crate::size::SizeArgs;
 use crate::testbed_commands::TestbedVerb;
 
 /// Build, check and test Tenon.
@@ -60,12 +62,18 @@ enum Verb {
     Lean,
     /// Measure how long planning and reading the cluster state take.
     Bench,
+    /// Measure build time, CPU time and binary size by crate, and compare them with another revision.
+    Size(SizeArgs),
     /// Run a real Kubernetes control plane on this computer, for trying things.
     #[command(subcommand)]
     Testbed(TestbedVerb),
 }
 
 fn main() -> ExitCode {
+    // Cargo starts this program in the place of the compiler while `size` measures; the arguments are rustc's then.
+    if let Some(code) = size::run_compiler_if_asked() {
+        return code;
+    }
     match run(Args::parse().verb) {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read our output has seen enough.
@@ -93,6 +101,7 @@ fn run(verb: Verb) -> anyhow::Result<()> {
         Verb::Diff { verb } => diff::run(verb.unwrap_or_else(|| DiffVerb::Live(Live::default()))),
         Verb::Lean => lean::check(),
         Verb::Bench => bench::show(),
+        Verb::Size(args) => size::run(&args),
         Verb::Testbed(verb) => testbed_commands::run(verb),
     }
 }

@@ -4,6 +4,7 @@ mod clippy_bans;
 mod diff;
 mod fixture;
 mod programs;
+mod size_command;
 mod sizes;
 mod testbed_commands;
 mod tidy;
