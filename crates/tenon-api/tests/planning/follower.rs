@@ -9,7 +9,7 @@ use tenon_api::plan_options::PlanOptions;
 use tenon_api::planning::{Follower, to_snapshot};
 use tenon_model::Snapshot;
 
-use crate::{NOW, Plain, merged};
+use crate::planning::{NOW, Plain, merged};
 
 /// One object is there from now on, is another, or is gone.
 #[derive(Debug, Clone)]

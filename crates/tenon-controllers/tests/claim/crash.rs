@@ -7,7 +7,7 @@ use tenon_controllers::claim::{ReleasePass, launch_pass};
 use tenon_engine::launch::LaunchResult;
 use tenon_sim::{FaultKind, FaultSpec};
 
-use crate::site::{Death, End, FIRST_ID, Site, intent, let_go, live, order};
+use crate::claim::site::{Death, End, FIRST_ID, Site, intent, let_go, live, order};
 
 /// Requests of one undisturbed launch, and of the release after it.
 async fn requests() -> (usize, usize) {

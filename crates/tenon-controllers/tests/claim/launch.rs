@@ -6,7 +6,7 @@ use tenon_controllers::claim::{DesiredVm, FirstBoot, ReleasePass};
 use tenon_model::LaunchRecord;
 use tenon_sim::{FaultKind, FaultSpec, TemplateSpec, VmSpec};
 
-use crate::site::{Death, End, FIRST_ID, Site, intent, let_go, live, live_with, order};
+use crate::claim::site::{Death, End, FIRST_ID, Site, intent, let_go, live, live_with, order};
 
 #[tokio::test(start_paused = true)]
 async fn an_intent_becomes_a_running_vm_and_goes_away_without_a_trace() {

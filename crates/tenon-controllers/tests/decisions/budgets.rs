@@ -6,7 +6,7 @@ use tenon_api::{Budget, disruption_budget, timestamp};
 use tenon_engine::disruption::{AllowedDisruptions, UNBOUNDED, allowed_disruptions};
 use tenon_model::DisruptionReason;
 
-use crate::objects::spec;
+use crate::decisions::objects::spec;
 
 fn at(budgets: Value, nodes: usize, now: &str) -> AllowedDisruptions {
     let budgets: Vec<Budget> = spec(budgets);

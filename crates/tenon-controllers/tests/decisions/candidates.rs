@@ -8,7 +8,7 @@ use tenon_api::{CandidateObjects, NodeClaim, NodePool, disruption_pool, timestam
 use tenon_engine::disruption::{DisruptionBlocked, EmptinessInput, EmptinessVerdict, judge_emptiness};
 use tenon_model::CandidateNode;
 
-use crate::objects::spec;
+use crate::decisions::objects::spec;
 
 /// Ten minutes after every node of these clusters was initialized.
 pub(crate) const NOW: &str = "2026-03-11T10:10:00Z";

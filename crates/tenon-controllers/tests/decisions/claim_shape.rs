@@ -11,8 +11,8 @@ use tenon_controllers::provision::{Gathered, decide, to_claims, to_snapshot};
 use tenon_engine::plan;
 use tenon_model::{InstanceType, MinValuesPolicy, Reason, labels};
 
-use crate::claims::ready_world;
-use crate::objects::spec;
+use crate::decisions::claims::ready_world;
+use crate::decisions::objects::spec;
 
 const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
 

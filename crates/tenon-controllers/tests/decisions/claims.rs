@@ -13,7 +13,7 @@ use tenon_model::{
     InstanceType, LaunchRecord, MinValuesPolicy, Options, Place, PreferencePolicy, Quantity, Seconds, VmIdRange, VmIds,
 };
 
-use crate::objects::{estate, guest, spec, template};
+use crate::decisions::objects::{estate, guest, spec, template};
 
 /// A claim for a 16 GiB VM on a host, with its launch written in.
 fn claim(vmid: u32, host: &str) -> NodeClaim {

@@ -7,8 +7,8 @@ use tenon_api::{drain_pod, timestamp};
 use tenon_engine::drain::{DrainPlan, plan_drain};
 use tenon_model::{PodKey, Timestamp};
 
-use crate::candidates::merged;
-use crate::objects::spec;
+use crate::decisions::candidates::merged;
+use crate::decisions::objects::spec;
 
 fn time(second: i64) -> Time {
     Time(jiff::Timestamp::from_second(1_000_000 + second).unwrap())

@@ -6,7 +6,7 @@ use tenon_api::timestamp;
 use tenon_engine::disruption::{DisruptionBlocked, Protected};
 use tenon_model::Timestamp;
 
-use crate::candidates::{NOW, OwnedNode, blocked, blocked_in, condition, empty_node, now, pool, verdict};
+use crate::decisions::candidates::{NOW, OwnedNode, blocked, blocked_in, condition, empty_node, now, pool, verdict};
 
 fn patient(after: &str) -> Value {
     json!({ "spec": { "disruption": { "consolidateAfter": after } } })

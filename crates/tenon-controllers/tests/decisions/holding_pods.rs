@@ -5,8 +5,8 @@ use tenon_api::kube_objects::Pod;
 use tenon_api::pod_predicates::eviction_cost;
 use tenon_engine::disruption::{DisruptionBlocked, Protected};
 
-use crate::candidates::{blocked, empty_node};
-use crate::objects::spec;
+use crate::decisions::candidates::{blocked, empty_node};
+use crate::decisions::objects::spec;
 
 fn owned(kind: &str, api_version: &str) -> Value {
     json!({ "ownerReferences": [{ "apiVersion": api_version, "kind": kind, "name": "o", "uid": "o" }] })

@@ -8,8 +8,8 @@ use tenon_controllers::provision::{ClaimError, Gathered, Usage, to_claims, to_sn
 use tenon_engine::plan;
 use tenon_model::{InstanceType, NewNode};
 
-use crate::claims::ready_world;
-use crate::objects::spec;
+use crate::decisions::claims::ready_world;
+use crate::decisions::objects::spec;
 
 /// A pool with these limits, and what one node of sixteen cores counts as.
 fn planned() -> (Gathered, NewNode) {

@@ -8,8 +8,8 @@ use tenon_controllers::provision::{Gathered, to_snapshot};
 use tenon_engine::plan;
 use tenon_model::InstanceType;
 
-use crate::claims::ready_world;
-use crate::objects::spec;
+use crate::decisions::claims::ready_world;
+use crate::decisions::objects::spec;
 
 /// A world with one pod and one pool, which is changed.
 fn with_pool(change: impl Fn(&mut Value)) -> Gathered {

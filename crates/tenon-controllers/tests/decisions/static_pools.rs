@@ -11,8 +11,8 @@ use tenon_engine::static_pool::{Standing, StaticStep};
 use tenon_engine::{Sparing, StaticNode, StaticStage};
 use tenon_model::{InstanceType, Reason};
 
-use crate::candidates::{merged, now};
-use crate::objects::{estate, guest, spec};
+use crate::decisions::candidates::{merged, now};
+use crate::decisions::objects::{estate, guest, spec};
 
 fn class_ref() -> Value {
     json!({ "group": names::PROXMOX, "kind": "ProxmoxNodeClass", "name": "default" })

@@ -9,7 +9,7 @@ use tenon_controllers::status::{
     ClassVerdict, Estate, ObservedClass, ObservedTemplate, Verdict, judge_class, judge_pool, judge_template,
 };
 
-use crate::objects::{class_spec, estate, guest, spec, template};
+use crate::decisions::objects::{class_spec, estate, guest, spec, template};
 
 /// A class judged by a template that was found in these zones.
 fn judged(extra: serde_json::Value, found: &[String], estate: &Estate) -> ClassVerdict {

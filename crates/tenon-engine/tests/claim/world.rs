@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tenon_engine::launch::{Failure, LaunchDecision, LaunchResult, ObservedTask, ObservedVm, next_step};
 use tenon_model::{LaunchRecord, LaunchStep, Seconds};
 
-use crate::launch::record;
+use crate::claim::launch::record;
 
 /// What goes wrong with a change.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenon_engine::drain::{DrainPlan, grace_left_s, has_seen_all_pods, is_drainable, plan_drain};
 use tenon_model::{DrainPod, PodKey, Timestamp};
 
-use crate::nodes::{ago, later, now};
+use crate::disruption::nodes::{ago, later, now};
 
 fn pod(name: &str) -> DrainPod {
     let key = PodKey { namespace: "d".to_owned(), name: name.to_owned(), uid: name.to_owned() };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenon_engine::disruption::{Consolidatable, DisruptionBlocked, PoolDisruption, Protected, validate_emptiness};
 use tenon_model::{CandidateClaim, CandidateNode, CandidatePod, DisruptionPool, Timestamp};
 
-use crate::nodes::{
+use crate::disruption::nodes::{
     With as _, ago, blocked, blocked_in, budgeted, empty_node, later, now, patient, pod, pool, verdict, with_budget,
 };
 

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use tenon_model::{CandidateNode, DisruptionPool};
 
-use crate::nodes::{With as _, ago, empty_node, pod, pool, verdict, with_budget};
+use crate::disruption::nodes::{With as _, ago, empty_node, pod, pool, verdict, with_budget};
 
 const POOLS: [&str; 3] = ["default", "red", "gone"];
 

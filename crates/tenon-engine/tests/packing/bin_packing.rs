@@ -1,6 +1,6 @@
 //! How pods share new nodes (D4, C5).
 
-use crate::cluster::{cluster, expect, sizes, sound_plan};
+use crate::packing::cluster::{cluster, expect, sizes, sound_plan};
 
 const SIZES: &str = "
     type small cpu=2 memory=4Gi price=1

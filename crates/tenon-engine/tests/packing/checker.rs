@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tenon_engine::check;
 use tenon_model::{Placement, Plan, Pool, Price, Snapshot};
 
-use crate::cluster::{amounts, cluster, place, requirement, sound_plan, taint};
+use crate::packing::cluster::{amounts, cluster, place, requirement, sound_plan, taint};
 
 #[track_caller]
 fn expect_violation(snapshot: &Snapshot, plan: &Plan, words: &str) {

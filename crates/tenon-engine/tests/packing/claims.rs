@@ -2,7 +2,7 @@
 
 use tenon_model::{Quantity, Requirement};
 
-use crate::cluster::{cluster, label, sizes, sound_plan};
+use crate::packing::cluster::{cluster, label, sizes, sound_plan};
 
 const SIZES: &str = "
     type small cpu=2 memory=4Gi price=1

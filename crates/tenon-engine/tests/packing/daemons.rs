@@ -2,7 +2,7 @@
 
 use tenon_model::Quantity;
 
-use crate::cluster::{cluster, expect, sound_plan};
+use crate::packing::cluster::{cluster, expect, sound_plan};
 
 const SIZES: &str = "type small cpu=2 memory=4Gi price=1\ntype large cpu=8 memory=16Gi price=4";
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tenon_engine::effective_zones;
 
-use crate::cluster::cluster;
+use crate::packing::cluster::cluster;
 
 const ONE: &str = "type one cpu=8 memory=16Gi price=1 zone=a,b,c";
 

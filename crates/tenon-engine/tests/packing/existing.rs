@@ -1,7 +1,7 @@
 //! Nodes that are there or on their way (D5, D6), without their taints, which are in `node_taints.rs`.
 
-use crate::cluster::{cluster, expect, sound_plan};
-use crate::laws::carried_out;
+use crate::packing::cluster::{cluster, expect, sound_plan};
+use crate::packing::laws::carried_out;
 
 const ONE: &str = "type one cpu=8 memory=16Gi price=1\npool default";
 

@@ -1,6 +1,6 @@
 //! Hosts with limited room.
 
-use crate::cluster::{cluster, expect, reason, sound_plan};
+use crate::packing::cluster::{cluster, expect, reason, sound_plan};
 
 const HOSTS: &str = "host pve1 cpu=16 memory=64Gi\nhost pve2 cpu=16 memory=64Gi\nhost pve3 cpu=16 memory=64Gi";
 

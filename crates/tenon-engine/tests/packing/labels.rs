@@ -1,6 +1,6 @@
 //! Labels of one's own: what pods and pools say of them (D1).
 
-use crate::cluster::{demand_on, expect, reason};
+use crate::packing::cluster::{demand_on, expect, reason};
 
 const ONE: &str = "type one cpu=8 memory=16Gi price=1";
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use tenon_engine::plan;
 use tenon_model::{NodeStage, NodeState, Quantity, Resources, Snapshot};
 
-use crate::cluster::{cluster, sound_plan};
+use crate::packing::cluster::{cluster, sound_plan};
 
 fn any_pod(index: usize) -> impl Strategy<Value = String> {
     (1_i64..5_000, 64_i64..20_000, 0..14_u8).prop_map(move |(cpu, memory, kind)| {

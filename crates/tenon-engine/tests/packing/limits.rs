@@ -1,7 +1,7 @@
 //! Limits of pools (C6).
 
-use crate::cluster::{cluster, expect, reason, sound_plan};
-use crate::laws::carried_out;
+use crate::packing::cluster::{cluster, expect, reason, sound_plan};
+use crate::packing::laws::carried_out;
 
 const SIZES: &str = "type small cpu=2 memory=4Gi price=1\ntype large cpu=8 memory=16Gi price=4";
 

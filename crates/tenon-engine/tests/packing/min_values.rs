@@ -1,6 +1,6 @@
 //! How many values of a label must stay possible (C12, and its vectors).
 
-use crate::cluster::{cluster, demand_on, expect, label, reason, sizes, sound_plan};
+use crate::packing::cluster::{cluster, demand_on, expect, label, reason, sizes, sound_plan};
 
 const SIZES: &str = "type a cpu=2 memory=4Gi price=1 zone=a\ntype b cpu=4 memory=8Gi price=2 zone=a,b\ntype c cpu=8 memory=16Gi price=3 zone=b";
 

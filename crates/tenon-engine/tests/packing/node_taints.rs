@@ -1,6 +1,6 @@
 //! Taints of nodes that are there or on their way: which ones keep pods off (D5, B6).
 
-use crate::cluster::expect;
+use crate::packing::cluster::expect;
 
 const ONE: &str = "type one cpu=8 memory=16Gi price=1\npool default";
 

@@ -1,6 +1,6 @@
 //! What of a size pods can have (the allocatable vectors), where it can be had, and offerings that differ (D14).
 
-use crate::cluster::{cluster, expect, reason, sizes, sound_plan};
+use crate::packing::cluster::{cluster, expect, reason, sizes, sound_plan};
 
 #[test]
 fn what_is_kept_back_is_not_given_to_pods() {

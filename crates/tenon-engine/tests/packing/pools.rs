@@ -1,6 +1,6 @@
 //! Which pool makes the node: those that make none (C2), and which of several (C11).
 
-use crate::cluster::{cluster, expect, reason, sound_plan};
+use crate::packing::cluster::{cluster, expect, reason, sound_plan};
 
 const ONE: &str = "type one cpu=4 memory=8Gi price=1";
 

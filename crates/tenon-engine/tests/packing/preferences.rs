@@ -1,6 +1,6 @@
 //! Wishes for nodes, and the order in which they are given up (C10).
 
-use crate::cluster::{demand_on, expect};
+use crate::packing::cluster::{demand_on, expect};
 
 const ONE: &str = "type one cpu=8 memory=16Gi price=1 zone=a,b,c capacity-type=spot,on-demand";
 

@@ -7,7 +7,7 @@ use tenon_model::{
     NamespaceChoice, Pod, PodAffinityTerm, Selector, Snapshot, Spread, UseNodes, Volume, WhenUnsatisfiable,
 };
 
-use crate::cluster::{cluster, reason, sound_plan};
+use crate::packing::cluster::{cluster, reason, sound_plan};
 
 const ONE: &str = "type one cpu=4 memory=8Gi price=1 zone=a,b";
 

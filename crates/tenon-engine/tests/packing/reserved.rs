@@ -1,6 +1,6 @@
 //! Capacity that was set aside (D11, and its vectors).
 
-use crate::cluster::{cluster, expect, label, sound_plan, told};
+use crate::packing::cluster::{cluster, expect, label, sound_plan, told};
 
 fn one(left: u32) -> String {
     format!(

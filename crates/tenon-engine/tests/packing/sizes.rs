@@ -1,6 +1,6 @@
 //! Which sizes suit a pod: by label, by zone, by amount (D3), and which of them is taken.
 
-use crate::cluster::{cluster, expect, label, sizes, sound_plan};
+use crate::packing::cluster::{cluster, expect, label, sizes, sound_plan};
 
 /// Two architectures and two operating systems.
 const MIXED: &str = "

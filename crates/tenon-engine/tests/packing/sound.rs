@@ -9,7 +9,7 @@ use tenon_model::{
 };
 use tenon_model::{Spread, UseNodes, WhenUnsatisfiable};
 
-use crate::cluster::{amounts, cluster, place, sound_plan, told};
+use crate::packing::cluster::{amounts, cluster, place, sound_plan, told};
 
 /// Two nodes of their own, a third pod on a node that is there, and one that nothing fits.
 const FOUR: &str = "type one cpu=4 memory=8Gi price=1\nnode n1 cpu=1 memory=8Gi\n\

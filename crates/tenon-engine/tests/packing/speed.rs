@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::cluster::{cluster, sound_plan};
+use crate::packing::cluster::{cluster, sound_plan};
 
 #[test]
 fn a_large_cluster_is_planned_whole() {

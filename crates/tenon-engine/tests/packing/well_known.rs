@@ -2,7 +2,7 @@
 
 use tenon_model::labels;
 
-use crate::cluster::{cluster, demand_on, expect, label, reason, sound_plan};
+use crate::packing::cluster::{cluster, demand_on, expect, label, reason, sound_plan};
 
 const ONE: &str = "type one cpu=8 memory=16Gi price=1 zone=a,b,c capacity-type=spot,on-demand label:gen=5";
 

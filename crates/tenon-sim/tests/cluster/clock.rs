@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tenon_sim::{Cluster, ClusterConfig};
 
-use crate::{Asker, MAPS, PODS, map, pod_on};
+use crate::cluster::{Asker, MAPS, PODS, map, pod_on};
 
 #[tokio::test(start_paused = true)]
 async fn stamps_follow_the_clock() {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tenon_sim::cluster_schema::{FieldError, FieldReason};
 use tenon_sim::{Cluster, ClusterConfig};
 
-use crate::{Asker, MERGE, STRATEGIC, admin};
+use crate::cluster::{Asker, MERGE, STRATEGIC, admin};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const WIDGETS: &str = "/apis/demo.dev/v1/widgets";

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DeleteParams, PostParams};
 use serde_json::{Value, json};
 
-use crate::{MAPS, MERGE, PODS, admin, cluster, map, pod, pod_on, typed_pod};
+use crate::cluster::{MAPS, MERGE, PODS, admin, cluster, map, pod, pod_on, typed_pod};
 
 #[tokio::test]
 async fn a_deleted_object_is_gone_and_told() {

@@ -3,7 +3,7 @@
 use kube::discovery::Discovery;
 use serde_json::{Value, json};
 
-use crate::{PODS, admin, cluster, pod};
+use crate::cluster::{PODS, admin, cluster, pod};
 
 #[tokio::test]
 async fn versions_groups_and_resources_are_told() {

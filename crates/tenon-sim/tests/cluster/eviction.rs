@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Asker, MERGE, PODS, admin, pod_on};
+use crate::cluster::{Asker, MERGE, PODS, admin, pod_on};
 
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 

@@ -10,7 +10,7 @@ use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use serde_json::{Value, json};
 use tenon_sim::{ApiAccess, Cluster, ClusterConfig, Connect as _, Credential, TlsConnect};
 
-use crate::{Asker, PODS, cluster, pod, pod_on};
+use crate::cluster::{Asker, PODS, cluster, pod, pod_on};
 
 pub(crate) const TOKEN: &str = "abc123.0123456789abcdef";
 

@@ -9,8 +9,8 @@ use kube::api::{Api, DeleteParams, PostParams};
 use serde_json::json;
 use tenon_sim::{Cluster, ClusterConfig, Estate, EstateConfig, GuestConfig, Guests, ImageJoin, TemplateSpec, VmSpec};
 
-use crate::identity::{TOKEN, add_token};
-use crate::{Asker, PODS, pod};
+use crate::cluster::identity::{TOKEN, add_token};
+use crate::cluster::{Asker, PODS, pod};
 
 const EPOCH: u64 = 1_800_000_000;
 

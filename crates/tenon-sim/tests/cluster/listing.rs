@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Asker, MAPS, PODS, admin, map, pod, pod_on};
+use crate::cluster::{Asker, MAPS, PODS, admin, map, pod, pod_on};
 
 fn names(list: &Value) -> Vec<&str> {
     list["items"].as_array().unwrap().iter().map(|item| item["metadata"]["name"].as_str().unwrap()).collect()

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{Api, PostParams};
 use serde_json::json;
 
-use crate::{MAPS, PODS, admin, cluster, map, pod, typed_map};
+use crate::cluster::{MAPS, PODS, admin, cluster, map, pod, typed_map};
 
 #[tokio::test]
 async fn a_new_object_gets_identity_and_defaults() {

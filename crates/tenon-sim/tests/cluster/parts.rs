@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{MERGE, PODS, admin, pod};
+use crate::cluster::{MERGE, PODS, admin, pod};
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 

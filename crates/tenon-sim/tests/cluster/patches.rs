@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Asker, JSON_PATCH, MAPS, MERGE, PODS, STRATEGIC, admin, map, pod};
+use crate::cluster::{Asker, JSON_PATCH, MAPS, MERGE, PODS, STRATEGIC, admin, map, pod};
 
 async fn with_map() -> (Asker, Value, String) {
     let asker = admin();

@@ -9,7 +9,7 @@ use kube::{Resource, ResourceExt as _};
 use serde_json::{Value, json};
 use tenon_sim::{Cluster, ClusterConfig};
 
-use crate::{Asker, MAPS, PODS, admin, cluster, map, pod, typed_map, typed_pod};
+use crate::cluster::{Asker, MAPS, PODS, admin, cluster, map, pod, typed_map, typed_pod};
 
 fn told<K: Resource>(event: &WatchEvent<K>) -> String {
     match event {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tenon_sim::{Estate, EstateConfig, TemplateSpec, VmSpec};
 
-use crate::bench::{Form, call, clone, config, estate, estate_with_vm, exit, get};
+use crate::estate::bench::{Form, call, clone, config, estate, estate_with_vm, exit, get};
 
 const CLONE: &str = "/nodes/pve1/qemu/9000/clone";
 
@@ -158,14 +158,17 @@ async fn a_killed_worker_leaves_a_husk_a_token_cannot_remove() {
     assert_eq!(exit(&estate, &upid).await, "unexpected status");
     assert_eq!(config(&estate, 2001).await["lock"], "clone");
     let path = "/nodes/pve1/qemu/2001";
-    assert_eq!(crate::bench::run(&estate, "DELETE", path, &[]).await, "VM is locked (clone)");
-    assert_eq!(crate::bench::run(&estate, "POST", &format!("{path}/status/start"), &[]).await, "VM is locked (clone)");
-    assert_eq!(crate::bench::run(&estate, "POST", &format!("{path}/status/stop"), &[]).await, "OK");
+    assert_eq!(crate::estate::bench::run(&estate, "DELETE", path, &[]).await, "VM is locked (clone)");
+    assert_eq!(
+        crate::estate::bench::run(&estate, "POST", &format!("{path}/status/start"), &[]).await,
+        "VM is locked (clone)"
+    );
+    assert_eq!(crate::estate::bench::run(&estate, "POST", &format!("{path}/status/stop"), &[]).await, "OK");
     let skip = call(&estate, "DELETE", path, &[("skiplock", "1")]).await;
     skip.refuses_fields(&[("skiplock", "Only root may use this option.")]);
     estate.unlock(2001).unwrap();
     estate.release_tasks();
-    assert_eq!(crate::bench::run(&estate, "DELETE", path, &[]).await, "OK");
+    assert_eq!(crate::estate::bench::run(&estate, "DELETE", path, &[]).await, "OK");
     assert!(estate.vm(2001).is_none());
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::bench::{Form, call, config, estate_with_vm, get, put, run};
+use crate::estate::bench::{Form, call, config, estate_with_vm, get, put, run};
 
 #[tokio::test(start_paused = true)]
 async fn values_come_back_with_their_types() {
@@ -165,7 +165,7 @@ async fn a_put_waits_for_the_file_lock_and_then_gives_up() {
     let estate = estate_with_vm().await;
     let start = call(&estate, "POST", "/nodes/pve1/qemu/2001/status/start", &[]).await.upid();
     assert_eq!(put(&estate, 2001, &[("tags", "late")]).await.status, 200);
-    assert_eq!(crate::bench::exit(&estate, &start).await, "OK");
+    assert_eq!(crate::estate::bench::exit(&estate, &start).await, "OK");
     estate.hold_tasks("qmstop");
     call(&estate, "POST", "/nodes/pve1/qemu/2001/status/stop", &[]).await.upid();
     let text = "can't lock file '/var/lock/qemu-server/lock-2001.conf' - got timeout";

@@ -5,7 +5,7 @@ use http::Request;
 use serde_json::{Value, json};
 use tenon_sim::{Estate, EstateConfig, ImageSpec, StorageSpec, TemplateSpec};
 
-use crate::bench::{Form, call, clone, config, estate, exit, get, run, send};
+use crate::estate::bench::{Form, call, clone, config, estate, exit, get, run, send};
 
 const QEMU: &str = "/nodes/pve1/qemu";
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::bench::{call, config, estate_with_vm, exit, get, put, run, upload};
+use crate::estate::bench::{call, config, estate_with_vm, exit, get, put, run, upload};
 
 #[tokio::test(start_paused = true)]
 async fn an_attached_iso_gets_its_size_and_joins_the_boot_order() {
@@ -40,7 +40,7 @@ async fn replacing_the_cloudinit_drive_removes_its_volume_only_when_stopped() {
     assert_eq!(run(&estate, "POST", "/nodes/pve1/qemu/2001/status/stop", &[]).await, "OK");
     assert_eq!(run(&estate, "DELETE", "/nodes/pve1/qemu/2001", &[]).await, "OK");
     let text = "clone failed: disk image '/mnt/shared/images/2001/vm-2001-cloudinit.qcow2' already exists";
-    assert_eq!(crate::bench::clone(&estate, "2001", &[]).await, text);
+    assert_eq!(crate::estate::bench::clone(&estate, "2001", &[]).await, text);
     assert!(estate.vm(2001).is_none());
 }
 

@@ -10,8 +10,8 @@ use hyper::client::conn::http1::SendRequest;
 use serde_json::Value;
 use tenon_sim::{Estate, EstateConfig, Pace, Server, TemplateSpec, Tls};
 
-use crate::bench::TOKEN;
-use crate::https::{connect, serve};
+use crate::estate::bench::TOKEN;
+use crate::estate::https::{connect, serve};
 
 const LIVES: u32 = 200;
 /// What two hundred VMs, their tasks and their ledger may take.

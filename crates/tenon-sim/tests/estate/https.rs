@@ -15,7 +15,7 @@ use tenon_sim::{Estate, EstateConfig, FaultKind, FaultSpec, Server, Tls};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
 
-use crate::bench::TOKEN;
+use crate::estate::bench::TOKEN;
 
 pub(crate) async fn serve(estate: &Estate, tls: &Tls) -> Server {
     estate.serve(TcpListener::bind("127.0.0.1:0").await.unwrap(), tls.clone())

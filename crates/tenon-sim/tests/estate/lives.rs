@@ -5,7 +5,7 @@ use std::time::Duration;
 use tenon_sim::PowerChange;
 use tokio::time::Instant;
 
-use crate::bench::{call, config, estate, estate_with_vm, exit, get, put, run};
+use crate::estate::bench::{call, config, estate, estate_with_vm, exit, get, put, run};
 
 const VM: &str = "/nodes/pve1/qemu/2001";
 
@@ -97,8 +97,8 @@ async fn a_start_during_the_clone_waits_for_its_lock() {
 #[tokio::test(start_paused = true)]
 async fn destroy_removes_config_and_disks_but_not_isos() {
     let estate = estate();
-    assert_eq!(crate::bench::clone(&estate, "2001", &[("pool", "tenon")]).await, "OK");
-    assert_eq!(crate::bench::upload(&estate, "seed.iso", b"x").await, "OK");
+    assert_eq!(crate::estate::bench::clone(&estate, "2001", &[("pool", "tenon")]).await, "OK");
+    assert_eq!(crate::estate::bench::upload(&estate, "seed.iso", b"x").await, "OK");
     assert_eq!(put(&estate, 2001, &[("ide3", "shared:iso/seed.iso,media=cdrom")]).await.status, 200);
     assert_eq!(run(&estate, "POST", &verb("start"), &[]).await, "OK");
     call(&estate, "DELETE", VM, &[]).await.refuses(500, "VM 2001 is running - destroy failed");

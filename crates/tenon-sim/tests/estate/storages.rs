@@ -5,7 +5,7 @@ use http::Request;
 use serde_json::{Value, json};
 use tenon_sim::{Estate, EstateConfig, StorageSpec};
 
-use crate::bench::{TOKEN, call, estate, estate_with_vm, exit, get, run, send, upload, upload_request};
+use crate::estate::bench::{TOKEN, call, estate, estate_with_vm, exit, get, run, send, upload, upload_request};
 
 const CONTENT: &str = "/nodes/pve1/storage/shared/content";
 
@@ -88,7 +88,10 @@ async fn removing_a_volume_is_idempotent() {
 async fn an_attached_iso_is_removed_and_then_the_vm_does_not_start() {
     let estate = estate_with_vm().await;
     assert_eq!(upload(&estate, "seed.iso", b"x").await, "OK");
-    assert_eq!(crate::bench::put(&estate, 2001, &[("ide3", "shared:iso/seed.iso,media=cdrom")]).await.status, 200);
+    assert_eq!(
+        crate::estate::bench::put(&estate, 2001, &[("ide3", "shared:iso/seed.iso,media=cdrom")]).await.status,
+        200
+    );
     assert_eq!(run(&estate, "DELETE", &format!("{CONTENT}/shared:iso/seed.iso"), &[]).await, "OK");
     let start = run(&estate, "POST", "/nodes/pve1/qemu/2001/status/start", &[]).await;
     assert_eq!(start, "volume 'shared:iso/seed.iso' does not exist");

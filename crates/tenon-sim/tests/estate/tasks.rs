@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::bench::{call, clone, estate, estate_with_vm, exit, get};
+use crate::estate::bench::{call, clone, estate, estate_with_vm, exit, get};
 
 #[tokio::test(start_paused = true)]
 async fn a_task_shows_its_parts_and_its_end() {

@@ -7,7 +7,7 @@ use http::Request;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::bench::{TOKEN, call, estate, estate_with_vm, get, put, request, send};
+use crate::estate::bench::{TOKEN, call, estate, estate_with_vm, get, put, request, send};
 
 #[tokio::test(start_paused = true)]
 async fn a_good_call_answers_data_and_keeps_the_connection() {
@@ -129,10 +129,10 @@ async fn json_bodies_are_read_and_odd_ones_refused() {
     };
     let kind = "application/json; charset=utf-8";
     assert_eq!(send(&estate, json(r#"{"onboot":true,"cores":"2","ciuser":5}"#, kind)).await.status, 200);
-    let config = crate::bench::config(&estate, 2001).await;
+    let config = crate::estate::bench::config(&estate, 2001).await;
     assert_eq!((&config["onboot"], &config["cores"], &config["ciuser"]), (&json!(1), &json!(2), &json!("5")));
     assert_eq!(send(&estate, json(r#"{"tags":null}"#, kind)).await.status, 200);
-    assert_eq!(crate::bench::config(&estate, 2001).await["tags"], " ");
+    assert_eq!(crate::estate::bench::config(&estate, 2001).await["tags"], " ");
     let nested = send(&estate, json(r#"{"ciuser":{}}"#, kind)).await;
     nested.refuses_fields(&[("ciuser", "type check ('string') failed - got HASH")]);
     let got = send(&estate, json("[1]", kind)).await;

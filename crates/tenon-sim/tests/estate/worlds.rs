@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tenon_sim::{Estate, EstateConfig, FaultKind, FaultSpec, TemplateSpec, VmSpec};
 
-use crate::bench::{call, clone, config, estate, estate_with_vm, exit, get, put, run};
+use crate::estate::bench::{call, clone, config, estate, estate_with_vm, exit, get, put, run};
 
 async fn row(estate: &Estate, vmid: u32) -> Value {
     let rows = get(estate, "/cluster/resources?type=vm").await.data();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::names::Names;
+use crate::replay::names::Names;
 
 /// Numbers that depend on the moment or the machine: only that they are numbers is compared.
 const MEASURED: &[&str] = &[

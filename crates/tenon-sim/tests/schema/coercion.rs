@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tenon_sim::cluster_schema::{FieldError, admit, prepare};
 
-use crate::{object, schema, stored};
+use crate::schema::{object, schema, stored};
 
 type Outcome = Result<(), Vec<FieldError>>;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::said;
+use crate::schema::said;
 
 /// A schema of one field, a value, and what is said of it.
 type Case = (Value, Value, &'static [&'static str]);

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::said;
+use crate::schema::said;
 
 fn rule(kind: Value, rules: Value) -> Value {
     let mut field = kind;

@@ -11,11 +11,11 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use tenon_sim::Estate;
 
-use crate::compare::{same, same_log};
-use crate::names::Names;
-use crate::prelude::{self, Step};
-use crate::recording::Row;
-use crate::world::{self, Got, SECRET};
+use crate::replay::compare::{same, same_log};
+use crate::replay::names::Names;
+use crate::replay::prelude::{self, Step};
+use crate::replay::recording::Row;
+use crate::replay::world::{self, Got, SECRET};
 
 /// Long enough for every broadcast and every leftover of the request before.
 const PAUSE: Duration = Duration::from_secs(41);

@@ -7,10 +7,10 @@
 
 mod compare;
 mod exceptions;
+mod exchanges;
 mod names;
 mod prelude;
 mod recording;
-mod replay;
 mod world;
 
 use exceptions::{EXCEPTIONS, OBSERVATIONS};
@@ -24,7 +24,7 @@ const PROMISED: f64 = 0.95;
 fn the_simulator_answers_like_the_recorded_one() {
     let rows: Vec<_> = recording::rows().into_iter().filter(|row| !LEFT_OUT.contains(&row.topic.as_str())).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    let outcomes = runtime.block_on(replay::replay(&rows));
+    let outcomes = runtime.block_on(exchanges::replay(&rows));
     let failed: Vec<_> = outcomes.iter().filter_map(|(id, outcome)| Some((id, outcome.as_ref().err()?))).collect();
     let total = outcomes.len();
     let share = (total - failed.len()) as f64 / total as f64;
