@@ -2,6 +2,7 @@
 
 mod clippy_files;
 mod crate_edges;
+mod doc_examples;
 mod file_names;
 mod forbidden_words;
 mod generated_files;
@@ -47,12 +48,13 @@ impl fmt::Display for Problem {
 /// A rule looks at the tree and returns what breaks it. It fails only when it cannot look.
 type Rule = fn(&Tree) -> anyhow::Result<Vec<Problem>>;
 
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 13] = [
     crate_edges::check,
     clippy_files::check,
     file_names::check,
     module_tree::check,
     openings::check,
+    doc_examples::check,
     sizes::check,
     forbidden_words::check,
     generated_files::check,
