@@ -2,17 +2,16 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
 
-use crate::run::cargo;
+use crate::artifacts::build_tenon;
 use crate::tree::Tree;
 
-/// A file that is the output of one of our binaries.
+/// A file that is the output of `tenon`.
 pub(crate) struct Generated {
     path: &'static str,
-    /// The crate whose binary writes it.
-    package: &'static str,
     /// The crate it is written from. A tree without the crate has no such file.
     source: &'static str,
     args: &'static [&'static str],
@@ -21,13 +20,7 @@ pub(crate) struct Generated {
 }
 
 const FILES: [Generated; 17] = [
-    Generated {
-        path: "docs/reference/cli.md",
-        package: "tenon",
-        source: "tenon",
-        args: &["reference"],
-        which: Which::All,
-    },
+    Generated { path: "docs/reference/cli.md", source: "tenon", args: &["reference"], which: Which::All },
     of_reasons("docs/reference/conditions.md", &["reference", "conditions"]),
     of_reasons("docs/reference/events.md", &["reference", "events"]),
     of_kind("docs/reference/capacitybuffer.md", &["reference", "capacitybuffer"]),
@@ -72,12 +65,12 @@ const DEFINITIONS: &str = "tenon-api";
 
 /// A file that is written from a definition of a custom resource.
 const fn of_kind(path: &'static str, args: &'static [&'static str]) -> Generated {
-    Generated { path, package: "tenon", source: DEFINITIONS, args, which: Which::Definitions }
+    Generated { path, source: DEFINITIONS, args, which: Which::Definitions }
 }
 
 /// A page that is written from a table of reasons.
 const fn of_reasons(path: &'static str, args: &'static [&'static str]) -> Generated {
-    Generated { path, package: "tenon", source: DEFINITIONS, args, which: Which::All }
+    Generated { path, source: DEFINITIONS, args, which: Which::All }
 }
 
 /// The generated files this tree should have.
@@ -101,9 +94,10 @@ pub(crate) enum Which {
 /// Writes generated files.
 pub(crate) fn write(root: &Path, which: Which) -> anyhow::Result<()> {
     let tree = Tree::read(root)?;
+    let tenon = build_tenon(root)?;
     for file in files_of(&tree).filter(|file| which == Which::All || file.which == which) {
         let path = tree.root.join(file.path);
-        let content = file.content(&tree.root)?;
+        let content = file.content(&tenon)?;
         let folder = path.parent().unwrap_or(&tree.root);
         fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
@@ -118,13 +112,13 @@ impl Generated {
         Path::new(self.path)
     }
 
-    /// What it should hold today.
-    pub(crate) fn content(&self, root: &Path) -> anyhow::Result<String> {
-        let output = cargo(root)
-            .args(["run", "--quiet", "--package", self.package, "--"])
+    /// What it should hold today, as `tenon` prints it.
+    pub(crate) fn content(&self, tenon: &Path) -> anyhow::Result<String> {
+        let output = Command::new(tenon)
             .args(self.args)
+            .stdin(Stdio::null())
             .output()
-            .context("cannot run cargo")?;
+            .with_context(|| format!("cannot run {}", tenon.display()))?;
         if !output.status.success() {
             bail!("cannot generate {}: {}", self.path, String::from_utf8_lossy(&output.stderr).trim());
         }

@@ -1,5 +1,6 @@
 //! `cargo xtask`: the one door to build, check and test this project.
 
+mod artifacts;
 mod bench;
 mod checks;
 mod diff;
@@ -10,6 +11,7 @@ mod line;
 mod progress;
 mod run;
 mod size;
+mod suite_run;
 mod testbed_commands;
 mod tests_run;
 mod tidy;
@@ -37,13 +39,16 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Run every check (fmt, clippy, tidy, typos, deny, the build without simulator, plans recorded from Karpenter), then every test.
+    /// Run every check (fmt, typos, deny, clippy, tidy, the build without simulator, plans recorded from Karpenter), then every test.
     Test,
     /// Check the rules a program can check: crate dependencies, file names, sizes, generated files, forbidden paths.
     Tidy {
         /// Check this checkout instead of the current one.
         #[arg(long, value_name = "FOLDER")]
         root: Option<PathBuf>,
+        /// The tenon binary to compare generated files with, instead of one built from this checkout.
+        #[arg(long, value_name = "FILE")]
+        tenon: Option<PathBuf>,
     },
     /// Write every generated file: reference pages and the chart tenon-crds.
     Generate,
@@ -93,7 +98,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 fn run(verb: Verb) -> anyhow::Result<()> {
     match verb {
         Verb::Test => checks::run_all(),
-        Verb::Tidy { root } => tidy::run(&root.unwrap_or_else(tree::workspace_root)),
+        Verb::Tidy { root, tenon } => tidy::run(&root.unwrap_or_else(tree::workspace_root), tenon),
         Verb::Generate => generate::write(&tree::workspace_root(), Which::All),
         Verb::Crds => generate::write(&tree::workspace_root(), Which::Definitions),
         Verb::Tools => tools::install_all(),

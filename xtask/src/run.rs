@@ -7,28 +7,33 @@ use std::time::Instant;
 use anyhow::{Context as _, bail};
 
 /// Says which step begins, runs it, and says how long it took.
-pub(crate) fn step(name: &str, f: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+pub(crate) fn step<T>(name: &str, f: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     eprintln!("== {name}");
     let start = Instant::now();
-    f().with_context(|| format!("{name} failed"))?;
+    let made = f().with_context(|| format!("{name} failed"))?;
     eprintln!("== {name}: ok in {:.1} s", start.elapsed().as_secs_f64());
-    Ok(())
+    Ok(made)
 }
 
 /// Cargo at work in `root`, as if started from a shell.
-///
-/// `cargo run` tells its child about the package it runs. Passed on, those variables make build scripts of our
-/// dependencies run again, and half the tree is compiled anew on every change of door.
 pub(crate) fn cargo(root: &Path) -> Command {
-    let told = ["CARGO_BIN_", "CARGO_CRATE_", "CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_PRIMARY_"];
     let mut command = Command::new("cargo");
     command.current_dir(root);
+    forget_package(&mut command);
+    command
+}
+
+/// `cargo run` tells its child about the package it runs, which is xtask.
+///
+/// Passed on to cargo, those variables make build scripts of our dependencies run again, and half the tree is compiled
+/// anew on every change of door. Passed on to a test, they are those of another package.
+pub(crate) fn forget_package(command: &mut Command) {
+    let told = ["CARGO_BIN_", "CARGO_CRATE_", "CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_PRIMARY_"];
     for (name, _) in std::env::vars_os() {
         if told.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
             command.env_remove(name);
         }
     }
-    command
 }
 
 /// Runs a command to its end; anything but success is an error with `hint` as the next move.

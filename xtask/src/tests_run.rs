@@ -1,87 +1,131 @@
-//! Runs all tests, counts them, and closes with what was proved and what was left behind.
+//! Runs all tests, counts them, and closes with what was proved, what was left behind and what took long.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::Stdio;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use testbed::{DIR_VARIABLE, proof};
 
-use crate::leftovers;
-use crate::run::cargo;
+use crate::artifacts::{BUILT_VARIABLE, Built, Suite};
+use crate::leftovers::Ground;
+use crate::suite_run::{self, Count, Outcome};
 
-/// Tests of one run, as the harnesses counted them.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Count {
-    passed: usize,
-    failed: usize,
-}
+/// The suite that takes longest starts first, and all others run beside it: it mostly waits, they mostly compute.
+const LONGEST: &str = "tenon end_to_end";
 
-pub(crate) fn run_all(root: &Path) -> anyhow::Result<()> {
+/// How many suites run at once: the longest, and the others one after the other.
+const LANES: usize = 2;
+
+/// The longest suite takes ten minutes on two cores; one that takes three times as long will not end.
+const BOUND: Duration = Duration::from_secs(30 * 60);
+
+/// This many suites are named for taking long.
+const NAMED: usize = 6;
+
+/// Runs the suites. `built_in` is how long it took to build them.
+pub(crate) fn run_all(built: &Built, built_in: Duration) -> anyhow::Result<()> {
     eprintln!("== tests");
-    let ground = leftovers::Ground::new()?;
+    let ground = Ground::new()?;
     let proofs = ground.path().join("proofs");
-    let mut cargo = cargo(root);
-    cargo
-        .args(["test", "--workspace", "--no-fail-fast"])
-        .envs(testbed::folder_variables())
-        .env(DIR_VARIABLE, ground.testbeds())
-        .env("TMPDIR", ground.temp())
-        .env(proof::FILE_VARIABLE, &proofs)
-        // Whole systems mostly wait for each other, so more of them than there are cores run side by side.
-        .env("RUST_TEST_THREADS", at_once().to_string())
-        // A failed test prints its error; the way through the runtime to it says nothing.
-        .env("RUST_LIB_BACKTRACE", "0")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped());
-    let mut child = cargo.spawn().context("cannot run cargo test")?;
-    let mut count = Count::default();
-    let stdout = child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines());
-    for line in stdout.map_while(Result::ok) {
-        println!("{line}");
-        count.add(&line);
-    }
-    let status = child.wait().context("cannot wait for cargo test")?;
-    for line in closing_list(&fs::read_to_string(&proofs).unwrap_or_default()) {
-        println!("{line}");
-    }
+    let outcomes = run_suites(&built.suites, |command| {
+        command.env(BUILT_VARIABLE, &built.tenon).env(proof::FILE_VARIABLE, &proofs);
+        confine(command, &ground);
+    });
+    let mut closing = closing_list(&fs::read_to_string(&proofs).unwrap_or_default());
+    closing.push(format!("the tests were built in {:.1} s", built_in.as_secs_f64()));
+    closing.extend(slowest(&outcomes));
+    closing.extend(failures(&outcomes));
     let left = ground.check_empty();
-    match &left {
-        Ok(()) => println!("left behind: nothing"),
-        Err(error) => println!("left behind: {error:#}"),
-    }
-    println!("tests: {} passed, {} failed", count.passed, count.failed);
-    left.context("the tests left something behind")?;
-    if !status.success() || count.failed > 0 {
+    closing.push(match &left {
+        Ok(()) => "left behind: nothing".to_owned(),
+        Err(error) => format!("left behind: {error:#}"),
+    });
+    let sum = |of: fn(&Count) -> usize| outcomes.iter().map(|outcome| of(&outcome.count)).sum::<usize>();
+    let (passed, failed) = (sum(|count| count.passed), sum(|count| count.failed));
+    closing.push(format!("tests: {passed} passed, {failed} failed"));
+    println!("{}", closing.join("\n"));
+    left.map_err(|error| error.context("the tests left something behind"))?;
+    if outcomes.iter().any(|outcome| outcome.problem.is_some()) {
         bail!("tests failed");
     }
-    if count.passed == 0 {
+    if passed == 0 {
         bail!("no test ran");
     }
     Ok(())
 }
 
-impl Count {
-    /// Adds what a harness closes with: `test result: ok. 12 passed; 0 failed; …`.
-    fn add(&mut self, line: &str) {
-        let Some(result) = line.strip_prefix("test result: ") else { return };
-        let number = |unit: &str| {
-            let words: Vec<&str> = result.split([' ', ';', '.']).filter(|word| !word.is_empty()).collect();
-            words
-                .windows(2)
-                .find(|pair| pair.last() == Some(&unit))
-                .and_then(|pair| pair.first()?.parse::<usize>().ok())
-        };
-        self.passed += number("passed").unwrap_or_default();
-        self.failed += number("failed").unwrap_or_default();
-    }
+/// What a test makes, it makes on this ground.
+fn confine(command: &mut Command, ground: &Ground) {
+    command
+        .envs(testbed::folder_variables())
+        .env(DIR_VARIABLE, ground.testbeds())
+        .env("TMPDIR", ground.temp())
+        .env("RUST_TEST_THREADS", at_once().to_string())
+        // A failed test prints its error; the way through the runtime to it says nothing.
+        .env("RUST_LIB_BACKTRACE", "0");
 }
 
-/// How many tests of a binary run at once.
+/// How many tests of a suite run at once. Whole systems mostly wait: a test of `end_to_end` keeps a quarter of a core
+/// busy, so three for a core leave room for the other suites. Each may have a control plane, which takes half a GiB.
 fn at_once() -> usize {
-    std::thread::available_parallelism().map_or(4, usize::from).max(4)
+    (3 * std::thread::available_parallelism().map_or(2, usize::from)).min(12)
+}
+
+/// Runs every suite, some side by side, and prints what each said when it has ended.
+fn run_suites(suites: &[Suite], prepare: impl Fn(&mut Command) + Sync) -> Vec<Outcome> {
+    let queue = Mutex::new(longest_first(suites).into_iter());
+    let next = || locked(&queue).next();
+    let outcomes = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..LANES {
+            scope.spawn(|| {
+                while let Some(suite) = next() {
+                    eprintln!("   running {}", suite.name);
+                    let outcome = suite_run::run(suite, BOUND, &prepare);
+                    // Held while it is printed, so that no other output gets between.
+                    let mut outcomes = locked(&outcomes);
+                    println!("{}\n{}", heading(&outcome), outcome.output.join("\n"));
+                    outcomes.push(outcome);
+                }
+            });
+        }
+    });
+    outcomes.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A thread that panicked leaves a list that is still whole.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn longest_first(suites: &[Suite]) -> Vec<&Suite> {
+    let (mut first, others): (Vec<_>, Vec<_>) = suites.iter().partition(|suite| suite.name == LONGEST);
+    first.extend(others);
+    first
+}
+
+fn heading(outcome: &Outcome) -> String {
+    let end = outcome.problem.as_deref().unwrap_or("ok");
+    format!("== {}: {end} after {:.1} s", outcome.suite, outcome.took.as_secs_f64())
+}
+
+/// The suites that took longest, longest first.
+fn slowest(outcomes: &[Outcome]) -> Vec<String> {
+    let mut sorted: Vec<&Outcome> = outcomes.iter().collect();
+    sorted.sort_by_key(|outcome| std::cmp::Reverse(outcome.took));
+    let named = sorted.into_iter().take(NAMED).map(|outcome| {
+        let tests = outcome.count.passed + outcome.count.failed;
+        format!("{:8.1} s for {tests} tests: {}", outcome.took.as_secs_f64(), outcome.suite)
+    });
+    std::iter::once("slowest suites:".to_owned()).chain(named).collect()
+}
+
+fn failures(outcomes: &[Outcome]) -> Vec<String> {
+    let failed = outcomes.iter().filter_map(|outcome| Some((outcome, outcome.problem.as_ref()?)));
+    failed.map(|(outcome, problem)| format!("failed suite: {} ({problem})", outcome.suite)).collect()
 }
 
 /// What the tests that need outside tools recorded, each tool once.
@@ -97,23 +141,51 @@ fn closing_list(proofs: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn results_of_all_harnesses_are_added() {
-        let mut count = Count::default();
-        for line in [
-            "running 3 tests",
-            "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 1 filtered out; finished in 0.00s",
-            "test result: FAILED. 10 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 387.03s",
-            "a test that prints 7 passed",
-        ] {
-            count.add(line);
+    fn outcome(suite: &str, seconds: u64, problem: Option<&str>) -> Outcome {
+        Outcome {
+            suite: suite.into(),
+            took: Duration::from_secs(seconds),
+            count: Count { passed: 3, failed: problem.iter().len() },
+            output: Vec::new(),
+            problem: problem.map(str::to_owned),
         }
-        assert_eq!(count, Count { passed: 12, failed: 3 });
     }
 
     #[test]
     fn a_tool_is_listed_once_as_proved_or_with_what_is_missing() {
         let list = closing_list("proved helm\nproved control-plane\nproved helm\nmissing chromium: not on PATH\n");
         assert_eq!(list, ["proved here: control-plane, helm", "not proved here (tool missing): chromium: not on PATH"]);
+    }
+
+    #[test]
+    fn slow_and_failed_suites_are_named() {
+        let outcomes: Vec<_> =
+            (0..9).map(|n| outcome(&format!("s{n}"), 10 - n, (n == 8).then_some("killed"))).collect();
+        let slowest = slowest(&outcomes);
+        assert_eq!(slowest.len(), 1 + NAMED);
+        assert_eq!(slowest[1], "    10.0 s for 3 tests: s0");
+        assert_eq!(failures(&outcomes), ["failed suite: s8 (killed)"]);
+        assert_eq!(heading(&outcomes[8]), "== s8: killed after 2.0 s");
+    }
+
+    #[test]
+    fn every_suite_runs_once_and_the_longest_starts_first() {
+        let suite = |name: &str| Suite { name: name.into(), folder: "/".into(), executable: "/bin/sh".into() };
+        let suites = ["a", "b", LONGEST, "c"].map(suite);
+        assert_eq!(longest_first(&suites).iter().map(|suite| suite.name.as_str()).next(), Some(LONGEST));
+        let outcomes = run_suites(&suites, |command| {
+            command.args(["-c", "echo 'test result: ok. 1 passed;'"]);
+        });
+        let mut names: Vec<&str> = outcomes.iter().map(|outcome| outcome.suite.as_str()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["a", "b", "c", LONGEST]);
+        assert!(outcomes.iter().all(|outcome| outcome.count.passed == 1 && outcome.problem.is_none()));
+    }
+
+    #[test]
+    fn the_longest_suite_exists() {
+        let (package, test) = LONGEST.split_once(' ').unwrap();
+        let folder = crate::tree::workspace_root().join("crates").join(package).join("tests").join(test);
+        assert!(folder.is_dir(), "{} is not there", folder.display());
     }
 }

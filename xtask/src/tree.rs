@@ -28,6 +28,8 @@ pub(crate) struct Tree {
     /// The Rust files among them that parse.
     pub(crate) sources: BTreeMap<PathBuf, syn::File>,
     pub(crate) crates: Vec<Crate>,
+    /// The `tenon` of this checkout, if it is built already.
+    pub(crate) tenon: Option<PathBuf>,
 }
 
 /// A member of the workspace.
@@ -84,7 +86,7 @@ impl Tree {
             }
             texts.insert(path, text);
         }
-        Ok(Tree { root, texts, sources, crates })
+        Ok(Tree { root, texts, sources, crates, tenon: None })
     }
 
     /// A path as the rest of the tree names it.

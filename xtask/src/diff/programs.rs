@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
-use serde_json::Value;
 use testbed::{Error, Lookup, Program};
 
 use super::outcome::Outcome;
 use super::scenario::{OBJECTS, OPTIONS, TYPES};
+use crate::artifacts::build_tenon;
 use crate::progress::Shown;
-use crate::run::{cargo, run};
+use crate::run::run;
 use crate::tree::workspace_root;
 
 /// Karpenter, as a program that plans from files.
@@ -54,18 +54,7 @@ impl Tenon {
         if let Some(path) = named {
             return Ok(Tenon { path });
         }
-        let args = ["build", "--quiet", "--package", "tenon", "--bin", "tenon", "--message-format", "json"];
-        let output =
-            cargo(&workspace_root()).args(args).stderr(Stdio::inherit()).output().context("cannot run cargo")?;
-        if !output.status.success() {
-            bail!("cannot build tenon: cargo ended with {}", output.status);
-        }
-        let text = String::from_utf8_lossy(&output.stdout);
-        let executable = text
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-            .find_map(|message| message["executable"].as_str().map(PathBuf::from));
-        Ok(Tenon { path: executable.context("cannot find the tenon binary in the output of cargo")? })
+        Ok(Tenon { path: build_tenon(&workspace_root())? })
     }
 
     /// Our plan of a scenario.

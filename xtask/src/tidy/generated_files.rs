@@ -1,13 +1,20 @@
 //! Rule: a generated file is what its generator writes today.
 
 use super::Problem;
+use crate::artifacts::build_tenon;
 use crate::generate;
 use crate::tree::Tree;
 
 pub(crate) fn check(tree: &Tree) -> anyhow::Result<Vec<Problem>> {
     let mut problems = Vec::new();
-    for file in generate::files_of(tree) {
-        let wanted = file.content(&tree.root)?;
+    let mut files = generate::files_of(tree).peekable();
+    let tenon = match &tree.tenon {
+        Some(tenon) => tenon.clone(),
+        None if files.peek().is_none() => return Ok(problems),
+        None => build_tenon(&tree.root)?,
+    };
+    for file in files {
+        let wanted = file.content(&tenon)?;
         let message = match tree.texts.get(file.path()) {
             None => "is missing",
             Some(text) if *text != wanted => "is stale",

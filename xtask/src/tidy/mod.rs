@@ -64,9 +64,10 @@ const RULES: [Rule; 13] = [
     test_counts::check,
 ];
 
-/// Checks the tree at `root` and prints every problem.
-pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
-    let tree = Tree::read(root)?;
+/// Checks the tree at `root` and prints every problem. Generated files are compared with what `tenon` prints, which is
+/// built first if it is not given.
+pub(crate) fn run(root: &Path, tenon: Option<PathBuf>) -> anyhow::Result<()> {
+    let tree = Tree { tenon, ..Tree::read(root)? };
     let mut problems = Vec::new();
     for rule in RULES {
         problems.extend(rule(&tree)?);

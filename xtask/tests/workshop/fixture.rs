@@ -88,7 +88,8 @@ pub(crate) fn tidy(root: &Path) -> anyhow::Result<Output> {
     Ok(tidy_command(root).output()?)
 }
 
-fn tidy_command(root: &Path) -> Command {
+/// The command that checks a tree.
+pub(crate) fn tidy_command(root: &Path) -> Command {
     let mut command = xtask();
     command.args(["tidy", "--root"]).arg(root);
     command
