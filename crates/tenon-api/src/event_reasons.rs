@@ -157,8 +157,12 @@ event_reasons! {
         action "Nothing. If it happens often, use a VM ID range that nothing else uses (PROXMOX_VMID, PROXMOX_VMID_MAX).";
     INCOMPLETE_CLONE = "IncompleteClone" on "NodeClaim, NodePool", Warning, Tenon,
         when "A clone was interrupted and its VM is left locked. An API token can neither unlock nor destroy it.",
-        example "VM 20003 on host pve1 is an incomplete clone (lock: clone) and cannot be removed with an API token; on pve1 run: qm unlock 20003 && qm destroy 20003 --purge",
+        example "VM 20003 on host pve1 is an incomplete clone (lock: clone) and cannot be removed with an API token; on pve1 run: qm unlock 20003 && qm destroy 20003 --purge --destroy-unreferenced-disks 1",
         action "Run the `qm` commands of the message on that host, as root. Until then the VM ID is not used again.";
+    SEED_NOT_DELETED = "SeedNotDeleted" on "NodeClaim, NodePool", Warning, Tenon,
+        when "The seed image of a VM could not be deleted from its storage. The VM and the NodeClaim are not held up by it, and its bootstrap token is deleted.",
+        example "Cannot delete seed image local:iso/user-data-0b5c.iso: cannot delete volume local:iso/user-data-0b5c.iso on host pve1: Permission check failed (/storage/local, Datastore.Allocate); grant Datastore.Allocate on its storage, and delete the image",
+        action "Grant the API token Datastore.Allocate on the storage, and delete the image.";
     NAME_TAKEN = "NameTaken" on "NodeClaim", Warning, Tenon,
         when "Another VM already has the name of the NodeClaim. The launch waits: two VMs with one name would be one Node to Kubernetes.",
         example "Cannot launch VM 20003: VM 105 on host pve2 is already named default-x7; rename or remove VM 105, or delete NodeClaim default-x7",

@@ -13,6 +13,8 @@ struct Wire {
     template: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seed_storage: Option<String>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    full_clone: bool,
     step: Step,
     attempt: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,6 +25,14 @@ struct Wire {
     last_progress_at: i64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     retired: Vec<u32>,
+    /// Missing in records of earlier versions, in which every retired id was that of an incomplete clone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    incomplete: Option<Vec<u32>>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it so")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -45,6 +55,7 @@ pub fn write(record: &LaunchRecord) -> String {
         vmid: record.vmid.get(),
         template: record.template.get(),
         seed_storage: record.seed_storage.clone(),
+        full_clone: record.full_clone,
         step: step_out(record.step),
         attempt: record.attempt,
         upid: record.upid.clone(),
@@ -52,6 +63,7 @@ pub fn write(record: &LaunchRecord) -> String {
         started_at: record.started_at.0,
         last_progress_at: record.last_progress_at.0,
         retired: record.retired.iter().map(|id| id.get()).collect(),
+        incomplete: (!record.retired.is_empty()).then(|| record.incomplete.iter().map(|id| id.get()).collect()),
     };
     // Numbers, texts and lists always have a JSON form.
     serde_json::to_string(&wire).unwrap_or_default()
@@ -62,11 +74,13 @@ pub fn read(text: &str) -> Result<LaunchRecord, LaunchRecordError> {
     let wire: Wire = serde_json::from_str(text).map_err(|error| LaunchRecordError { why: error.to_string() })?;
     let bad = |why: &dyn std::fmt::Display| LaunchRecordError { why: why.to_string() };
     let id = |number: u32| VmId::try_from(number).map_err(|error| bad(&error));
+    let incomplete = wire.incomplete.unwrap_or_else(|| wire.retired.clone());
     Ok(LaunchRecord {
         place: Place { region: wire.region, host: wire.host.parse().map_err(|error| bad(&error))? },
         vmid: id(wire.vmid)?,
         template: id(wire.template)?,
         seed_storage: wire.seed_storage,
+        full_clone: wire.full_clone,
         step: step_in(wire.step),
         attempt: wire.attempt,
         upid: wire.upid,
@@ -74,6 +88,7 @@ pub fn read(text: &str) -> Result<LaunchRecord, LaunchRecordError> {
         started_at: Seconds(wire.started_at),
         last_progress_at: Seconds(wire.last_progress_at),
         retired: wire.retired.into_iter().map(id).collect::<Result<_, _>>()?,
+        incomplete: incomplete.into_iter().map(id).collect::<Result<_, _>>()?,
     })
 }
 
@@ -135,7 +150,9 @@ mod tests {
             record.upid = Some("UPID:pve1:0:0:0:qmclone:9000:a@pve!b:".to_owned());
             record.uuid = Some("u".to_owned());
             record.seed_storage = Some("local".to_owned());
-            record.retired.push("20000".parse().unwrap());
+            record.retired.extend(["20000", "20002"].map(|id| id.parse::<VmId>().unwrap()));
+            record.incomplete.push("20002".parse().unwrap());
+            record.full_clone = true;
         }
     }
 
@@ -145,6 +162,13 @@ mod tests {
         assert_eq!(write(&record()), text);
         let later = text.replace("\"attempt\"", "\"addedLater\":true,\"attempt\"");
         assert_eq!(read(&later), Ok(record()));
+    }
+
+    #[test]
+    fn retired_ids_of_an_earlier_version_are_incomplete_clones() {
+        let text = write(&record()).replace("\"startedAt\"", "\"retired\":[20007],\"startedAt\"");
+        let read = read(&text).unwrap();
+        assert_eq!((&read.incomplete, read.incomplete.len()), (&read.retired, 1));
     }
 
     #[test]

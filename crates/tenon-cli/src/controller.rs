@@ -22,7 +22,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use tenon_api::instance_types_file;
 use tenon_controllers::election::{Bid, Election, Fence};
 use tenon_controllers::{Clients, Clock, Controllers, Settings};
-use tenon_model::{InstanceType, VmId, VmIdRange};
+use tenon_model::{InstanceType, LaunchLimits, VmId, VmIdRange};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cloud_config::{self, CloudConfig};
@@ -35,6 +35,9 @@ use server::{Server, listen};
 
 /// What still runs when everything has ended (a lookup of a name, say) is left behind after this long.
 const LEFT_BEHIND_AFTER: Duration = Duration::from_secs(1);
+
+/// Longer than any uid; a description has room for 8192 characters.
+const CLUSTER_ID_MAX: usize = 128;
 
 /// Run the controllers: create nodes for pending pods and remove nodes that are no longer needed.
 #[derive(Debug, Args)]
@@ -59,7 +62,7 @@ pub struct Controller {
     proxmox_vmid_max: VmId,
     /// ID of the Kubernetes cluster, by which the controller recognizes its own VMs; must be unique among all clusters on the
     /// same Proxmox cluster; unset: the uid of the namespace kube-system.
-    #[arg(long, value_name = "TEXT", env = "CLUSTER_ID")]
+    #[arg(long, value_name = "TEXT", env = "CLUSTER_ID", value_parser = cluster_id)]
     cluster_id: Option<String>,
     /// Address of the API server for new nodes, as https://host:port; unset: the server in ConfigMap kube-public/cluster-info.
     #[arg(long, value_name = "URL", env = "CLUSTER_ENDPOINT", value_parser = EndpointParser)]
@@ -79,6 +82,12 @@ pub struct Controller {
     /// Pods are planned together once no new pending pod was seen for this time.
     #[arg(long, value_name = "DURATION", env = "BATCH_IDLE_DURATION", default_value = "1s", value_parser = duration::parse)]
     batch_idle_duration: Duration,
+    /// Maximum time without progress in the launch of a VM; then the NodeClaim is deleted and its pods are planned again.
+    #[arg(long, value_name = "DURATION", env = "LAUNCH_TIMEOUT", default_value = "5m", value_parser = duration::parse)]
+    launch_timeout: Duration,
+    /// Maximum time a single Proxmox task of a launch may run, such as a full clone on slow storage.
+    #[arg(long, value_name = "DURATION", env = "PROXMOX_TASK_TIMEOUT", default_value = "30m", value_parser = duration::parse)]
+    proxmox_task_timeout: Duration,
     #[command(flatten)]
     planning: PlanningArgs,
     #[command(flatten)]
@@ -167,9 +176,26 @@ fn settings(args: &Controller) -> anyhow::Result<Settings> {
         ids,
         batch_idle: args.batch_idle_duration,
         batch_max: args.batch_max_duration,
+        launch_limits: LaunchLimits {
+            stalled_s: whole_seconds(args.launch_timeout),
+            task_s: whole_seconds(args.proxmox_task_timeout),
+        },
         termination_grace_period: standard.termination_grace_period,
         planning: args.planning.options()?,
     })
+}
+
+fn whole_seconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// The id stands in the description of every VM as one word of a line: with a blank in it no mark could be read again.
+fn cluster_id(text: &str) -> Result<String, String> {
+    let is_plain = |letter: char| letter.is_ascii_graphic();
+    if text.chars().all(is_plain) && text.len() <= CLUSTER_ID_MAX {
+        return Ok(text.to_owned());
+    }
+    Err(format!("use up to {CLUSTER_ID_MAX} ASCII letters, digits and punctuation marks, without blanks"))
 }
 
 pub(crate) fn instance_types(path: Option<&Path>) -> anyhow::Result<Option<Vec<InstanceType>>> {
@@ -243,6 +269,25 @@ mod tests {
         empty.extend(["--preference-policy=", "--min-values-policy=", "--feature-gates=", "--scheduler-config="]);
         empty.push("--cpu-requests=");
         assert_eq!(format!("{:?}", read(&empty).unwrap()), format!("{:?}", Settings::default()));
+    }
+
+    #[test]
+    fn a_cluster_id_that_no_mark_could_be_read_with_is_refused() {
+        for id in ["my cluster", "a\tb", "a\nb", "größe", &"x".repeat(129)] {
+            let said = read(&["--cluster-id", id]).unwrap_err().to_string();
+            assert!(said.contains("--cluster-id") && said.contains("without blanks"), "{said}");
+        }
+        assert_eq!(
+            read(&["--cluster-id", "lab-1.example/k8s"]).unwrap().cluster_id.as_deref(),
+            Some("lab-1.example/k8s")
+        );
+    }
+
+    #[test]
+    fn how_long_a_launch_may_take_is_decided_by_an_operator() {
+        assert_eq!(read(&[]).unwrap().launch_limits, LaunchLimits { stalled_s: 300, task_s: 1800 });
+        let limits = read(&["--launch-timeout", "90s", "--proxmox-task-timeout", "2h"]).unwrap().launch_limits;
+        assert_eq!(limits, LaunchLimits { stalled_s: 90, task_s: 7200 });
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kube::Client;
 use tenon_api::{NodeClaim, NodeClassRef, names};
+use tenon_engine::launch::LaunchTime;
 use tenon_model::InstanceType;
 
 use crate::claim::Owner;
@@ -34,6 +35,11 @@ impl Context {
     /// What proves that a VM belongs to a claim.
     pub(crate) fn owner(&self, claim: &NodeClaim) -> Owner {
         Owner { cluster: self.cluster_id.clone(), claim_uid: claim.metadata.uid.clone().unwrap_or_default() }
+    }
+
+    /// Now, and how long a launch may take.
+    pub(crate) fn launch_time(&self) -> LaunchTime {
+        LaunchTime { now: self.clock.seconds(), limits: self.settings.launch_limits }
     }
 
     /// The instance type a claim was created for.

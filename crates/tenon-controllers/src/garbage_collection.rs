@@ -14,7 +14,9 @@ use tenon_api::{NodeClaim, condition_reasons, event_reasons, names};
 use tenon_model::{LaunchRecord, LaunchStep, Place, VmId};
 use tenon_pve::{GuestKind, GuestRow, OwnerMark, Resources, VmConfig};
 
-use crate::claim::{ClaimError, DeletionReason, Owner, ReleasePass, delete_claim, is_ready, is_true, release};
+use crate::claim::{
+    ClaimError, DeletionReason, Owner, ReleasePass, attached_seed_storage, delete_claim, is_ready, is_true, release,
+};
 use crate::context::{Context, is_ours};
 use crate::events::Event;
 use crate::metrics::Loop;
@@ -129,7 +131,9 @@ async fn orphans(
             Some(mark) if !uids.contains(&mark.claim) => {
                 let owner = Owner { cluster: mark.cluster, claim_uid: mark.claim };
                 let place = Place { region: region.clone(), host: guest.host.clone() };
-                found.insert(guest.id, Orphan { owner, record: record(context, place, guest.id, &config) });
+                let seed_storage = attached_seed_storage(&owner, &config);
+                let record = LaunchRecord { seed_storage, ..record(context, place, guest.id) };
+                found.insert(guest.id, Orphan { owner, record });
             }
             Some(_) => {}
             None => {
@@ -152,12 +156,8 @@ fn is_a_node(context: &Context, config: &VmConfig) -> bool {
 }
 
 /// What would have been written down of such a VM: enough to release it and its seed.
-fn record(context: &Context, place: Place, vmid: VmId, config: &VmConfig) -> LaunchRecord {
-    let name = format!(":iso/user-data-{vmid}.iso");
-    let drive = config.get("ide2").and_then(|drive| drive.split(',').next());
-    let seed_storage = drive.and_then(|volume| volume.strip_suffix(&name)).map(str::to_owned);
-    let record = LaunchRecord::new(place, vmid, vmid, context.clock.seconds());
-    LaunchRecord { step: LaunchStep::Launched, seed_storage, ..record }
+fn record(context: &Context, place: Place, vmid: VmId) -> LaunchRecord {
+    LaunchRecord { step: LaunchStep::Launched, ..LaunchRecord::new(place, vmid, vmid, context.clock.seconds()) }
 }
 
 async fn collect(pve: &tenon_pve::Client, orphan: &Orphan) -> Result<(), ClaimError> {
@@ -170,6 +170,11 @@ async fn collect(pve: &tenon_pve::Client, orphan: &Orphan) -> Result<(), ClaimEr
             ReleasePass::Again => {}
             ReleasePass::Released => {
                 tracing::info!(%vmid, %host, "destroyed orphaned VM");
+                break;
+            }
+            ReleasePass::Hidden => break,
+            ReleasePass::SeedLeft(left) => {
+                tracing::warn!(%vmid, %host, volume = left.volume, error = left.why, "destroyed orphaned VM; cannot delete its seed image");
                 break;
             }
             ReleasePass::Wait(why) | ReleasePass::Locked(why) | ReleasePass::Refuse(why) => {

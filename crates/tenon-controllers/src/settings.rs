@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenon_api::plan_options::PlanOptions;
-use tenon_model::{InstanceType, VmIdRange};
+use tenon_model::{InstanceType, LaunchLimits, VmIdRange};
 
 /// What an operator decides.
 #[derive(Debug, Clone)]
@@ -24,6 +24,8 @@ pub struct Settings {
     pub batch_max: Duration,
     /// How long pods have to leave a node whose pool does not say so, as a duration; unset: for ever.
     pub termination_grace_period: Option<String>,
+    /// How long a launch may take.
+    pub launch_limits: LaunchLimits,
     /// What changes a plan.
     pub planning: PlanOptions,
 }
@@ -49,6 +51,7 @@ impl Default for Settings {
             batch_idle: Duration::from_secs(1),
             batch_max: Duration::from_secs(10),
             termination_grace_period: None,
+            launch_limits: LaunchLimits::default(),
             planning: PlanOptions::default(),
         }
     }

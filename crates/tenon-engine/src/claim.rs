@@ -116,6 +116,8 @@ pub enum ClaimStep {
     Drain,
     /// Destroy its VM.
     Release(LaunchRecord),
+    /// Delete it without touching any VM.
+    ReleaseWithoutVm(Option<LaunchRecord>),
     /// Remove its finalizer: nothing of it is left, or was ever created.
     RemoveFinalizer,
 }
@@ -186,7 +188,12 @@ fn after_launch(observed: &ObservedClaim, record: &LaunchRecord, now: Seconds) -
 fn way_back(observed: &ObservedClaim) -> ClaimStep {
     match (&observed.launch, &observed.node) {
         _ if !observed.has_finalizer => ClaimStep::LeaveAlone(Unmanaged::Released),
-        _ if observed.skip_vm_deletion => ClaimStep::RemoveFinalizer,
+        // Its Node goes with it: another VM may get the id, and two Nodes must not claim one VM.
+        (_, ObservedNode::Ours { deleting: false, .. }) if observed.skip_vm_deletion => ClaimStep::DeleteNode,
+        (ObservedLaunch::Record(record), _) if observed.skip_vm_deletion => {
+            ClaimStep::ReleaseWithoutVm(Some(record.clone()))
+        }
+        _ if observed.skip_vm_deletion => ClaimStep::ReleaseWithoutVm(None),
         (ObservedLaunch::Foreign, _) => ClaimStep::LeaveAlone(Unmanaged::Foreign),
         (ObservedLaunch::Unreadable(why), _) => ClaimStep::LeaveAlone(Unmanaged::Unreadable(why.clone())),
         (ObservedLaunch::Unplanned, _) => ClaimStep::RemoveFinalizer,

@@ -3,21 +3,28 @@
 //! A lost reply, a crash between two lines and a second pass all end here: nothing is sent again before it was looked
 //! for, and what is not proven to be ours is left alone.
 
-use tenon_model::{LaunchRecord, LaunchStep, Seconds, VmId};
+use tenon_model::{LaunchLimits, LaunchRecord, LaunchStep, Leftover, Seconds};
+
+pub use crate::launch_clone::clone_in_full;
+use crate::launch_clone::clone_step;
 
 /// A step may be begun this often before the claim goes back to planning.
-const ATTEMPTS: u32 = 3;
+pub(crate) const ATTEMPTS: u32 = 3;
 
-/// Without any progress for this long a launch has failed. A full copy of a large disk reports progress by its task.
-const STALLED_AFTER_S: i64 = 600;
+/// A request that was sent is carried out within this time or not at all. Until then an id that is in use may be in use by
+/// our own clone, even if no task of ours is found.
+const IN_FLIGHT_S: i64 = 60;
 
 /// What is seen of the VM under the recorded id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ObservedVm {
     /// There is none.
     Absent,
-    /// It is being made, or was left half-made; whose it is cannot be read.
+    /// It is being made, or was left half-made, and may be ours; or it is ours and something holds it.
     Locked(String),
+    /// The id is in use, and the API token may not read by whom. With rights on a resource pool this is what our own clone
+    /// looks like until it joins the pool.
+    Hidden,
     /// It is proven to be ours.
     Ours {
         /// Its SMBIOS uuid.
@@ -34,6 +41,8 @@ pub enum ObservedVm {
 pub enum ObservedTask {
     /// No task is recorded.
     None,
+    /// None is recorded, but Proxmox knows one that clones into the recorded id: its UPID.
+    Found(String),
     /// It runs.
     Running,
     /// It ended well.
@@ -42,6 +51,8 @@ pub enum ObservedTask {
     Failed(Failure),
     /// Its worker died, or nobody knows it any more: what it had done must be looked for.
     Lost,
+    /// The host that runs it does not answer.
+    Unreachable,
 }
 
 /// How a task failed.
@@ -53,6 +64,10 @@ pub enum Failure {
     Busy(String),
     /// It may work another time.
     Passing(String),
+    /// The VM was not in the state the step assumes, perhaps because the step was done already: look again.
+    OtherState(String),
+    /// The storage of the template cannot make linked clones.
+    NoLinkedClone(String),
     /// It will not work here, whatever we do: a full storage, a missing bridge.
     Hopeless(String),
 }
@@ -73,12 +88,12 @@ pub enum LaunchResult {
     Record(LaunchRecord),
     /// Pass again later.
     Wait(AwaitedEnd),
-    /// Choose another VM id and start again; the old id is kept in `retired` if an incomplete clone may be left under it.
+    /// Choose another VM id and start again.
     Relaunch {
         /// Why.
         why: String,
-        /// The id of an incomplete clone that only an operator can remove.
-        incomplete: Option<VmId>,
+        /// What is left under the old id.
+        leftover: Leftover,
     },
     /// Delete the claim: its pods are planned again.
     GiveUp(String),
@@ -97,6 +112,32 @@ pub enum AwaitedEnd {
     Lock(String),
     /// The host does not answer.
     Host,
+    /// Whoever has the id, which the API token cannot read.
+    HiddenVm,
+}
+
+/// When a launch is looked at, and how long it may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaunchTime {
+    /// Now.
+    pub now: Seconds,
+    /// How long it may take.
+    pub limits: LaunchLimits,
+}
+
+impl LaunchTime {
+    /// Whether nothing went forward for too long. A task that runs has a limit of its own.
+    pub fn is_stalled(&self, record: &LaunchRecord) -> bool {
+        self.now.since(record.last_progress_at) > self.limits.stalled_s
+    }
+
+    fn is_task_overdue(&self, record: &LaunchRecord) -> bool {
+        self.now.since(record.last_progress_at) > self.limits.task_s
+    }
+
+    pub(crate) fn may_be_in_flight(&self, record: &LaunchRecord) -> bool {
+        self.now.since(record.last_progress_at) <= IN_FLIGHT_S
+    }
 }
 
 impl From<LaunchResult> for LaunchDecision {
@@ -106,73 +147,34 @@ impl From<LaunchResult> for LaunchDecision {
 }
 
 /// Decides what a pass of a launch does.
-pub fn next_step(record: &LaunchRecord, vm: &ObservedVm, task: &ObservedTask, now: Seconds) -> LaunchDecision {
-    let is_stalled = now.since(record.last_progress_at) > STALLED_AFTER_S;
+pub fn next_step(record: &LaunchRecord, vm: &ObservedVm, task: &ObservedTask, time: &LaunchTime) -> LaunchDecision {
+    let is_stalled = time.is_stalled(record);
     let (vmid, host) = (record.vmid, record.host());
     let result = match (task, vm) {
         _ if record.step == LaunchStep::Launched => LaunchResult::Launched,
+        (ObservedTask::Running, _) if time.is_task_overdue(record) => {
+            LaunchResult::GiveUp(format!("{} did not end within {}", task_words(record), words_of(time.limits.task_s)))
+        }
         // The task's own host answers for it; a VM that cannot be seen yet is no reason to doubt it.
         (ObservedTask::Running, _) => LaunchResult::Wait(AwaitedEnd::Task),
-        (_, ObservedVm::Unreachable) if is_stalled => LaunchResult::GiveUp(format!("host {host} did not answer")),
+        (_, ObservedVm::Unreachable) if is_stalled => LaunchResult::GiveUp(no_answer(record, time)),
         (_, ObservedVm::Unreachable) => LaunchResult::Wait(AwaitedEnd::Host),
-        _ if record.step == LaunchStep::Clone => return clone_step(record, vm, task, now),
+        _ if record.step == LaunchStep::Clone => return clone_step(record, vm, task, time),
         (_, ObservedVm::Absent) => LaunchResult::GiveUp(format!("VM {vmid} was removed during its launch")),
         (_, ObservedVm::Foreign(why)) => {
             LaunchResult::Refuse(format!("VM {vmid} on host {host} does not belong to this NodeClaim: {why}"))
         }
-        (_, ObservedVm::Locked(lock)) if is_stalled => {
-            LaunchResult::GiveUp(format!("VM {vmid} was locked (lock: {lock}) for more than {STALLED_AFTER_S}s"))
-        }
+        (_, ObservedVm::Hidden) => LaunchResult::Refuse(format!(
+            "the API token cannot read VM {vmid} any more; put it back into its resource pool, or grant VM.Audit"
+        )),
+        (_, ObservedVm::Locked(lock)) if is_stalled => LaunchResult::GiveUp(format!(
+            "VM {vmid} was locked (lock: {lock}) for more than {}",
+            words_of(time.limits.stalled_s)
+        )),
         (_, ObservedVm::Locked(lock)) => LaunchResult::Wait(AwaitedEnd::Lock(lock.clone())),
-        (_, ObservedVm::Ours { uuid }) => return later_step(record, uuid.as_deref(), task, now),
+        (_, ObservedVm::Ours { uuid }) => return later_step(record, uuid.as_deref(), task, time.now),
     };
     result.into()
-}
-
-/// The first step, in which nothing of ours may be there yet.
-fn clone_step(record: &LaunchRecord, vm: &ObservedVm, task: &ObservedTask, now: Seconds) -> LaunchDecision {
-    let is_stalled = now.since(record.last_progress_at) > STALLED_AFTER_S;
-    let result = match (task, vm) {
-        // Whatever became of the task: what it was to create is there, and it is ours. That comes first: a call of ours
-        // that was thought lost may have landed late and won, and then this one was refused because the id is in use.
-        (_, ObservedVm::Ours { .. }) => LaunchResult::Record(record.advanced(now)),
-        (_, ObservedVm::Foreign(_)) => relaunch(record, "the VM ID is in use by another VM", None),
-        (ObservedTask::Failed(_), ObservedVm::Locked(lock)) if !is_stalled => {
-            LaunchResult::Wait(AwaitedEnd::Lock(lock.clone()))
-        }
-        (ObservedTask::Failed(_), ObservedVm::Locked(lock)) => relaunch(
-            record,
-            &format!("another clone holds the VM ID (lock: {lock}) and does not end"),
-            Some(record.vmid),
-        ),
-        (ObservedTask::Failed(failure), _) => clone_failed(record, failure),
-        // A clone that was interrupted stays locked, and an API token can neither unlock nor destroy it.
-        (ObservedTask::Lost, ObservedVm::Locked(lock)) => {
-            relaunch(record, &format!("the clone was interrupted (lock: {lock})"), Some(record.vmid))
-        }
-        (ObservedTask::Done | ObservedTask::None | ObservedTask::Running, ObservedVm::Locked(lock)) => {
-            if is_stalled {
-                relaunch(record, &format!("the clone is locked (lock: {lock}) without a task"), Some(record.vmid))
-            } else {
-                LaunchResult::Wait(AwaitedEnd::Lock(lock.clone()))
-            }
-        }
-        (ObservedTask::Done | ObservedTask::Lost, ObservedVm::Absent) => {
-            try_again(record, "the clone task ended, but the VM does not exist")
-        }
-        (_, ObservedVm::Absent) => return LaunchDecision::Perform(LaunchStep::Clone),
-        (_, ObservedVm::Unreachable) => LaunchResult::Wait(AwaitedEnd::Host),
-    };
-    result.into()
-}
-
-/// Proxmox cleans up after a clone that failed, and nothing is there under the id.
-fn clone_failed(record: &LaunchRecord, failure: &Failure) -> LaunchResult {
-    match failure {
-        Failure::IdTaken => relaunch(record, "the VM ID is in use by another VM", None),
-        Failure::Hopeless(why) => LaunchResult::GiveUp(why.clone()),
-        Failure::Busy(why) | Failure::Passing(why) => try_again(record, why),
-    }
 }
 
 /// A step on a VM that is proven to be ours. Each can be made twice without harm.
@@ -188,16 +190,29 @@ fn later_step(record: &LaunchRecord, uuid: Option<&str>, task: &ObservedTask, no
         },
         (_, ObservedTask::Done) => LaunchResult::Record(record.advanced(now)),
         (_, ObservedTask::Failed(Failure::Hopeless(why))) => LaunchResult::GiveUp(why.clone()),
-        (_, ObservedTask::Failed(Failure::Busy(why) | Failure::Passing(why))) => try_again(record, why),
         (_, ObservedTask::Failed(Failure::IdTaken)) => LaunchResult::Refuse(format!("VM {vmid} exists twice")),
-        (step, ObservedTask::None | ObservedTask::Lost | ObservedTask::Running) => {
-            return LaunchDecision::Perform(step);
-        }
+        (_, ObservedTask::Failed(failure)) => try_again(record, failure.words()),
+        (step, _) => return LaunchDecision::Perform(step),
     };
     result.into()
 }
 
-fn try_again(record: &LaunchRecord, why: &str) -> LaunchResult {
+impl Failure {
+    /// Proxmox's words.
+    fn words(&self) -> &str {
+        match self {
+            Failure::IdTaken => "the VM ID is in use by another VM",
+            Failure::Busy(words)
+            | Failure::Passing(words)
+            | Failure::OtherState(words)
+            | Failure::NoLinkedClone(words)
+            | Failure::Hopeless(words) => words,
+        }
+    }
+}
+
+/// The same step once more, if it was not begun too often.
+pub fn try_again(record: &LaunchRecord, why: &str) -> LaunchResult {
     if record.attempt < ATTEMPTS {
         LaunchResult::Record(record.begun_again())
     } else {
@@ -205,11 +220,16 @@ fn try_again(record: &LaunchRecord, why: &str) -> LaunchResult {
     }
 }
 
-fn relaunch(record: &LaunchRecord, why: &str, incomplete: Option<VmId>) -> LaunchResult {
-    // Bounded: a host on which every clone ends incomplete is no host to go on with.
-    if record.retired.len() < usize::try_from(ATTEMPTS).unwrap_or(usize::MAX) {
-        LaunchResult::Relaunch { why: why.to_owned(), incomplete }
-    } else {
-        LaunchResult::GiveUp(format!("{why}; {} VM IDs hold incomplete clones already", record.retired.len()))
-    }
+pub(crate) fn no_answer(record: &LaunchRecord, time: &LaunchTime) -> String {
+    format!("host {} did not answer for {}", record.host(), words_of(time.limits.stalled_s))
+}
+
+fn task_words(record: &LaunchRecord) -> String {
+    let kind = record.upid.iter().find_map(|upid| upid.split(':').nth(5)).unwrap_or("of the launch");
+    format!("task {kind} on host {}", record.host())
+}
+
+/// Seconds as a person says them.
+fn words_of(seconds: i64) -> String {
+    if seconds >= 60 && seconds % 60 == 0 { format!("{} min", seconds / 60) } else { format!("{seconds} s") }
 }

@@ -25,6 +25,7 @@ mod interner;
 mod label_index;
 pub mod launch;
 mod launch_choice;
+mod launch_clone;
 mod open_claim;
 mod packing;
 mod reservations;

@@ -65,6 +65,8 @@ pub struct LaunchRecord {
     pub template: VmId,
     /// The storage its first-boot data is put on, if it gets any.
     pub seed_storage: Option<String>,
+    /// Whether the template is copied in full because its storage cannot make linked clones.
+    pub full_clone: bool,
     /// What is intended or under way.
     pub step: LaunchStep,
     /// How often this step was begun, from 1.
@@ -77,8 +79,35 @@ pub struct LaunchRecord {
     pub started_at: Seconds,
     /// When something last went forward.
     pub last_progress_at: Seconds,
-    /// Ids under which something was left that we may not remove.
+    /// Ids this launch was begun under before: none of them is used again for it.
     pub retired: Vec<VmId>,
+    /// Those of them under which an incomplete clone of ours was left that we may not remove.
+    pub incomplete: Vec<VmId>,
+}
+
+/// What a launch left under an id it does not use any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leftover {
+    /// Nothing of ours.
+    Nothing,
+    /// A clone that was interrupted, which an API token can neither unlock nor destroy.
+    IncompleteClone,
+}
+
+/// How long a launch may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaunchLimits {
+    /// Seconds without progress after which a launch has failed.
+    pub stalled_s: i64,
+    /// Seconds a single Proxmox task may run.
+    pub task_s: i64,
+}
+
+impl Default for LaunchLimits {
+    fn default() -> LaunchLimits {
+        // Karpenter's five minutes; half an hour is a full copy of 100 GiB at 60 MiB/s.
+        LaunchLimits { stalled_s: 300, task_s: 1800 }
+    }
 }
 
 impl LaunchRecord {
@@ -89,6 +118,7 @@ impl LaunchRecord {
             vmid,
             template,
             seed_storage: None,
+            full_clone: false,
             step: LaunchStep::Clone,
             attempt: 1,
             upid: None,
@@ -96,6 +126,7 @@ impl LaunchRecord {
             started_at: now,
             last_progress_at: now,
             retired: Vec::new(),
+            incomplete: Vec::new(),
         }
     }
 
@@ -111,11 +142,13 @@ impl LaunchRecord {
         LaunchRecord { attempt: self.attempt.saturating_add(1), upid: None, ..self.clone() }
     }
 
-    /// The record of the same launch under another id; the old one is kept in mind if an incomplete clone is left under it.
+    /// The record of the same launch under another id. The old one is not used again, and is kept in mind if an incomplete
+    /// clone is left under it.
     #[must_use]
-    pub fn moved_to(&self, vmid: VmId, incomplete: Option<VmId>, now: Seconds) -> LaunchRecord {
-        let mut retired = self.retired.clone();
-        retired.extend(incomplete);
+    pub fn moved_to(&self, vmid: VmId, leftover: Leftover, now: Seconds) -> LaunchRecord {
+        let (mut retired, mut incomplete) = (self.retired.clone(), self.incomplete.clone());
+        retired.push(self.vmid);
+        incomplete.extend(Some(self.vmid).filter(|_| leftover == Leftover::IncompleteClone));
         LaunchRecord {
             vmid,
             step: LaunchStep::Clone,
@@ -124,6 +157,7 @@ impl LaunchRecord {
             uuid: None,
             last_progress_at: now,
             retired,
+            incomplete,
             ..self.clone()
         }
     }

@@ -65,7 +65,7 @@ pub use error_message::full_message;
 pub use eviction_cost::PodWorth;
 pub use host::{HostName, HostNameError};
 pub use instance_type::{CapacityType, InstanceType, Overhead};
-pub use launch::{LaunchRecord, LaunchStep, Seconds};
+pub use launch::{LaunchLimits, LaunchRecord, LaunchStep, Leftover, Seconds};
 pub use launch_site::{BootImage, LaunchSite, VmIds};
 pub use min_values::TooFewValues;
 pub use mirror::{BoundPod, Mirror};

@@ -46,7 +46,7 @@ impl Refusal {
             RefusalKind::AlreadyExists => Advice::ChooseAnother,
             RefusalKind::NoSpace => Advice::FreeSpace,
             RefusalKind::Changed | RefusalKind::TaskFailed | RefusalKind::Other => Advice::LookFirst,
-            RefusalKind::NotFound | RefusalKind::WrongState => Advice::PlanAgain,
+            RefusalKind::NotFound | RefusalKind::WrongState | RefusalKind::NoLinkedClones => Advice::PlanAgain,
             RefusalKind::Denied { .. }
             | RefusalKind::Unauthorized
             | RefusalKind::RootOnly(_)

@@ -27,8 +27,17 @@ pub struct CloneRequest {
     pub description: String,
     /// The pool it joins when the copy is done.
     pub pool: Option<String>,
-    /// `None` makes a linked clone; a storage makes a full copy there.
-    pub full_to: Option<String>,
+    /// How much is copied.
+    pub kind: CloneKind,
+}
+
+/// How much of a template is copied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CloneKind {
+    /// Only what changes later; the rest stays with the template, on its storage.
+    Linked,
+    /// Everything, to this storage or the template's own.
+    Full(Option<String>),
 }
 
 /// Everything a copy can be told. What is `None` is left to Proxmox.
@@ -70,8 +79,11 @@ impl Client {
             name: Some(request.name.clone()),
             description: Some(request.description.clone()),
             pool: request.pool.clone(),
-            full: Some(request.full_to.is_some()),
-            storage: request.full_to.clone(),
+            full: Some(matches!(request.kind, CloneKind::Full(_))),
+            storage: match &request.kind {
+                CloneKind::Linked => None,
+                CloneKind::Full(storage) => storage.clone(),
+            },
             ..CloneOptions::default()
         };
         self.clone_vm_with(host, (request.template, request.vmid), &options).await

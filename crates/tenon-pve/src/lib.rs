@@ -53,7 +53,7 @@ pub use cluster::{GuestKind, GuestRow, HostRow, ResourceKind, Resources, Storage
 pub use config::VmConfig;
 pub use configure::PendingRow;
 pub use content::{Download, Volume, VolumeDetail, VolumeFilter};
-pub use creation::{CloneOptions, CloneRequest, Feature};
+pub use creation::{CloneKind, CloneOptions, CloneRequest, Feature};
 pub use credentials::{Credentials, Password, Token, TokenError};
 pub use error::{Cause, Doubtful, Error, Result};
 pub use firewall::{FirewallRule, NewRule, SecurityGroup};
@@ -69,7 +69,7 @@ pub use hosts::{CpuModel, Host, HostStatus, Interface, PciDevice};
 pub use limits::Limits;
 pub use pools::{Pool, PoolChange, PoolMember};
 pub use power::{Shutdown, Stop, Suspend};
-pub use proof::{Doubt, OwnerMark, Proof, ProvenVm};
+pub use proof::{Doubt, OwnerMark, Proof, ProvenVm, is_being_made};
 pub use properties::{Properties, PropertiesError};
 pub use quorum::{ClusterStatus, HaRow, Member};
 pub use refusal::{Refusal, RefusalKind};

@@ -4,6 +4,7 @@
 //! the recorded SMBIOS uuid, or, while no uuid is recorded, the line that was put into its description with the clone.
 //! The proof is read again before every step that cannot be undone.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use http::Method;
@@ -11,12 +12,19 @@ use tenon_model::{HostName, VmId};
 
 use crate::client::{Call, Client};
 use crate::config::VmConfig;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::guests::vm_path;
+use crate::refusal::Refusal;
 use crate::upid::Upid;
 
 /// How our line in a description begins.
 const MARK: &str = "tenon.dev/owner";
+
+/// The lock of a VM whose memory was written to disk. It holds nothing up: such a VM can be destroyed.
+const SUSPENDED: &str = "suspended";
+
+/// The description of a clone until its first disk is there.
+const CLONE_PLACEHOLDER: &str = "qmclone temporary file";
 
 /// How the last line of a VM we are about to destroy begins.
 const TOMBSTONE: &str = "tenon.dev/destroying";
@@ -68,7 +76,7 @@ pub struct Proof {
 /// Why a VM is not proven to be ours.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Doubt {
-    /// Its configuration carries a lock, so it is still being made, or was left half-made.
+    /// It carries a lock: it is ours and something holds it, or it is being made and does not say yet whose it is.
     #[error("the VM is locked ({0})")]
     Locked(String),
     /// Its uuid is not the recorded one: another VM has the id now.
@@ -110,20 +118,34 @@ impl ProvenVm {
 }
 
 impl Proof {
-    /// Compares what was written down with what is there.
+    /// Compares what was written down with what is there. A lock alone says nothing: a VM of somebody else may be locked by
+    /// a backup. Only one that is being made may be ours without saying so.
     pub fn examine(&self, config: &VmConfig) -> Result<(), Doubt> {
-        if let Some(lock) = config.lock() {
+        let lock = config.lock().filter(|lock| *lock != SUSPENDED);
+        if let Some(lock) = lock.filter(|lock| is_being_made(config, lock)) {
             return Err(Doubt::Locked(lock.to_owned()));
         }
         match &self.uuid {
             Some(recorded) => {
                 let found = config.uuid().unwrap_or_default();
-                let same = found.eq_ignore_ascii_case(recorded);
-                if same { Ok(()) } else { Err(Doubt::OtherUuid { found, recorded: recorded.clone() }) }
+                if !found.eq_ignore_ascii_case(recorded) {
+                    return Err(Doubt::OtherUuid { found, recorded: recorded.clone() });
+                }
             }
-            None if OwnerMark::find_in(config.description()).as_ref() == Some(&self.mark) => Ok(()),
-            None => Err(Doubt::NoMark),
+            None if OwnerMark::find_in(config.description()).as_ref() == Some(&self.mark) => {}
+            None => return Err(Doubt::NoMark),
         }
+        lock.map_or(Ok(()), |lock| Err(Doubt::Locked(lock.to_owned())))
+    }
+}
+
+/// Whether a VM does not say yet who it is: until its first disk is there, a clone has only this description, and a VM that
+/// is created has none.
+pub fn is_being_made(config: &VmConfig, lock: &str) -> bool {
+    match lock {
+        "clone" => config.description().trim() == CLONE_PLACEHOLDER,
+        "create" => config.name().is_none() && config.description().is_empty(),
+        _ => false,
     }
 }
 
@@ -149,16 +171,37 @@ impl Client {
         let Some(digest) = config.digest() else {
             return Err(Error::new(action, crate::reply::unreadable("the VM configuration has no digest")));
         };
+        if config.lock() == Some(SUSPENDED) {
+            self.look_again(&host, vmid, digest).await?;
+            return self.destroy(action, &host, vmid).await;
+        }
         let kept: Vec<&str> = config.description().lines().filter(|line| !line.starts_with(TOMBSTONE)).collect();
         let description = format!("{}\n{TOMBSTONE} vmid={vmid}", kept.join("\n"));
         self.configure_vm(&host, vmid, &[("description", description), ("digest", digest.to_owned())]).await?;
-        self.task_call(Call {
-            action,
-            method: Method::DELETE,
-            path: vm_path(&host, vmid),
-            params: &[("purge", "1".to_owned()), ("destroy-unreferenced-disks", "1".to_owned())],
-        })
-        .await
+        self.destroy(action, &host, vmid).await
+    }
+
+    async fn destroy(&self, action: String, host: &HostName, vmid: VmId) -> Result<Upid> {
+        let params = [("purge", "1".to_owned()), ("destroy-unreferenced-disks", "1".to_owned())];
+        self.task_call(Call { action, method: Method::DELETE, path: vm_path(host, vmid), params: &params }).await
+    }
+
+    /// A suspended VM takes no tombstone, because its lock refuses every write. So quorum is asked for, where the token may,
+    /// and the configuration is read once more: it must be the one that was proven.
+    async fn look_again(&self, host: &HostName, vmid: VmId, digest: &str) -> Result<()> {
+        let action = || format!("destroy suspended VM {vmid} on host {host}");
+        let refused = |words: &str| Error::new(action(), Cause::Refused(Refusal::new(500, words, BTreeMap::new())));
+        match self.is_quorate().await {
+            Ok(false) => return Err(refused("cluster not ready - no quorum?")),
+            Err(error) if error.refusal().is_none() => return Err(error.before_another()),
+            Ok(true) | Err(_) => {}
+        }
+        let config = self.vm_config(host, vmid).await.map_err(Error::before_another)?;
+        if config.digest() == Some(digest) {
+            Ok(())
+        } else {
+            Err(refused("checksum mismatch (file change by other user?)"))
+        }
     }
 }
 
@@ -205,8 +248,32 @@ mod tests {
     }
 
     #[test]
-    fn a_locked_vm_is_proven_to_be_nobodys() {
-        let locked = json!({ "lock": "clone", "description": proof(None).mark.to_string() });
-        assert_eq!(examine(&proof(None), &locked), Err(Doubt::Locked("clone".to_owned())));
+    fn a_vm_that_is_being_made_may_be_ours_and_one_of_ours_may_be_held() {
+        let held = |lock: &str| Err(Doubt::Locked(lock.to_owned()));
+        let placeholder = json!({ "lock": "clone", "description": " qmclone temporary file" });
+        assert_eq!(examine(&proof(None), &placeholder), held("clone"));
+        assert_eq!(examine(&proof(None), &json!({ "lock": "create" })), held("create"));
+        for lock in ["clone", "backup"] {
+            let locked = json!({ "lock": lock, "description": proof(None).mark.to_string() });
+            assert_eq!(examine(&proof(None), &locked), held(lock));
+        }
+        let ours = proof(Some("u1"));
+        assert_eq!(examine(&ours, &json!({ "lock": "backup", "smbios1": "uuid=u1" })), held("backup"));
+    }
+
+    #[test]
+    fn a_lock_does_not_make_a_foreign_vm_ours() {
+        let foreign = json!({ "lock": "backup", "name": "mail", "description": "mail server", "smbios1": "uuid=u2" });
+        assert_eq!(examine(&proof(None), &foreign), Err(Doubt::NoMark));
+        assert!(matches!(examine(&proof(Some("u1")), &foreign), Err(Doubt::OtherUuid { .. })));
+        let created = json!({ "lock": "create", "name": "mail" });
+        assert_eq!(examine(&proof(None), &created), Err(Doubt::NoMark));
+    }
+
+    #[test]
+    fn a_suspended_vm_of_ours_is_ours() {
+        let suspended = json!({ "lock": "suspended", "smbios1": "uuid=u1" });
+        assert_eq!(examine(&proof(Some("u1")), &suspended), Ok(()));
+        assert!(examine(&proof(Some("u2")), &suspended).is_err());
     }
 }

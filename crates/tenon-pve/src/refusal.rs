@@ -63,6 +63,8 @@ pub enum RefusalKind {
     Protected,
     /// The thing is in a state in which this cannot be done: running, stopped, a template, not empty, in use.
     WrongState,
+    /// The storage of a template cannot make linked clones.
+    NoLinkedClones,
     /// A task was accepted and failed for a reason none of the above describes.
     TaskFailed,
     /// Anything else.
@@ -136,6 +138,7 @@ const SIGNS: &[(&str, Reading)] = &[
     ("invalid bootorder: ", |_| RefusalKind::BadParameter("boot".to_owned())),
     ("balloon value too large", |_| RefusalKind::BadParameter("balloon".to_owned())),
     ("ssh public key validation error", |_| RefusalKind::BadParameter("sshkeys".to_owned())),
+    ("linked clone feature is not supported", |_| RefusalKind::NoLinkedClones),
     ("already exists", |_| RefusalKind::AlreadyExists),
     ("failed: file exists", |_| RefusalKind::AlreadyExists),
     ("refusing to override existing file", |_| RefusalKind::AlreadyExists),

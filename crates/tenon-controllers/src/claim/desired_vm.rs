@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use tenon_model::{LaunchRecord, VmId};
-use tenon_pve::{CloneRequest, OwnerMark, Proof, Smbios, SmbiosText, VmConfig};
+use tenon_pve::{CloneKind, CloneRequest, OwnerMark, Proof, Smbios, SmbiosText, VmConfig};
+
+use super::seed_file::{DRIVE, SeedFile};
 
 /// The VM that a claim should have.
 pub struct DesiredVm<'a> {
@@ -47,7 +49,7 @@ impl Owner {
         Proof { mark: self.mark(record.vmid), uuid: record.uuid.clone() }
     }
 
-    fn mark(&self, vmid: VmId) -> OwnerMark {
+    pub(crate) fn mark(&self, vmid: VmId) -> OwnerMark {
         OwnerMark { cluster: self.cluster.clone(), claim: self.claim_uid.clone(), vmid }
     }
 }
@@ -64,22 +66,12 @@ pub enum FirstBoot<'a> {
 /// Renders a seed.
 pub type Render<'a> = dyn Fn(&LaunchRecord, &VmConfig) -> Result<Bytes, String> + Send + Sync + 'a;
 
-/// Where a VM's seed lies.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeedFile {
-    /// The storage it lies on.
-    pub storage: String,
-    /// The file's name on its storage.
-    pub name: String,
-    /// The volume, as Proxmox names it.
-    pub volume: String,
-}
-
 impl DesiredVm<'_> {
     /// The copy of this template. A linked clone shares its template's storage; a disk that is to lie elsewhere is copied whole.
     pub(crate) fn clone_request(&self, record: &LaunchRecord, template: Option<&VmConfig>) -> CloneRequest {
         let lies_on = template.and_then(disk_storage);
-        let full_to = self.storage.clone().filter(|wanted| lies_on.as_ref() != Some(wanted));
+        let elsewhere = self.storage.clone().filter(|wanted| lies_on.as_ref() != Some(wanted));
+        let is_full = record.full_clone || elsewhere.is_some();
         let head = format!("Karpenter managed instance, class={}, capacity-type={}", self.class, self.capacity_type);
         CloneRequest {
             template: record.template,
@@ -87,7 +79,7 @@ impl DesiredVm<'_> {
             name: self.name.clone(),
             description: format!("{head}\n{}", self.owner.mark(record.vmid)),
             pool: self.pool.clone(),
-            full_to,
+            kind: if is_full { CloneKind::Full(elsewhere) } else { CloneKind::Linked },
         }
     }
 
@@ -102,6 +94,10 @@ impl DesiredVm<'_> {
         ];
         let keys_of = |(key, value): (&str, String)| (key.to_owned(), value);
         let mut keys: Vec<(String, String)> = keys.into_iter().map(keys_of).collect();
+        // A clone inherits the protection of its template, and then nobody could remove it.
+        if config.get("protection").is_some_and(|value| value == "1") {
+            keys.push(("protection".to_owned(), "0".to_owned()));
+        }
         if !self.tags.is_empty() {
             keys.push(("tags".to_owned(), self.tags.join(";")));
         }
@@ -121,15 +117,8 @@ impl DesiredVm<'_> {
 
     /// The seed in its drive. Proxmox puts the drive into the boot order by itself.
     pub(crate) fn drive(seed: &SeedFile) -> [(&'static str, String); 1] {
-        [("ide2", format!("{},media=cdrom", seed.volume))]
+        [(DRIVE, format!("{},media=cdrom", seed.volume))]
     }
-}
-
-/// Where the seed of a VM lies, if it gets one.
-pub fn seed_file(record: &LaunchRecord) -> Option<SeedFile> {
-    let storage = record.seed_storage.as_ref()?;
-    let name = format!("user-data-{}.iso", record.vmid);
-    Some(SeedFile { volume: format!("{storage}:iso/{name}"), name, storage: storage.clone() })
 }
 
 /// The storage a VM's disk lies on.

@@ -10,22 +10,22 @@ use tenon_api::condition_reasons::{self, ConditionReason};
 use tenon_api::event_reasons::{self, EventReason};
 use tenon_api::{KubeletConfiguration, MetadataType, NodeClaim, ProxmoxNodeClass, launch_record, names};
 use tenon_cloudinit::Bootstrap;
-use tenon_engine::launch::LaunchResult;
+use tenon_engine::launch::{AwaitedEnd, LaunchResult};
 use tenon_model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
-use tenon_model::{InstanceType, LaunchRecord, LaunchStep, VmId, VmIds};
+use tenon_model::{InstanceType, LaunchRecord, LaunchStep, Leftover, VmId, VmIds};
 use tenon_pve::VmConfig;
 
 use super::bootstrap::NoBootstrap;
 use super::deletion::DeletionReason;
 use super::desired_vm::{DesiredVm, FirstBoot, Render};
-use super::gather::Observed;
+use super::gather::{Observed, is_true};
 use super::launch_pass::launch_pass;
 use super::outcome::Outcome;
 use super::seed::{SeedFacts, seed_image};
 use super::{ClaimError, bootstrap, registration_health, token};
 use crate::context::Context;
 use crate::events::Event;
-use crate::provision::records_in;
+use crate::provision::{record_of, records_in};
 use crate::status::Verdict;
 use crate::writes::{self, Written};
 
@@ -36,26 +36,72 @@ const SOON_S: i64 = 15;
 const LOOK_LATER: Duration = Duration::from_secs(2);
 /// What an operator has to mend is looked at this often.
 const LOOK_RARELY: Duration = Duration::from_secs(30);
+/// A VM that the API token cannot read is looked at this often; each look goes through the last clone tasks.
+const LOOK_AT_HIDDEN: Duration = Duration::from_secs(5);
 /// VM ids that are tried in one pass before it is left to the next.
 const IDS: usize = 8;
 
-/// One pass of a launch.
+/// One pass of a launch. What blocks it is waited for as long as a launch may stand still, and ends it then.
 pub(crate) async fn pass(context: &Context, observed: &Observed, record: &LaunchRecord) -> Result<Outcome, ClaimError> {
     let launch = match Launch::gather(context, &observed.claim, record) {
         Ok(launch) => launch,
-        Err(why) => return give_up(context, &observed.claim, record, &why).await,
+        Err(why) => return give_up(context, &observed.claim, record, &Failed::now(why)).await,
     };
-    if let Some(outcome) = launch.name_taken().await? {
-        return Ok(outcome);
+    match launch.advance(context).await? {
+        Advance::To(outcome) => Ok(*outcome),
+        Advance::Blocked(block) if context.launch_time().is_stalled(record) => {
+            give_up(context, &observed.claim, record, &Failed::timed_out(block.message)).await
+        }
+        Advance::Blocked(block) => Ok(block.outcome()),
     }
-    let bootstrap = match launch.bootstrap(context).await? {
-        Ok(bootstrap) => bootstrap,
-        Err(outcome) => return Ok(outcome),
-    };
-    let render = |record: &LaunchRecord, config: &VmConfig| launch.render(bootstrap.as_ref(), record, config);
-    let desired = launch.desired_vm(context, &render);
-    let result = launch_pass(launch.pve, &desired, record, context.clock.seconds()).await?;
-    launch.settle(context, result).await
+}
+
+/// Ends a launch that stands still for too long because every pass fails; nothing if it may still be retried.
+pub(crate) async fn time_out(context: &Context, claim: &NodeClaim, why: &str) -> Option<Result<Outcome, ClaimError>> {
+    let record = record_of(claim).filter(|_| claim.metadata.deletion_timestamp.is_none())?;
+    let is_over = context.launch_time().is_stalled(&record) && !is_true(claim, &condition_reasons::LAUNCHED);
+    if !is_over {
+        return None;
+    }
+    context.memory.avoid(&record.place, why, context.clock.now());
+    Some(give_up(context, claim, &record, &Failed::timed_out(why.to_owned())).await)
+}
+
+/// What came of trying to go on.
+enum Advance {
+    To(Box<Outcome>),
+    Blocked(Block),
+}
+
+/// What keeps a launch from going on until somebody does something.
+struct Block {
+    condition: &'static ConditionReason,
+    event: &'static EventReason,
+    message: String,
+}
+
+impl Block {
+    fn outcome(&self) -> Outcome {
+        Outcome::after(LOOK_RARELY)
+            .with_condition(&condition_reasons::LAUNCHED, Verdict::unknown(self.condition, self.message.clone()))
+            .with_event(Event::new(self.event, self.message.clone()))
+    }
+}
+
+/// Why a launch ends without a VM.
+struct Failed {
+    why: String,
+    reason: DeletionReason,
+}
+
+impl Failed {
+    fn now(why: impl Into<String>) -> Failed {
+        Failed { why: why.into(), reason: DeletionReason::InsufficientCapacity }
+    }
+
+    fn timed_out(why: String) -> Failed {
+        Failed { why, reason: DeletionReason::LaunchTimeout }
+    }
 }
 
 /// A launch and all that it needs.
@@ -79,8 +125,22 @@ impl<'a> Launch<'a> {
         Ok(Launch { claim, record, class, instance_type, pve: context.region(&record.place.region)? })
     }
 
+    async fn advance(&self, context: &Context) -> Result<Advance, ClaimError> {
+        if let Some(block) = self.name_taken().await? {
+            return Ok(Advance::Blocked(block));
+        }
+        let bootstrap = match self.bootstrap(context).await? {
+            Ok(bootstrap) => bootstrap,
+            Err(advance) => return Ok(advance),
+        };
+        let render = |record: &LaunchRecord, config: &VmConfig| self.render(bootstrap.as_ref(), record, config);
+        let desired = self.desired_vm(context, &render);
+        let result = launch_pass(self.pve, &desired, self.record, &context.launch_time()).await?;
+        self.settle(context, result).await
+    }
+
     /// A VM that has the claim's name already stops the launch: two VMs with one name are one node to Kubernetes.
-    async fn name_taken(&self) -> Result<Option<Outcome>, ClaimError> {
+    async fn name_taken(&self) -> Result<Option<Block>, ClaimError> {
         let Launch { claim, record, pve, .. } = self;
         if record.step != LaunchStep::Clone || record.upid.is_some() {
             return Ok(None);
@@ -97,24 +157,25 @@ impl<'a> Launch<'a> {
                 guest.host,
                 id = guest.id
             );
-            blocked(&condition_reasons::NAME_TAKEN, &event_reasons::NAME_TAKEN, &message)
+            Block { condition: &condition_reasons::NAME_TAKEN, event: &event_reasons::NAME_TAKEN, message }
         }))
     }
 
     /// What the VM joins with, in the step that needs it; or what is to be done first.
-    async fn bootstrap(&self, context: &Context) -> Result<Result<Option<Bootstrap>, Outcome>, ClaimError> {
+    async fn bootstrap(&self, context: &Context) -> Result<Result<Option<Bootstrap>, Advance>, ClaimError> {
         if self.record.step != LaunchStep::UploadSeed || !self.has_seed() {
             return Ok(Ok(None));
         }
         if token::recorded(self.claim).is_none() {
-            return token::make(context, self.claim).await.map(Err);
+            return token::make(context, self.claim).await.map(|made| Err(Advance::To(Box::new(made))));
         }
         Ok(match bootstrap::gather(context, self.claim).await? {
             Ok(bootstrap) => Ok(Some(bootstrap)),
-            Err(NoBootstrap::Outdated) => Err(Outcome::outdated()),
+            Err(NoBootstrap::Outdated) => Err(Advance::To(Box::new(Outcome::outdated()))),
             Err(NoBootstrap::Missing(why)) => {
                 let message = format!("Cannot render first-boot data: {why}");
-                Err(blocked(&condition_reasons::JOIN_DATA_MISSING, &event_reasons::JOIN_DATA_MISSING, &message))
+                let (condition, event) = (&condition_reasons::JOIN_DATA_MISSING, &event_reasons::JOIN_DATA_MISSING);
+                Err(Advance::Blocked(Block { condition, event, message }))
             }
         })
     }
@@ -162,37 +223,40 @@ impl<'a> Launch<'a> {
     }
 
     /// Records or reports what came of a pass.
-    async fn settle(&self, context: &Context, result: LaunchResult) -> Result<Outcome, ClaimError> {
+    async fn settle(&self, context: &Context, result: LaunchResult) -> Result<Advance, ClaimError> {
         let Launch { claim, record, .. } = self;
-        match result {
-            LaunchResult::Record(next) => write_record(context, claim, &next).await,
+        let outcome = match result {
+            LaunchResult::Record(next) => write_record(context, claim, &next).await?,
+            LaunchResult::Wait(AwaitedEnd::HiddenVm) => Outcome::after(LOOK_AT_HIDDEN),
             LaunchResult::Wait(_) => {
                 let is_slow = context.clock.seconds().since(record.last_progress_at) > SOON_S;
-                Ok(Outcome::after(if is_slow { LOOK_LATER } else { LOOK_SOON }))
+                Outcome::after(if is_slow { LOOK_LATER } else { LOOK_SOON })
             }
-            LaunchResult::Relaunch { why, incomplete } => self.relaunch(context, &why, incomplete).await,
+            LaunchResult::Relaunch { why, leftover } => self.relaunch(context, &why, leftover).await?,
             LaunchResult::GiveUp(why) => {
                 context.memory.avoid(&record.place, &why, context.clock.now());
-                give_up(context, claim, record, &why).await
+                give_up(context, claim, record, &Failed::now(why)).await?
             }
             LaunchResult::Refuse(why) => {
                 let message = format!("{why}; the VM is not changed. Delete NodeClaim {}", claim.name_any());
-                Ok(blocked(&condition_reasons::NOT_PROVEN_OURS, &event_reasons::NOT_PROVEN_OURS, &message))
+                let (condition, event) = (&condition_reasons::NOT_PROVEN_OURS, &event_reasons::NOT_PROVEN_OURS);
+                return Ok(Advance::Blocked(Block { condition, event, message }));
             }
-            LaunchResult::Launched => Ok(Outcome::again()),
-        }
+            LaunchResult::Launched => Outcome::again(),
+        };
+        Ok(Advance::To(Box::new(outcome)))
     }
 
     /// Starts again under another VM id.
-    async fn relaunch(&self, context: &Context, why: &str, incomplete: Option<VmId>) -> Result<Outcome, ClaimError> {
+    async fn relaunch(&self, context: &Context, why: &str, leftover: Leftover) -> Result<Outcome, ClaimError> {
         let Launch { claim, record, .. } = self;
         let Some(vmid) = self.another_id(context).await? else {
-            return give_up(context, claim, record, &format!("{why}, and no other VM ID is free")).await;
+            return give_up(context, claim, record, &Failed::now(format!("{why}, and no other VM ID is free"))).await;
         };
-        let next = record.moved_to(vmid, incomplete, context.clock.seconds());
+        let next = record.moved_to(vmid, leftover, context.clock.seconds());
         let mut outcome = write_record(context, claim, &next).await?;
-        if let Some(incomplete) = incomplete {
-            outcome.events.push(incomplete_clone(record, incomplete, why));
+        if leftover == Leftover::IncompleteClone {
+            outcome.events.push(incomplete_clone(record, record.vmid, why));
         }
         let note = format!("Launching VM {vmid} on host {} instead of VM {}: {why}", record.host(), record.vmid);
         Ok(outcome.with_event(Event::new(&event_reasons::RELAUNCHED, note)))
@@ -226,13 +290,6 @@ fn gigabytes(bytes: u64) -> u64 {
     bytes.div_ceil(1_000_000_000)
 }
 
-/// The launch cannot continue until somebody does something.
-fn blocked(condition: &'static ConditionReason, event: &'static EventReason, message: &str) -> Outcome {
-    Outcome::after(LOOK_RARELY)
-        .with_condition(&condition_reasons::LAUNCHED, Verdict::unknown(condition, message))
-        .with_event(Event::new(event, message))
-}
-
 /// Writes the record of a launch into its claim.
 pub(crate) async fn write_record(
     context: &Context,
@@ -254,7 +311,7 @@ pub(crate) fn incomplete_clone(record: &LaunchRecord, vmid: VmId, why: &str) -> 
     let host = record.host();
     let note = format!(
         "VM {vmid} on host {host} is an incomplete clone ({why}) and cannot be removed with an API token; on {host} run: qm \
-         unlock {vmid} && qm destroy {vmid} --purge"
+         unlock {vmid} && qm destroy {vmid} --purge --destroy-unreferenced-disks 1"
     );
     Event::new(&event_reasons::INCOMPLETE_CLONE, note)
 }
@@ -264,17 +321,14 @@ async fn give_up(
     context: &Context,
     claim: &NodeClaim,
     record: &LaunchRecord,
-    why: &str,
+    failed: &Failed,
 ) -> Result<Outcome, ClaimError> {
-    let host = record.host();
+    let (host, why) = (record.host(), failed.why.trim_end_matches('.'));
     let message =
         format!("Cannot create a node on host {host}: {why}. Its pods are planned again, on other hosts first");
     registration_health::failed(context, claim, &condition_reasons::LAUNCH_FAILED, &message).await?;
     let verdict = Verdict::unknown(&condition_reasons::LAUNCH_FAILED, message.clone());
-    Ok(Outcome {
-        pod_events: vec![Event::insufficient_capacity(message.clone())],
-        ..Outcome::deleted(DeletionReason::InsufficientCapacity)
-    }
-    .with_condition(&condition_reasons::LAUNCHED, verdict)
-    .with_event(Event::new(&event_reasons::INSUFFICIENT_CAPACITY, message)))
+    Ok(Outcome { pod_events: vec![Event::insufficient_capacity(message.clone())], ..Outcome::deleted(failed.reason) }
+        .with_condition(&condition_reasons::LAUNCHED, verdict)
+        .with_event(Event::new(&event_reasons::INSUFFICIENT_CAPACITY, message)))
 }

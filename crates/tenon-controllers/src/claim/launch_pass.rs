@@ -1,11 +1,14 @@
 //! One pass of a launch: observe, decide, make at most one change, hand back what is to be recorded.
 
-use tenon_engine::launch::{self, AwaitedEnd, Failure, LaunchDecision, LaunchResult, ObservedTask, ObservedVm};
-use tenon_model::{LaunchRecord, LaunchStep, PveSize, Seconds};
+use tenon_engine::launch::{
+    self, AwaitedEnd, Failure, LaunchDecision, LaunchResult, LaunchTime, ObservedTask, ObservedVm,
+};
+use tenon_model::{LaunchRecord, LaunchStep, Leftover, PveSize, Seconds};
 use tenon_pve::{Cause, Client, Error, PowerState, ProvenVm, Upid};
 
-use super::desired_vm::{DesiredVm, FirstBoot, seed_file};
+use super::desired_vm::{DesiredVm, FirstBoot};
 use super::observe::{self, VmObservation};
+use super::seed_file::seed_file;
 
 /// How often an id that is said to be taken is looked at before it is left to whoever has it.
 const LOOKS: u32 = 3;
@@ -15,18 +18,21 @@ pub async fn launch_pass(
     pve: &Client,
     desired: &DesiredVm<'_>,
     record: &LaunchRecord,
-    now: Seconds,
+    time: &LaunchTime,
 ) -> Result<LaunchResult, Error> {
-    let task = observe::task(pve, record).await?;
+    let mut task = observe::task(pve, record).await?;
     let observed = match task {
         // Its task says all there is to know, and a VM being created cannot be read anyway.
         ObservedTask::Running => VmObservation::without_proof(ObservedVm::Absent),
         _ => observe::vm(pve, &desired.owner, record).await?,
     };
-    match launch::next_step(record, &observed.vm, &task, now) {
+    if let Some(upid) = observe::lost_clone_task(pve, record, &observed.vm).await? {
+        task = ObservedTask::Found(upid.to_string());
+    }
+    match launch::next_step(record, &observed.vm, &task, time) {
         LaunchDecision::Conclude(result) => Ok(result),
         LaunchDecision::Perform(step) => {
-            let change = Change { pve, desired, record, now };
+            let change = Change { pve, desired, record, now: time.now };
             let outcome = change.perform(step, observed.proven).await;
             change.judge(outcome)
         }
@@ -61,7 +67,7 @@ impl Change<'_> {
             (LaunchStep::Resize, Some(vm)) => self.resize(&vm).await,
             (LaunchStep::UploadSeed, Some(vm)) => self.upload(&vm).await,
             (LaunchStep::AttachSeed, Some(vm)) => {
-                if let (FirstBoot::Seed(_), Some(seed)) = (&desired.first_boot, seed_file(record)) {
+                if let (FirstBoot::Seed(_), Some(seed)) = (&desired.first_boot, seed_file(&desired.owner, record)) {
                     pve.configure_vm(vm.host(), vm.vmid(), &DesiredVm::drive(&seed)).await?;
                 }
                 Ok(Begun::Done)
@@ -99,7 +105,7 @@ impl Change<'_> {
 
     async fn upload(&self, vm: &ProvenVm) -> Result<Begun, ChangeError> {
         let FirstBoot::Seed(render) = self.desired.first_boot else { return Ok(Begun::Done) };
-        let Some(file) = seed_file(self.record) else {
+        let Some(file) = seed_file(&self.desired.owner, self.record) else {
             let why = format!(
                 "no storage for ISO images on host {} has room for first-boot data; free space, or allow content type iso on \
                  another storage",
@@ -128,9 +134,11 @@ impl Change<'_> {
                     Ok(LaunchResult::Record(self.record.begun_again()))
                 }
                 (_, Some(Failure::IdTaken)) if self.record.step == LaunchStep::Clone => Ok(LaunchResult::Relaunch {
-                    why: "the VM ID is in use by a VM that this API token cannot see".to_owned(),
-                    incomplete: None,
+                    why: "the VM ID is in use by a VM that this API token cannot read".to_owned(),
+                    leftover: Leftover::Nothing,
                 }),
+                (_, Some(Failure::NoLinkedClone(_))) => Ok(launch::clone_in_full(self.record, &error.full_message())),
+                (_, Some(Failure::OtherState(_))) => Ok(launch::try_again(self.record, &error.full_message())),
                 (_, Some(Failure::Hopeless(_) | Failure::IdTaken)) => Ok(LaunchResult::GiveUp(error.full_message())),
                 _ => Err(error),
             },

@@ -1,10 +1,16 @@
 //! What is true of a claim's VM and task right now, in the engine's words.
 
 use tenon_engine::launch::{Failure, ObservedTask, ObservedVm};
-use tenon_model::{LaunchRecord, VmId};
-use tenon_pve::{Advice, Cause, Client, Doubt, Error, GuestKind, ProvenVm, Refusal, RefusalKind, TaskProgress};
+use tenon_model::{LaunchRecord, LaunchStep, VmId};
+use tenon_pve::{
+    Advice, Cause, Client, Doubt, Error, GuestKind, OwnerMark, Proof, ProvenVm, Refusal, RefusalKind, TaskFilter,
+    TaskProgress, TaskSource, Upid, is_being_made,
+};
 
 use super::desired_vm::Owner;
+
+/// Clone tasks that are looked through for a lost one, the newest first.
+const TASKS: u64 = 20;
 
 /// What is observed of the VM, with the proof if there is one.
 pub(crate) struct VmObservation {
@@ -12,54 +18,93 @@ pub(crate) struct VmObservation {
     pub(crate) proven: Option<ProvenVm>,
 }
 
-/// Looks at the VM under the recorded id, wherever it is by now.
+/// What one host says about the VM under the recorded id.
+enum Said {
+    Observed(VmObservation),
+    /// It is not on this host: gone, or moved.
+    NotHere,
+    /// The token may not read it; Proxmox says the same of a VM that does not exist.
+    Denied,
+    /// The host does not answer.
+    NoAnswer,
+}
+
+/// Looks at the VM under the recorded id, wherever it is by now. It is absent only if no host has it and no listing shows
+/// it; while it is listed somewhere, it is at most out of reach.
 pub(crate) async fn vm(pve: &Client, owner: &Owner, record: &LaunchRecord) -> Result<VmObservation, Error> {
     let proof = owner.proof(record);
-    let first = pve.prove(record.host(), &proof).await;
-    let is_denied = first.as_ref().is_err_and(is_denied);
-    if !is_denied && !first.as_ref().is_err_and(Error::is_not_found) {
-        return judge(first);
+    let first = judge(pve.prove(record.host(), &proof).await)?;
+    if let Said::Observed(observation) = first {
+        return Ok(observation);
     }
-    // Not on the host it was made on means gone or moved, and only the listing knows which.
     let resources = pve.resources().await?;
     match resources.guests.iter().find(|guest| guest.id == record.vmid) {
         Some(guest) if guest.kind != GuestKind::Qemu => {
             Ok(VmObservation::without_proof(ObservedVm::Foreign("it is an LXC container".to_owned())))
         }
-        Some(guest) => judge(pve.prove(&guest.host, &proof).await),
-        // With rights on a pool only, what is not in the pool cannot be seen: a VM that was destroyed, but also one that
-        // somebody else made, or took out of the pool.
-        None if is_denied && !pve.is_id_free(record.vmid).await? => Ok(VmObservation::without_proof(
-            ObservedVm::Foreign("the API token cannot see the VM with this id".to_owned()),
-        )),
-        None => Ok(VmObservation::without_proof(ObservedVm::Absent)),
+        // A dead host keeps its VMs until somebody, or HA, moves them.
+        Some(guest) if guest.host == *record.host() => Ok(listed(&first)),
+        Some(guest) => Ok(elsewhere(pve, &guest.host, &proof).await?),
+        // With rights on a pool only, what is not in the pool cannot be seen: a clone that is not done, a VM that somebody
+        // else made, or took out of the pool. The id tells it from one that was destroyed.
+        None if matches!(first, Said::NotHere) || pve.is_id_free(record.vmid).await? => {
+            Ok(VmObservation::without_proof(ObservedVm::Absent))
+        }
+        None => Ok(VmObservation::without_proof(match first {
+            Said::NoAnswer => ObservedVm::Unreachable,
+            _ => ObservedVm::Hidden,
+        })),
     }
+}
+
+/// It is listed where it was looked for, and could not be read there.
+fn listed(first: &Said) -> VmObservation {
+    VmObservation::without_proof(match first {
+        Said::Denied => ObservedVm::Hidden,
+        // Between two looks it came, or is about to go.
+        _ => ObservedVm::Unreachable,
+    })
+}
+
+async fn elsewhere(pve: &Client, host: &tenon_model::HostName, proof: &Proof) -> Result<VmObservation, Error> {
+    Ok(match judge(pve.prove(host, proof).await)? {
+        Said::Observed(observation) => observation,
+        other => listed(&other),
+    })
 }
 
 fn is_denied(error: &Error) -> bool {
     error.refusal().is_some_and(|refusal| matches!(refusal.kind, RefusalKind::Denied { .. }))
 }
 
-fn judge(outcome: Result<Result<ProvenVm, Doubt>, Error>) -> Result<VmObservation, Error> {
+fn judge(outcome: Result<Result<ProvenVm, Doubt>, Error>) -> Result<Said, Error> {
     match outcome {
-        Ok(Ok(proven)) => {
-            Ok(VmObservation { vm: ObservedVm::Ours { uuid: proven.config().uuid() }, proven: Some(proven) })
-        }
-        Ok(Err(Doubt::Locked(lock))) => Ok(VmObservation::without_proof(ObservedVm::Locked(lock))),
-        Ok(Err(doubt)) => Ok(VmObservation::without_proof(ObservedVm::Foreign(doubt.to_string()))),
-        Err(error) if error.is_not_found() => Ok(VmObservation::without_proof(ObservedVm::Absent)),
-        Err(error) if matches!(error.cause(), Cause::MaybeDone(_)) => {
-            Ok(VmObservation::without_proof(ObservedVm::Unreachable))
-        }
+        Ok(Ok(proven)) => Ok(Said::Observed(VmObservation {
+            vm: ObservedVm::Ours { uuid: proven.config().uuid() },
+            proven: Some(proven),
+        })),
+        Ok(Err(Doubt::Locked(lock))) => Ok(Said::Observed(VmObservation::without_proof(ObservedVm::Locked(lock)))),
+        Ok(Err(doubt)) => Ok(Said::Observed(VmObservation::without_proof(ObservedVm::Foreign(doubt.to_string())))),
+        Err(error) if error.is_not_found() => Ok(Said::NotHere),
+        Err(error) if is_denied(&error) => Ok(Said::Denied),
+        Err(error) if matches!(error.cause(), Cause::MaybeDone(_)) => Ok(Said::NoAnswer),
         Err(error) => Err(error),
     }
 }
 
-/// Whether an incomplete clone is still there under an id. Another VM may have the id by now, and nobody must be told to
-/// destroy that VM.
-pub(crate) async fn is_incomplete_clone(pve: &Client, record: &LaunchRecord, id: VmId) -> Result<bool, Error> {
+/// Whether an incomplete clone of ours is still there under an id. Another VM may have the id by now, and nobody must be
+/// told to destroy that VM.
+pub(crate) async fn is_incomplete_clone(
+    pve: &Client,
+    owner: &Owner,
+    record: &LaunchRecord,
+    id: VmId,
+) -> Result<bool, Error> {
     match pve.vm_config(record.host(), id).await {
-        Ok(config) => Ok(matches!(config.lock(), Some("clone" | "create"))),
+        Ok(config) => {
+            let is_ours = OwnerMark::find_in(config.description()).is_some_and(|mark| mark == owner.mark(id));
+            Ok(config.lock().is_some_and(|lock| is_being_made(&config, lock) || (lock == "clone" && is_ours)))
+        }
         Err(error) if error.is_not_found() => Ok(false),
         // An incomplete clone is in no pool yet, and with rights on a pool only it cannot be read.
         Err(error) if is_denied(&error) => Ok(!pve.is_id_free(id).await?),
@@ -85,18 +130,49 @@ pub(crate) async fn task(pve: &Client, record: &LaunchRecord) -> Result<Observed
         Ok(TaskProgress::Failed(refusal)) => Ok(ObservedTask::Failed(failure(&refusal))),
         Ok(TaskProgress::Died) => Ok(ObservedTask::Lost),
         Err(error) if error.is_not_found() => Ok(ObservedTask::Lost),
+        Err(error) if matches!(error.cause(), Cause::MaybeDone(_)) => Ok(ObservedTask::Unreachable),
         Err(error) => Err(error),
     }
+}
+
+/// Looks for the clone task of a record that names none, where something has the id: the reply may have been lost, or the
+/// controller killed before it wrote the UPID down. Only a task that says in its log that it clones into this id counts.
+pub(crate) async fn lost_clone_task(
+    pve: &Client,
+    record: &LaunchRecord,
+    vm: &ObservedVm,
+) -> Result<Option<Upid>, Error> {
+    let may_be_ours = matches!(vm, ObservedVm::Locked(_) | ObservedVm::Hidden);
+    if record.step != LaunchStep::Clone || record.upid.is_some() || !may_be_ours {
+        return Ok(None);
+    }
+    let filter = TaskFilter {
+        source: Some(TaskSource::All),
+        vmid: Some(record.template),
+        kind: Some("qmclone".to_owned()),
+        limit: Some(TASKS),
+        ..TaskFilter::default()
+    };
+    let made = format!("with ID {}", record.vmid);
+    for row in pve.tasks(record.host(), &filter).await? {
+        let log = pve.task_log_from(&row.upid, 0, Some(1)).await?;
+        if log.first().is_some_and(|line| line.trim_end().ends_with(&made)) {
+            return Ok(Some(row.upid));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether another try may help.
 pub(crate) fn failure(refusal: &Refusal) -> Failure {
     let words = refusal.to_string();
-    match refusal.advice() {
-        Advice::ChooseAnother => Failure::IdTaken,
-        Advice::Wait => Failure::Busy(words),
-        Advice::SendAgain | Advice::LookFirst => Failure::Passing(words),
-        Advice::FreeSpace => Failure::Hopeless(format!("{words}; make room on that storage")),
-        Advice::PlanAgain | Advice::AskOperator => Failure::Hopeless(words),
+    match (&refusal.kind, refusal.advice()) {
+        (RefusalKind::WrongState, _) => Failure::OtherState(words),
+        (RefusalKind::NoLinkedClones, _) => Failure::NoLinkedClone(words),
+        (_, Advice::ChooseAnother) => Failure::IdTaken,
+        (_, Advice::Wait) => Failure::Busy(words),
+        (_, Advice::SendAgain | Advice::LookFirst) => Failure::Passing(words),
+        (_, Advice::FreeSpace) => Failure::Hopeless(format!("{words}; make room on that storage")),
+        (_, Advice::PlanAgain | Advice::AskOperator) => Failure::Hopeless(words),
     }
 }

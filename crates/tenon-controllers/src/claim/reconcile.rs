@@ -59,6 +59,9 @@ async fn act(context: &Context, observed: &Observed, step: &ClaimStep) -> Result
         ClaimStep::DeleteNode => termination::delete_node(context, observed).await,
         ClaimStep::Drain => drain::pass(context, observed).await,
         ClaimStep::Release(record) => termination::release_vm(context, observed, record).await,
+        ClaimStep::ReleaseWithoutVm(record) => {
+            termination::release_without_vm(context, observed, record.as_ref()).await
+        }
         ClaimStep::RemoveFinalizer => termination::finish(context, observed, None).await,
     }
 }
@@ -70,6 +73,16 @@ async fn on_error(name: &str, context: &Context, error: &ClaimError) -> Duration
     let wait = (1..failure.times).fold(RETRY_FIRST, |wait, _| (wait * 2).min(RETRY_MOST));
     context.metrics.errors.get_or_create(&Loop { controller: "nodeclaim.lifecycle" }).inc();
     let claim = context.watched.claims.get(&ObjectRef::new(name));
+    if let Some(claim) = &claim
+        && let Some(ended) = launch::time_out(context, claim, &message).await
+    {
+        // What cannot be written now is tried by the next pass.
+        let again = match ended {
+            Ok(outcome) => report(context, claim, outcome).await,
+            Err(error) => Err(error),
+        };
+        return again.unwrap_or(wait);
+    }
     match (error, claim) {
         // The event is logged too, and repeated only now and then.
         (ClaimError::Pve(_), Some(claim)) => {

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use tenon_engine::launch::{ObservedTask, ObservedVm};
-use tenon_model::LaunchRecord;
-use tenon_pve::{Client, Error, PowerState};
+use tenon_model::{LaunchRecord, LaunchStep};
+use tenon_pve::{Client, Error, PowerState, ProvenVm};
 
-use super::desired_vm::{Owner, seed_file};
+use super::desired_vm::Owner;
 use super::observe;
+use super::seed_file::{attached_by_id, delete_file, seed_file};
 
 /// A stop or destroy takes a second or two; past this the next pass looks again.
 const TASK_WITHIN: Duration = Duration::from_secs(60);
@@ -19,46 +20,102 @@ pub enum ReleasePass {
     Again,
     /// Something is under way; look again later.
     Wait(String),
-    /// Somebody holds the VM, or it was left half-made; whose it is cannot be read.
+    /// Something holds the VM, or it was left half-made.
     Locked(String),
+    /// A clone of ours may be left under the id, and the API token cannot read it.
+    Hidden,
     /// The VM under our id is not proven to be ours: it stays, and this says why.
     Refuse(String),
+    /// The VM is gone; its seed could not be deleted.
+    SeedLeft(SeedLeft),
     /// VM and seed are gone.
     Released,
 }
 
+/// A seed that could not be deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeedLeft {
+    /// The volume.
+    pub volume: String,
+    /// Why.
+    pub why: String,
+    /// Whether another try may help.
+    pub may_help: bool,
+}
+
 /// One pass of a release. The VM is looked for on the host it was made on; its seed is removed when the VM is gone.
 pub async fn release(pve: &Client, owner: &Owner, record: &LaunchRecord) -> Result<ReleasePass, Error> {
-    // What is still being made cannot be read, and what is not there yet is not gone.
-    if observe::task(pve, record).await? == ObservedTask::Running {
-        return Ok(ReleasePass::Wait(format!("a task of VM {} is still running", record.vmid)));
+    let mut task = observe::task(pve, record).await?;
+    if task == ObservedTask::Running {
+        // Whatever it was making is not wanted any more, and a clone that is stopped cleans up after itself.
+        return stop_task(pve, record).await;
     }
     let observed = observe::vm(pve, owner, record).await?;
-    match (observed.vm, observed.proven) {
-        (ObservedVm::Ours { .. }, Some(vm)) => match pve.vm_status(vm.host(), vm.vmid()).await?.power {
-            PowerState::Running => {
-                let task = pve.stop_proven(&vm).await?;
-                pve.await_task(&task, TASK_WITHIN).await?;
-                Ok(ReleasePass::Again)
-            }
-            PowerState::Stopped => {
-                let task = pve.destroy_proven(vm).await?;
-                pve.await_task(&task, TASK_WITHIN).await?;
-                Ok(ReleasePass::Again)
-            }
-        },
-        (ObservedVm::Absent, _) => {
-            if let Some(seed) = seed_file(record) {
-                let task = pve.delete_volume(record.host(), &seed.volume).await?;
-                pve.await_task(&task, TASK_WITHIN).await?;
-            }
-            Ok(ReleasePass::Released)
+    if let Some(upid) = observe::lost_clone_task(pve, record, &observed.vm).await? {
+        let found = LaunchRecord { upid: Some(upid.to_string()), ..record.clone() };
+        task = observe::task(pve, &found).await?;
+        if task == ObservedTask::Running {
+            return stop_task(pve, &found).await;
         }
+    }
+    let was_made = record.step > LaunchStep::Clone;
+    match (observed.vm, observed.proven) {
+        (ObservedVm::Ours { .. }, Some(vm)) => remove(pve, record, vm).await,
+        (ObservedVm::Ours { .. }, None) => Ok(ReleasePass::Again),
+        (ObservedVm::Absent, _) => delete_seed(pve, owner, record).await,
         (ObservedVm::Locked(lock), _) => Ok(ReleasePass::Locked(lock)),
         (ObservedVm::Unreachable, _) => Ok(ReleasePass::Wait(format!("host {} does not answer", record.host()))),
+        // What has the id was there before our clone, or won the race for the id: ours never came to be.
+        (ObservedVm::Foreign(_), _) if !was_made => delete_seed(pve, owner, record).await,
         (ObservedVm::Foreign(why), _) => {
             Ok(ReleasePass::Refuse(format!("VM {} does not belong to this NodeClaim: {why}", record.vmid)))
         }
-        (ObservedVm::Ours { .. }, None) => Ok(ReleasePass::Again),
+        (ObservedVm::Hidden, _) if was_made => Ok(ReleasePass::Refuse(format!(
+            "VM {} does not belong to this NodeClaim: the API token cannot read it",
+            record.vmid
+        ))),
+        (ObservedVm::Hidden, _) => match task {
+            ObservedTask::None | ObservedTask::Failed(_) => delete_seed(pve, owner, record).await,
+            _ => Ok(ReleasePass::Hidden),
+        },
     }
+}
+
+async fn stop_task(pve: &Client, record: &LaunchRecord) -> Result<ReleasePass, Error> {
+    if let Some(upid) = record.upid.as_ref().and_then(|upid| upid.parse().ok()) {
+        pve.stop_task(&upid).await?;
+    }
+    Ok(ReleasePass::Wait(format!("a task of VM {} is being stopped", record.vmid)))
+}
+
+/// One change: stop it, or unprotect it, or delete a seed that is named by the id, or destroy it.
+async fn remove(pve: &Client, record: &LaunchRecord, vm: ProvenVm) -> Result<ReleasePass, Error> {
+    if pve.vm_status(vm.host(), vm.vmid()).await?.power == PowerState::Running {
+        let task = pve.stop_proven(&vm).await?;
+        pve.await_task(&task, TASK_WITHIN).await?;
+        return Ok(ReleasePass::Again);
+    }
+    // Before it is configured, a clone has the protection of its template; later, somebody set it on purpose.
+    let is_protected = vm.config().get("protection").is_some_and(|value| value == "1");
+    if is_protected && record.step <= LaunchStep::Configure {
+        let digest = vm.config().digest().map(|digest| ("digest", digest.to_owned()));
+        let keys: Vec<_> = [("protection", "0".to_owned())].into_iter().chain(digest).collect();
+        pve.configure_vm(vm.host(), vm.vmid(), &keys).await?;
+        return Ok(ReleasePass::Again);
+    }
+    if let Some(volume) = attached_by_id(vm.config(), vm.vmid()) {
+        // Once the VM is gone nothing proves that this file was its own. Whatever comes of it, the VM goes.
+        let _ = delete_file(pve, vm.host(), &volume).await;
+    }
+    let task = pve.destroy_proven(vm).await?;
+    pve.await_task(&task, TASK_WITHIN).await?;
+    Ok(ReleasePass::Again)
+}
+
+async fn delete_seed(pve: &Client, owner: &Owner, record: &LaunchRecord) -> Result<ReleasePass, Error> {
+    let Some(seed) = seed_file(owner, record) else { return Ok(ReleasePass::Released) };
+    Ok(match delete_file(pve, record.host(), &seed.volume).await {
+        Ok(()) => ReleasePass::Released,
+        Err(left) => ReleasePass::SeedLeft(left),
+    })
 }

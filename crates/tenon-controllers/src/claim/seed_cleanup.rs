@@ -8,16 +8,14 @@ use tenon_api::names;
 use tenon_engine::launch::ObservedVm;
 use tenon_model::LaunchRecord;
 
-use super::desired_vm::seed_file;
 use super::gather::Observed;
 use super::launch::{incomplete_clone, write_record};
 use super::outcome::Outcome;
+use super::seed_file::{DRIVE, attached, attached_by_id, delete_file, seed_file};
+use super::termination::seed_left;
 use super::{ClaimError, observe, token};
 use crate::context::Context;
 use crate::writes::{self, Written};
-
-/// A file is deleted within a second or two.
-const TASK_WITHIN: Duration = Duration::from_secs(30);
 
 /// A VM that cannot be reached or is held by somebody is looked at again after this long.
 const LOOK_LATER: Duration = Duration::from_secs(30);
@@ -35,27 +33,38 @@ pub(crate) async fn delete_seed(
     record: &LaunchRecord,
 ) -> Result<Outcome, ClaimError> {
     let Ok(pve) = context.region(&record.place.region) else { return Ok(Outcome::after(LOOK_LATER)) };
-    if let Some(file) = seed_file(record) {
-        let found = observe::vm(pve, &context.owner(&observed.claim), record).await?;
+    // First of all nobody else joins with it, whatever becomes of the image it stands in.
+    token::delete(context, &observed.claim).await?;
+    let owner = context.owner(&observed.claim);
+    let mut events = Vec::new();
+    if let Some(file) = seed_file(&owner, record) {
+        let found = observe::vm(pve, &owner, record).await?;
         let (ObservedVm::Ours { .. }, Some(vm)) = (&found.vm, found.proven) else {
             return Ok(Outcome::after(LOOK_LATER));
         };
-        if vm.config().get("ide2").is_some_and(|drive| drive.starts_with(&file.volume)) {
+        let by_id = attached_by_id(vm.config(), vm.vmid());
+        if by_id.is_some() || attached(vm.config()).as_ref() == Some(&file.volume) {
             let digest = vm.config().digest().map(|digest| ("digest", digest.to_owned()));
-            let keys: Vec<_> = [("ide2", EMPTY_DRIVE.to_owned())].into_iter().chain(digest).collect();
+            let keys: Vec<_> = [(DRIVE, EMPTY_DRIVE.to_owned())].into_iter().chain(digest).collect();
             pve.configure_vm(vm.host(), vm.vmid(), &keys).await?;
-            return Ok(Outcome::again());
+            // Once it is out of the drive nothing proves that a file named by the id was this VM's.
+            if let Some(volume) = by_id {
+                events.extend(delete_file(pve, vm.host(), &volume).await.err().map(|left| seed_left(&left)));
+            }
+            return Ok(Outcome { events, ..Outcome::again() });
         }
-        let task = pve.delete_volume(vm.host(), &file.volume).await?;
-        pve.await_task(&task, TASK_WITHIN).await?;
+        match delete_file(pve, vm.host(), &file.volume).await {
+            Err(left) if left.may_help => return Ok(Outcome::after(LOOK_LATER).with_event(seed_left(&left))),
+            Err(left) => events.push(seed_left(&left)),
+            Ok(()) => {}
+        }
     }
-    token::delete(context, &observed.claim).await?;
     let patch = json!({ "metadata": { "annotations": { names::ANNOTATION_CLOUDINIT_STATUS: "Initialized" } } });
     let written = writes::merge(&context.workload, &observed.claim, patch).await;
     Ok(match written.map_err(|source| ClaimError::kube("annotate the NodeClaim: seed deleted", source))? {
         Written::Done(_) => {
             tracing::info!(claim = observed.claim.name_any(), vmid = %record.vmid, "deleted seed image and bootstrap token");
-            Outcome::again()
+            Outcome { events, ..Outcome::again() }
         }
         Written::Outdated => Outcome::outdated(),
     })
@@ -69,13 +78,13 @@ pub(crate) async fn check_incomplete_clones(
 ) -> Result<Outcome, ClaimError> {
     let Ok(pve) = context.region(&record.place.region) else { return Ok(Outcome::default()) };
     let mut left = Vec::new();
-    for vmid in &record.retired {
-        if observe::is_incomplete_clone(pve, record, *vmid).await? {
+    for vmid in &record.incomplete {
+        if observe::is_incomplete_clone(pve, &context.owner(&observed.claim), record, *vmid).await? {
             left.push(*vmid);
         }
     }
-    if left.len() < record.retired.len() {
-        return write_record(context, &observed.claim, &LaunchRecord { retired: left, ..record.clone() }).await;
+    if left.len() < record.incomplete.len() {
+        return write_record(context, &observed.claim, &LaunchRecord { incomplete: left, ..record.clone() }).await;
     }
     let events = left.into_iter().map(|vmid| incomplete_clone(record, vmid, "it still exists"));
     Ok(Outcome { events: events.collect(), ..Outcome::after(CLONES_EVERY) })

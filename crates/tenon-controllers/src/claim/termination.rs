@@ -11,14 +11,16 @@ use serde_json::json;
 use tenon_api::condition_reasons::{self, INSTANCE_TERMINATING};
 use tenon_api::{NodeClaim, event_reasons, names};
 use tenon_engine::claim::{DeletionCause, REGISTER_WITHIN_S};
-use tenon_model::{LaunchRecord, Seconds};
+use tenon_model::{LaunchRecord, LaunchStep, Seconds};
 
 use super::deletion::DeletionReason;
 use super::gather::Observed;
 use super::launch::incomplete_clone;
+use super::observe::{self, VmObservation};
 use super::outcome::Outcome;
-use super::release::{ReleasePass, release};
-use super::{ClaimError, observe, registration_health, token};
+use super::release::{ReleasePass, SeedLeft, release};
+use super::seed_file::{attached, delete_file, seed_file};
+use super::{ClaimError, registration_health, token};
 use crate::context::Context;
 use crate::disruption::parse_duration;
 use crate::events::Event;
@@ -28,10 +30,14 @@ use crate::writes::{self, Written};
 
 /// What is under way ends soon.
 const LOOK_SOON: Duration = Duration::from_secs(1);
+/// What may take a while is looked at this often.
+const LOOK_LATER: Duration = Duration::from_secs(5);
 /// What an operator has to mend is looked at this often.
 const LOOK_RARELY: Duration = Duration::from_secs(30);
 /// A clone that is still locked this long after its claim was deleted was interrupted.
 const INCOMPLETE_AFTER_S: i64 = 600;
+/// A storage that does not answer is asked to delete a seed for this long; then the claim goes without it.
+const SEED_AFTER_S: i64 = 600;
 /// A lock that is held this long is worth an event.
 const REPORT_AFTER_S: i64 = 30;
 
@@ -118,13 +124,80 @@ pub(crate) async fn release_vm(
         Ok(pve) => pve,
         Err(why) => return Ok(refused(claim, &why)),
     };
+    // Whatever keeps the VM, nobody joins with its token any more.
+    token::delete(context, claim).await?;
     match release(pve, &context.owner(claim), record).await? {
         ReleasePass::Again => Ok(terminating(Duration::ZERO)),
+        ReleasePass::Wait(_) if is_interrupted(context, observed, record) => abandon(context, observed, record).await,
         ReleasePass::Wait(_) => Ok(terminating(LOOK_SOON)),
+        ReleasePass::Hidden if is_interrupted(context, observed, record) => abandon(context, observed, record).await,
+        ReleasePass::Hidden => Ok(terminating(LOOK_LATER)),
         ReleasePass::Locked(lock) => locked(context, observed, record, &lock).await,
         ReleasePass::Refuse(why) => Ok(refused(claim, &why)),
+        ReleasePass::SeedLeft(left) if left.may_help && waited_s(context, observed, record) <= SEED_AFTER_S => {
+            Ok(terminating(LOOK_LATER).with_event(seed_left(&left)))
+        }
+        ReleasePass::SeedLeft(left) => {
+            publish_on_pool(context, claim, &seed_left(&left)).await;
+            finish(context, observed, Some(record)).await
+        }
         ReleasePass::Released => finish(context, observed, Some(record)).await,
     }
+}
+
+/// How long the VM is about to go already, counted from the last thing that went forward.
+fn waited_s(context: &Context, observed: &Observed, record: &LaunchRecord) -> i64 {
+    let since = observed.state.deleting_since.unwrap_or(Seconds(i64::MAX));
+    context.clock.seconds().since(since.max(record.last_progress_at))
+}
+
+/// Whether a clone that cannot be read was interrupted: nothing of ours that runs takes this long to be stopped.
+fn is_interrupted(context: &Context, observed: &Observed, record: &LaunchRecord) -> bool {
+    record.step == LaunchStep::Clone && waited_s(context, observed, record) > INCOMPLETE_AFTER_S
+}
+
+/// Leaves an incomplete clone to its operator. Should its task end after all, its VM is an orphan and is collected.
+async fn abandon(context: &Context, observed: &Observed, record: &LaunchRecord) -> Result<Outcome, ClaimError> {
+    let event = incomplete_clone(record, record.vmid, "its NodeClaim was deleted");
+    publish_on_pool(context, &observed.claim, &event).await;
+    finish(context, observed, Some(record)).await
+}
+
+/// What is said about a seed that could not be deleted.
+pub(crate) fn seed_left(left: &SeedLeft) -> Event {
+    let note = format!(
+        "Cannot delete seed image {}: {}; grant Datastore.Allocate on its storage, and delete the image",
+        left.volume, left.why
+    );
+    Event::new(&event_reasons::SEED_NOT_DELETED, note)
+}
+
+/// Deletes the claim without touching its VM, because its operator asked for that. Its seed goes, if no VM needs it to boot.
+pub(crate) async fn release_without_vm(
+    context: &Context,
+    observed: &Observed,
+    record: Option<&LaunchRecord>,
+) -> Result<Outcome, ClaimError> {
+    let owner = context.owner(&observed.claim);
+    let site = record.and_then(|record| Some((context.region(&record.place.region).ok()?, record)));
+    if let Some((pve, record)) = site
+        && let Some(seed) = seed_file(&owner, record)
+    {
+        // The VM is its operator's now: an image in its drive stays there, or the VM would not start again.
+        let found = observe::vm(pve, &owner, record).await;
+        let is_attached = match &found {
+            Ok(VmObservation { proven: Some(vm), .. }) => attached(vm.config()).as_ref() == Some(&seed.volume),
+            Ok(_) => false,
+            Err(_) => true,
+        };
+        let why = "it is in the drive of a VM, or the VM cannot be read".to_owned();
+        let left = SeedLeft { volume: seed.volume.clone(), why, may_help: false };
+        let deleted = if is_attached { Err(left) } else { delete_file(pve, record.host(), &seed.volume).await };
+        if let Err(left) = deleted {
+            publish_on_pool(context, &observed.claim, &seed_left(&left)).await;
+        }
+    }
+    finish(context, observed, None).await
 }
 
 fn terminating(wait: Duration) -> Outcome {
@@ -151,8 +224,7 @@ async fn locked(
     record: &LaunchRecord,
     lock: &str,
 ) -> Result<Outcome, ClaimError> {
-    let since = observed.state.deleting_since.unwrap_or(Seconds(i64::MAX));
-    let waited = context.clock.seconds().since(since.max(record.last_progress_at));
+    let waited = waited_s(context, observed, record);
     if matches!(lock, "clone" | "create") && waited > INCOMPLETE_AFTER_S {
         let why = format!("lock: {lock}; its NodeClaim was deleted");
         publish_on_pool(context, &observed.claim, &incomplete_clone(record, record.vmid, &why)).await;
@@ -209,8 +281,8 @@ pub(crate) async fn finish(
 /// Reports incomplete clones that are still there. One that cannot be read is reported too: nobody will later.
 async fn report_incomplete_clones(context: &Context, claim: &NodeClaim, record: &LaunchRecord) {
     let Ok(pve) = context.region(&record.place.region) else { return };
-    for vmid in &record.retired {
-        if observe::is_incomplete_clone(pve, record, *vmid).await.unwrap_or(true) {
+    for vmid in &record.incomplete {
+        if observe::is_incomplete_clone(pve, &context.owner(claim), record, *vmid).await.unwrap_or(true) {
             let event = incomplete_clone(record, *vmid, "its NodeClaim was deleted");
             publish_on_pool(context, claim, &event).await;
         }

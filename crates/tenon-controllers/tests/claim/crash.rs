@@ -20,7 +20,7 @@ async fn requests() -> (usize, usize) {
     (launch, site.estate.ledger().len() - launch)
 }
 
-fn deaths(count: usize) -> impl Iterator<Item = Death> {
+pub(crate) fn deaths(count: usize) -> impl Iterator<Item = Death> {
     (0..count).flat_map(|number| [Death::Before(number), Death::After(number)])
 }
 
@@ -55,10 +55,9 @@ async fn a_clone_that_lands_late_and_wins_is_still_the_one_vm() {
         let (client, rival) = (site.client(Death::Never), site.client(Death::Never));
         let record = intent(FIRST_ID, site.now());
         // Both have looked before either has called: the estate answers a call after 30 ms.
-        let (first, second) = tokio::join!(
-            launch_pass(&client, &order, &record, site.now()),
-            launch_pass(&rival, &order, &record, site.now())
-        );
+        let time = site.time();
+        let (first, second) =
+            tokio::join!(launch_pass(&client, &order, &record, &time), launch_pass(&rival, &order, &record, &time));
         let outcome = [first, second].into_iter().nth(kept).unwrap();
         let Ok(LaunchResult::Record(mut record)) = outcome else { panic!("both should be sent: {outcome:?}") };
         assert_eq!(live(&site, &client, &mut record).await, End::Launched, "{kept}");
@@ -74,7 +73,7 @@ async fn a_refused_second_clone_looks_before_it_leaves_the_id() {
     let client = site.client(Death::Never);
     let mut record = intent(FIRST_ID, site.now());
     // The first call is made and its name never written down, as if its reply were lost for good.
-    let Ok(LaunchResult::Record(_)) = launch_pass(&client, &order(), &record, site.now()).await else {
+    let Ok(LaunchResult::Record(_)) = launch_pass(&client, &order(), &record, &site.time()).await else {
         panic!("it should be sent")
     };
     tokio::time::sleep(Duration::from_secs(5)).await;

@@ -22,7 +22,7 @@ async fn an_intent_becomes_a_running_vm_and_goes_away_without_a_trace() {
         vm.config["description"].starts_with("Karpenter managed instance, class=default, capacity-type=on-demand\n")
     );
     assert!(vm.config["scsi0"].contains("size=30G"), "{}", vm.config["scsi0"]);
-    assert!(vm.config["ide2"].contains("user-data-20000.iso"), "{}", vm.config["ide2"]);
+    assert!(vm.config["ide2"].contains("user-data-claim-1.iso"), "{}", vm.config["ide2"]);
     let uuid = record.uuid.clone().unwrap();
     assert!(vm.config["smbios1"].contains(&uuid), "the proof survives the write: {}", vm.config["smbios1"]);
 
@@ -155,7 +155,7 @@ async fn an_id_that_is_taken_is_left_alone_and_the_next_one_is_used() {
     let mut record = intent(FIRST_ID, site.now());
     assert_eq!(live(&site, &site.client(Death::Never), &mut record).await, End::Launched);
     assert_eq!(record.vmid.get(), FIRST_ID + 1);
-    assert!(record.retired.is_empty(), "what is somebody else's is not ours to keep in mind");
+    assert!(record.incomplete.is_empty(), "what is somebody else's is not ours to report");
     assert_eq!(site.estate.vm(FIRST_ID).unwrap().name, "mail");
 }
 
@@ -175,7 +175,7 @@ async fn a_copy_whose_worker_died_is_written_down_and_another_id_is_used() {
     assert_eq!(live(&site, &client, &mut record).await, End::Launched);
     killer.await.unwrap();
     assert_eq!(record.vmid.get(), FIRST_ID + 1);
-    assert_eq!(record.retired.iter().map(|id| id.get()).collect::<Vec<_>>(), [FIRST_ID]);
+    assert_eq!(record.incomplete.iter().map(|id| id.get()).collect::<Vec<_>>(), [FIRST_ID]);
     assert_eq!(site.estate.vm(FIRST_ID).unwrap().lock.as_deref(), Some("clone"));
 }
 

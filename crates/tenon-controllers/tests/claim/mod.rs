@@ -3,5 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "an order of the test's own that does not work is a failed test")]
 
 mod crash;
+mod faults;
+mod hidden;
 mod launch;
 mod site;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tenon_controllers::claim::{DesiredVm, FirstBoot, Owner, ReleasePass, launch_pass, release};
-use tenon_engine::launch::LaunchResult;
-use tenon_model::{LaunchRecord, Place, Seconds};
+use tenon_engine::launch::{LaunchResult, LaunchTime};
+use tenon_model::{LaunchLimits, LaunchRecord, Place, Seconds};
 use tenon_pve::{Client, Endpoint, Token, Transport, VmConfig};
 use tenon_sim::{Estate, EstateConfig, TemplateSpec, VmView};
 use tower::{Service, ServiceExt};
@@ -25,7 +25,26 @@ pub(crate) enum Death {
 
 pub(crate) struct Site {
     pub(crate) estate: Estate,
+    token: (String, String),
+    /// The resource pool of its VMs.
+    pool: Option<String>,
 }
+
+/// The token that may do everything.
+const ADMIN: (&str, &str) = ("tenon@pve!sim", "11111111-2222-3333-4444-555555555555");
+
+/// What SECURITY.md asks for, by path.
+const POOL_RIGHTS: &[(&str, &str)] = &[
+    (
+        "/pool/k8s",
+        "VM.Allocate,VM.Audit,VM.PowerMgmt,VM.Config.CDROM,VM.Config.CPU,VM.Config.Cloudinit,VM.Config.Disk,\
+         VM.Config.HWType,VM.Config.Memory,VM.Config.Network,VM.Config.Options",
+    ),
+    ("/vms/9000", "VM.Audit,VM.Clone"),
+    ("/storage/shared", "Datastore.Allocate,Datastore.AllocateSpace,Datastore.AllocateTemplate,Datastore.Audit"),
+    ("/sdn/zones/localnetwork", "SDN.Use,SDN.Audit"),
+    ("/nodes", "Sys.Audit"),
+];
 
 pub(crate) const FIRST_ID: u32 = 20_000;
 
@@ -35,7 +54,60 @@ impl Site {
         let template =
             TemplateSpec { host: "pve1".to_owned(), vmid: 9000, name: "debian".to_owned(), ..TemplateSpec::default() };
         estate.add_template(&template).unwrap();
-        Site { estate }
+        Site { estate, token: (ADMIN.0.to_owned(), ADMIN.1.to_owned()), pool: None }
+    }
+
+    /// The same with a token whose rights on VMs come from a resource pool.
+    pub(crate) async fn pool_scoped() -> Site {
+        Site::with_rights(POOL_RIGHTS).await
+    }
+
+    /// The same but for one privilege.
+    pub(crate) async fn pool_scoped_without(privilege: &str) -> Site {
+        let rights: Vec<(&str, String)> = POOL_RIGHTS
+            .iter()
+            .map(|(path, all)| (*path, all.split(',').filter(|one| *one != privilege).collect::<Vec<_>>().join(",")))
+            .collect();
+        let rights: Vec<(&str, &str)> = rights.iter().map(|(path, all)| (*path, all.as_str())).collect();
+        Site::with_rights(&rights).await
+    }
+
+    async fn with_rights(rights: &[(&str, &str)]) -> Site {
+        let mut site = Site::new();
+        site.estate.add_pool("k8s");
+        site.admin("POST", "/access/users", &[("userid", "few@pve")]).await;
+        for (number, (path, privileges)) in rights.iter().enumerate() {
+            let role = format!("Role{number}");
+            site.admin("POST", "/access/roles", &[("roleid", &role), ("privs", privileges)]).await;
+            site.admin("PUT", "/access/acl", &[("path", path), ("roles", &role), ("users", "few@pve")]).await;
+        }
+        let made = site.admin("POST", "/access/users/few@pve/token/k8s", &[("privsep", "0")]).await;
+        site.token = ("few@pve!k8s".to_owned(), made["data"]["value"].as_str().unwrap().to_owned());
+        site.pool = Some("k8s".to_owned());
+        site
+    }
+
+    /// A call of the administrator's.
+    pub(crate) async fn admin(&self, method: &str, path: &str, params: &[(&str, &str)]) -> serde_json::Value {
+        let body =
+            params.iter().map(|(name, value)| format!("{name}={}", value.replace('/', "%2F").replace('=', "%3D")));
+        let request = http::Request::builder()
+            .method(method)
+            .uri(format!("https://pve.example/api2/json{path}"))
+            .header("authorization", format!("PVEAPIToken={}={}", ADMIN.0, ADMIN.1))
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(axum::body::Body::from(body.collect::<Vec<_>>().join("&")))
+            .unwrap();
+        let reply = self.estate.service().oneshot(request).await.unwrap();
+        let status = reply.status();
+        let bytes = axum::body::to_bytes(reply.into_body(), usize::MAX).await.unwrap();
+        assert!(status.is_success(), "{method} {path}: {status} {}", String::from_utf8_lossy(&bytes));
+        serde_json::from_slice(&bytes).unwrap()
+    }
+
+    /// What this site's VMs are ordered as.
+    pub(crate) fn order(&self) -> DesiredVm<'static> {
+        DesiredVm { pool: self.pool.clone(), ..order() }
     }
 
     /// A controller's client, which dies when it is told to: from then on no request comes back.
@@ -61,8 +133,12 @@ impl Site {
             }
         });
         let endpoint = Endpoint::new("https://pve.example:8006").unwrap();
-        let token = Token::new("tenon@pve!sim", "11111111-2222-3333-4444-555555555555").unwrap();
+        let token = Token::new(&self.token.0, &self.token.1).unwrap();
         Client::new(vec![endpoint], Transport::over(mortal, |_| false), token)
+    }
+
+    pub(crate) fn time(&self) -> LaunchTime {
+        LaunchTime { now: self.now(), limits: LaunchLimits::default() }
     }
 
     pub(crate) fn now(&self) -> Seconds {
@@ -114,23 +190,24 @@ pub(crate) enum End {
 
 /// Runs passes from the written record on, writing down after each, until the launch ends or the controller dies.
 pub(crate) async fn live(site: &Site, client: &Client, record: &mut LaunchRecord) -> End {
-    live_with(site, (client, &order()), record).await
+    live_with(site, (client, &site.order()), record).await
 }
 
 /// The same for an order of one's own.
 pub(crate) async fn live_with(site: &Site, with: (&Client, &DesiredVm<'_>), record: &mut LaunchRecord) -> End {
     let (client, order) = with;
-    for _ in 0..200 {
-        let now = site.now();
+    // More than half an hour of looks.
+    for _ in 0..5_000 {
+        let time = site.time();
         // Longer than any call may take: only a dead controller gets no answer.
-        let outcome = tokio::time::timeout(Duration::from_secs(25), launch_pass(client, order, record, now)).await;
+        let outcome = tokio::time::timeout(Duration::from_secs(25), launch_pass(client, order, record, &time)).await;
         match outcome {
             Err(_) => return End::Died,
             Ok(Err(_)) | Ok(Ok(LaunchResult::Wait(_))) => tokio::time::sleep(Duration::from_millis(500)).await,
             Ok(Ok(LaunchResult::Record(next))) => *record = next,
-            Ok(Ok(LaunchResult::Relaunch { incomplete, .. })) => {
+            Ok(Ok(LaunchResult::Relaunch { leftover, .. })) => {
                 let next = (record.vmid.get() + 1).try_into().unwrap();
-                *record = record.moved_to(next, incomplete, site.now());
+                *record = record.moved_to(next, leftover, site.now());
             }
             Ok(Ok(LaunchResult::GiveUp(why))) => return End::GaveUp(why),
             Ok(Ok(LaunchResult::Refuse(why))) => return End::Refused(why),
@@ -147,7 +224,7 @@ pub(crate) async fn let_go(client: &Client, record: &LaunchRecord) -> Option<Rel
         let outcome = tokio::time::timeout(Duration::from_secs(25), release(client, &owner, record)).await;
         match outcome {
             Err(_) => return None,
-            Ok(Err(_)) | Ok(Ok(ReleasePass::Wait(_) | ReleasePass::Locked(_))) => {
+            Ok(Err(_)) | Ok(Ok(ReleasePass::Wait(_) | ReleasePass::Locked(_) | ReleasePass::Hidden)) => {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
             Ok(Ok(ReleasePass::Again)) => {}

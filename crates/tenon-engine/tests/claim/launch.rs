@@ -1,7 +1,7 @@
 //! What comes next, case by case.
 
-use tenon_engine::launch::{AwaitedEnd, Failure, LaunchDecision, LaunchResult, ObservedTask, ObservedVm};
-use tenon_model::{LaunchRecord, LaunchStep, Place, Seconds};
+use tenon_engine::launch::{AwaitedEnd, Failure, LaunchDecision, LaunchResult, LaunchTime, ObservedTask, ObservedVm};
+use tenon_model::{LaunchLimits, LaunchRecord, LaunchStep, Leftover, Place, Seconds};
 
 pub(crate) fn record(step: LaunchStep) -> LaunchRecord {
     let place = Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() };
@@ -10,12 +10,16 @@ pub(crate) fn record(step: LaunchStep) -> LaunchRecord {
     LaunchRecord { step, upid, ..first }
 }
 
+pub(crate) fn at(now: i64) -> LaunchTime {
+    LaunchTime { now: Seconds(now), limits: LaunchLimits { stalled_s: 300, task_s: 1_800 } }
+}
+
 fn ours() -> ObservedVm {
     ObservedVm::Ours { uuid: Some("u1".to_owned()) }
 }
 
 fn decide(step: LaunchStep, vm: &ObservedVm, task: &ObservedTask) -> LaunchDecision {
-    tenon_engine::launch::next_step(&record(step), vm, task, Seconds(1_010))
+    tenon_engine::launch::next_step(&record(step), vm, task, &at(1_010))
 }
 
 fn next(step: LaunchStep, vm: &ObservedVm, task: &ObservedTask) -> LaunchResult {
@@ -24,7 +28,7 @@ fn next(step: LaunchStep, vm: &ObservedVm, task: &ObservedTask) -> LaunchResult 
 
 /// What comes of a pass that makes no change.
 fn next_step(record: &LaunchRecord, vm: &ObservedVm, task: &ObservedTask, now: Seconds) -> LaunchResult {
-    match tenon_engine::launch::next_step(record, vm, task, now) {
+    match tenon_engine::launch::next_step(record, vm, task, &at(now.0)) {
         LaunchDecision::Conclude(result) => result,
         LaunchDecision::Perform(step) => panic!("{step:?} should not be performed"),
     }
@@ -73,7 +77,7 @@ fn an_id_that_somebody_else_took_is_left_to_them() {
         (&ObservedVm::Absent, ObservedTask::Failed(Failure::IdTaken)),
     ] {
         let action = next(LaunchStep::Clone, vm, &task);
-        assert!(matches!(action, LaunchResult::Relaunch { incomplete: None, .. }), "{action:?}");
+        assert!(matches!(action, LaunchResult::Relaunch { leftover: Leftover::Nothing, .. }), "{action:?}");
     }
     // Once we had made changes under the id, a stranger there is reported, never touched.
     for step in [LaunchStep::Configure, LaunchStep::Resize, LaunchStep::Start] {
@@ -90,14 +94,14 @@ fn an_id_that_a_late_call_of_ours_took_is_ours() {
     // Whose it is cannot be read yet: it is waited for, and not for ever.
     let locked = ObservedVm::Locked("clone".to_owned());
     assert_eq!(next(LaunchStep::Clone, &locked, &taken), LaunchResult::Wait(AwaitedEnd::Lock("clone".to_owned())));
-    let late = next_step(&record(LaunchStep::Clone), &locked, &taken, Seconds(1_601));
-    assert!(matches!(late, LaunchResult::Relaunch { incomplete: Some(_), .. }), "{late:?}");
+    let late = next_step(&record(LaunchStep::Clone), &locked, &taken, Seconds(1_301));
+    assert!(matches!(late, LaunchResult::Relaunch { leftover: Leftover::IncompleteClone, .. }), "{late:?}");
 }
 
 #[test]
 fn a_husk_is_kept_in_mind_and_the_launch_goes_on_under_another_id() {
     let action = next(LaunchStep::Clone, &ObservedVm::Locked("clone".to_owned()), &ObservedTask::Lost);
-    assert!(matches!(&action, LaunchResult::Relaunch { incomplete: Some(id), .. } if id.get() == 20_001), "{action:?}");
+    assert!(matches!(&action, LaunchResult::Relaunch { leftover: Leftover::IncompleteClone, .. }), "{action:?}");
 }
 
 #[test]
@@ -135,7 +139,7 @@ fn a_host_out_of_reach_is_waited_for_but_not_for_ever() {
         next(LaunchStep::Configure, &ObservedVm::Unreachable, &ObservedTask::None),
         LaunchResult::Wait(AwaitedEnd::Host)
     );
-    let late = next_step(&record(LaunchStep::Configure), &ObservedVm::Unreachable, &ObservedTask::None, Seconds(1_601));
+    let late = next_step(&record(LaunchStep::Configure), &ObservedVm::Unreachable, &ObservedTask::None, Seconds(1_301));
     assert!(matches!(late, LaunchResult::GiveUp(_)), "{late:?}");
 }
 
@@ -143,4 +147,83 @@ fn a_host_out_of_reach_is_waited_for_but_not_for_ever() {
 fn what_was_removed_under_our_hands_goes_back_to_planning() {
     let action = next(LaunchStep::Resize, &ObservedVm::Absent, &ObservedTask::None);
     assert!(matches!(&action, LaunchResult::GiveUp(why) if why.contains("removed")), "{action:?}");
+}
+
+#[test]
+fn a_task_that_does_not_end_is_followed_for_as_long_as_a_task_may_run() {
+    let record = LaunchRecord {
+        upid: Some("UPID:pve1:00002874:00091F65:6AF96A3F:qmclone:9000:a@pve!b:".to_owned()),
+        ..record(LaunchStep::Clone)
+    };
+    let at = |now| next_step(&record, &ObservedVm::Absent, &ObservedTask::Running, Seconds(now));
+    // Longer than a launch may stand still: a full copy takes its time.
+    assert_eq!(at(2_800), LaunchResult::Wait(AwaitedEnd::Task));
+    assert_eq!(at(2_801), LaunchResult::GiveUp("task qmclone on host pve1 did not end within 30 min".to_owned()));
+}
+
+#[test]
+fn a_task_whose_host_is_dead_ends_the_launch_and_is_not_sent_again() {
+    for step in [LaunchStep::Clone, LaunchStep::Resize] {
+        for vm in [ObservedVm::Unreachable, ObservedVm::Locked("clone".to_owned())] {
+            let soon = next_step(&record(step), &vm, &ObservedTask::Unreachable, Seconds(1_010));
+            assert!(matches!(soon, LaunchResult::Wait(_)), "{step:?} {vm:?} {soon:?}");
+            let late = next_step(&record(step), &vm, &ObservedTask::Unreachable, Seconds(1_301));
+            assert!(!matches!(late, LaunchResult::Wait(_)), "{step:?} {vm:?} {late:?}");
+        }
+    }
+    let gone = next_step(&record(LaunchStep::Clone), &ObservedVm::Absent, &ObservedTask::Unreachable, Seconds(1_301));
+    assert_eq!(gone, LaunchResult::GiveUp("host pve1 did not answer for 5 min".to_owned()));
+    // HA moved the VM to a host that answers: the step is made there.
+    let moved = decide(LaunchStep::Resize, &ours(), &ObservedTask::Unreachable);
+    assert_eq!(moved, LaunchDecision::Perform(LaunchStep::Resize));
+}
+
+#[test]
+fn a_clone_that_cannot_be_read_is_followed_by_its_task() {
+    let upid = "UPID:pve1:00002874:00091F65:6AF96A3F:qmclone:9000:a@pve!b:".to_owned();
+    let found = next(LaunchStep::Clone, &ObservedVm::Hidden, &ObservedTask::Found(upid.clone()));
+    assert!(matches!(&found, LaunchResult::Record(next) if next.upid == Some(upid)), "{found:?}");
+    let hidden =
+        |task: &ObservedTask, now| next_step(&record(LaunchStep::Clone), &ObservedVm::Hidden, task, Seconds(now));
+    assert_eq!(hidden(&ObservedTask::None, 1_060), LaunchResult::Wait(AwaitedEnd::HiddenVm));
+    // No task of ours clones into the id, and no request of ours is on its way: somebody else has it.
+    let foreign = hidden(&ObservedTask::None, 1_061);
+    assert!(matches!(foreign, LaunchResult::Relaunch { leftover: Leftover::Nothing, .. }), "{foreign:?}");
+    let husk = hidden(&ObservedTask::Lost, 1_010);
+    assert!(matches!(husk, LaunchResult::Relaunch { leftover: Leftover::IncompleteClone, .. }), "{husk:?}");
+    let unreadable = hidden(&ObservedTask::Done, 1_301);
+    assert!(matches!(&unreadable, LaunchResult::GiveUp(why) if why.contains("cannot read it")), "{unreadable:?}");
+}
+
+#[test]
+fn a_storage_without_linked_clones_gets_a_full_clone() {
+    let refused = ObservedTask::Failed(Failure::NoLinkedClone("not supported".to_owned()));
+    let LaunchResult::Record(again) = next(LaunchStep::Clone, &ObservedVm::Absent, &refused) else {
+        panic!("it should be cloned again")
+    };
+    assert!(again.full_clone && again.step == LaunchStep::Clone);
+    let last = next_step(&again, &ObservedVm::Absent, &refused, Seconds(1_010));
+    assert_eq!(last, LaunchResult::GiveUp("not supported".to_owned()));
+}
+
+#[test]
+fn a_vm_in_another_state_than_assumed_is_looked_at_again() {
+    let running = ObservedTask::Failed(Failure::OtherState("VM 20001 already running".to_owned()));
+    let again = next(LaunchStep::Start, &ours(), &running);
+    assert!(matches!(&again, LaunchResult::Record(next) if next.attempt == 2 && next.upid.is_none()), "{again:?}");
+}
+
+#[test]
+fn no_more_than_three_ids_are_tried_for_one_launch() {
+    let mut record = record(LaunchStep::Clone);
+    let foreign = ObservedVm::Foreign("no mark".to_owned());
+    for number in 20_002..=20_004_u32 {
+        let moved = next_step(&record, &foreign, &ObservedTask::None, Seconds(1_010));
+        assert!(matches!(moved, LaunchResult::Relaunch { .. }), "{moved:?}");
+        record = record.moved_to(number.try_into().unwrap(), Leftover::Nothing, Seconds(1_010));
+    }
+    assert_eq!(record.retired.iter().map(|id| id.get()).collect::<Vec<_>>(), [20_001, 20_002, 20_003]);
+    assert!(record.incomplete.is_empty());
+    let ended = next_step(&record, &foreign, &ObservedTask::None, Seconds(1_010));
+    assert!(matches!(ended, LaunchResult::GiveUp(_)), "{ended:?}");
 }

@@ -116,13 +116,22 @@ fn the_way_back_goes_node_pods_vm_claim() {
 }
 
 #[test]
+fn a_claim_whose_vm_is_kept_deletes_its_node_and_does_not_wait_for_a_drain() {
+    let mut seen = ObservedClaim { deleting_since: Some(Seconds(1)), skip_vm_deletion: true, ..launched() };
+    seen.node = ours(false);
+    assert_eq!(step(&seen), ClaimStep::DeleteNode);
+    seen.node = ours(true);
+    assert_eq!(step(&seen), ClaimStep::ReleaseWithoutVm(Some(record(LaunchStep::Launched))));
+}
+
+#[test]
 fn what_tenon_did_not_make_is_never_released() {
     let mut seen = ObservedClaim { launch: ObservedLaunch::Foreign, deleting_since: Some(Seconds(1)), ..launched() };
     assert_eq!(step(&seen), ClaimStep::LeaveAlone(Unmanaged::Foreign));
     seen.launch = ObservedLaunch::Unreadable("broken".to_owned());
     assert_eq!(step(&seen), ClaimStep::LeaveAlone(Unmanaged::Unreadable("broken".to_owned())));
     seen.skip_vm_deletion = true;
-    assert_eq!(step(&seen), ClaimStep::RemoveFinalizer, "its operator takes care of the rest");
+    assert_eq!(step(&seen), ClaimStep::ReleaseWithoutVm(None), "its operator takes care of the rest");
     let never_made = ObservedClaim { launch: ObservedLaunch::Unplanned, skip_vm_deletion: false, ..seen };
     assert_eq!(step(&never_made), ClaimStep::RemoveFinalizer);
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tenon_engine::launch::{Failure, LaunchDecision, LaunchResult, ObservedTask, ObservedVm, next_step};
 use tenon_model::{LaunchRecord, LaunchStep, Seconds};
 
-use crate::claim::launch::record;
+use crate::claim::launch::{at, record};
 
 /// What goes wrong with a change.
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +77,7 @@ proptest! {
         for _ in 0..200 {
             now += 1;
             let task = world.last_task.clone().unwrap_or(ObservedTask::None);
-            let result = match next_step(&record, &world.see(&record), &task, Seconds(now)) {
+            let result = match next_step(&record, &world.see(&record), &task, &at(now)) {
                 LaunchDecision::Perform(step) => {
                     prop_assert_eq!(step, record.step);
                     let fate = luck.next().unwrap_or(Luck::Fine);
@@ -94,12 +94,9 @@ proptest! {
                     record = next;
                 }
                 LaunchResult::Wait(_) => now += 100,
-                LaunchResult::Relaunch { incomplete, .. } => {
-                    let mut retired = record.retired.clone();
-                    retired.extend(incomplete);
+                LaunchResult::Relaunch { leftover, .. } => {
                     let vmid = (record.vmid.get() + 1).try_into().unwrap();
-                    let fresh = LaunchRecord::new(record.place.clone(), vmid, record.template, Seconds(now));
-                    record = LaunchRecord { retired, ..fresh };
+                    record = record.moved_to(vmid, leftover, Seconds(now));
                     world.last_task = None;
                 }
                 result @ (LaunchResult::GiveUp(_) | LaunchResult::Refuse(_) | LaunchResult::Launched) => {
@@ -115,7 +112,7 @@ proptest! {
             let uuid = format!("uuid-{}", record.vmid);
             prop_assert_eq!(record.uuid.clone(), Some(uuid));
         }
-        let known: Vec<u32> = record.retired.iter().map(|id| id.get()).chain([record.vmid.get()]).collect();
+        let known: Vec<u32> = record.incomplete.iter().map(|id| id.get()).chain([record.vmid.get()]).collect();
         prop_assert!(world.husks.iter().all(|husk| known.contains(husk)), "{:?} not in {known:?}", world.husks);
     }
 }

@@ -453,8 +453,8 @@ const CASES: &[(&str, Answer, &str, Advice)] = &[
     (
         "a linked clone that the storage does not support",
         Says(500, "Linked clone feature is not supported for 'local:7/vm-7-disk-0.qcow2' (scsi0)"),
-        "Refused Other",
-        LookFirst,
+        "Refused NoLinkedClones",
+        PlanAgain,
     ),
     ("a request that is too large", Says(501, "for data too large"), "Refused Other", LookFirst),
 ];

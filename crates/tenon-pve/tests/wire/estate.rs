@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use tenon_model::{HostName, VmId};
 use tenon_pve::{
-    Cause, Client, CloneRequest, Doubt, Endpoint, OwnerMark, PowerState, Proof, RefusalKind, TaskOutcome, TaskProgress,
-    Token, Transport, Upid,
+    Cause, Client, CloneKind, CloneRequest, Doubt, Endpoint, OwnerMark, PowerState, Proof, RefusalKind, TaskOutcome,
+    TaskProgress, Token, Transport, Upid,
 };
 use tenon_sim::{Estate, EstateConfig, FaultKind, FaultSpec, TemplateSpec, VmSpec};
 
@@ -50,7 +50,7 @@ pub(crate) fn request(vmid: VmId) -> CloneRequest {
         name: "default-abc".to_owned(),
         description: format!("Karpenter managed instance, class=default\n{}", mark(vmid)),
         pool: None,
-        full_to: None,
+        kind: CloneKind::Linked,
     }
 }
 

@@ -22,6 +22,7 @@ const WATCHED: Duration = Duration::from_secs(35);
 struct Home {
     name: String,
     vmid: u32,
+    claim_uid: String,
     pod_uid: Option<String>,
 }
 
@@ -36,7 +37,8 @@ impl World {
         let Some(pod) = pods.iter().find(is_up) else { return Ok(None) };
         let name = pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).context("it runs nowhere")?;
         let claim = Api::<NodeClaim>::all(self.admin.clone()).get(&name).await?;
-        Ok(Some(Home { name, vmid: record_of(&claim)?.vmid.get(), pod_uid: pod.uid() }))
+        let claim_uid = claim.uid().context("the claim has no uid")?;
+        Ok(Some(Home { name, vmid: record_of(&claim)?.vmid.get(), claim_uid, pod_uid: pod.uid() }))
     }
 
     async fn until_home(&self, app: &str) -> anyhow::Result<Home> {
@@ -58,8 +60,8 @@ impl World {
             Ok(self.home(app).await?.filter(|new| new.name != old.name && new.pod_uid != old.pod_uid))
         });
         let new = new.await?;
-        let seed = format!("user-data-{}.iso", old.vmid);
-        let is_kept = new.vmid != old.vmid && self.estate.volumes().iter().any(|volume| volume.volid.ends_with(&seed));
+        let seed = format!("user-data-{}.iso", old.claim_uid);
+        let is_kept = self.estate.volumes().iter().any(|volume| volume.volid.ends_with(&seed));
         assert!(!is_kept, "{seed} is still there");
         Ok(new)
     }

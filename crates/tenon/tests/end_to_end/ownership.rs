@@ -82,7 +82,7 @@ async fn a_copy_whose_worker_died_is_told_of_and_the_vm_is_made_under_another_id
     let claims = world.claims().await?;
     assert_eq!(claims.iter().map(ResourceExt::uid).collect::<Vec<_>>(), [claim.uid()], "{}", world.tail());
     let record = record_of(&claims[0])?;
-    assert_eq!(record.retired, [begun.vmid], "{}", world.tail());
+    assert_eq!(record.incomplete, [begun.vmid], "{}", world.tail());
     assert_ne!(record.vmid, begun.vmid);
     assert_eq!(world.vms(), [husk, record.vmid.get()], "{}", world.tail());
     let left = world.estate.vm(husk).context("the half-made copy is gone")?;
