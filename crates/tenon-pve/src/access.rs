@@ -6,7 +6,7 @@ use http::Method;
 use serde_json::Value;
 
 use crate::client::{Call, Client, Form};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::reply::{is_true, plain};
 
 /// Privileges by path, with whether they reach below the path.
@@ -33,7 +33,24 @@ impl Permissions {
     }
 }
 
+/// A privilege on a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Right {
+    pub(crate) path: String,
+    pub(crate) privilege: &'static str,
+}
+
 impl Client {
+    /// A refusal that does not say what is missing, with the first of these rights that the token lacks. If it has them all,
+    /// or cannot be asked, the refusal stays as it is.
+    pub(crate) async fn naming_missing(&self, error: Error, needed: &[Right]) -> Error {
+        let Ok(held) = self.permissions(None).await else { return error };
+        match needed.iter().find(|right| !held.allow(&right.path, right.privilege)) {
+            None => error,
+            Some(Right { path, privilege }) => error.refused_for(path, privilege),
+        }
+    }
+
     /// Our own rights, on all paths or on one. Any token may ask this.
     pub async fn permissions(&self, path: Option<&str>) -> Result<Permissions> {
         let form = Form::default().with_some("path", path);

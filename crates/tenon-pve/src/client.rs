@@ -20,7 +20,7 @@ use crate::refusal::RefusalKind;
 use crate::reply;
 use crate::retry::Retry;
 use crate::session::{Authority, Session};
-use crate::transport::{ChangesNothing, Transport, TransportError};
+use crate::transport::{ChangesNothing, OwnConnection, Transport, TransportError};
 use crate::upid::Upid;
 
 /// Every call answers in well under a second, but a refused token takes three, a lock ten, an unreachable host
@@ -227,6 +227,9 @@ fn request(endpoint: &Endpoint, call: &Call<'_>, message: &Message, authority: &
     request = authority.sign(request, &call.method);
     if matches!(authority, Authority::Nobody) {
         request = request.extension(ChangesNothing);
+    }
+    if message.content_type.as_deref().is_some_and(|kind| kind.starts_with("multipart/")) {
+        request = request.extension(OwnConnection).header(header::CONNECTION, "close");
     }
     if let Some(content_type) = &message.content_type {
         // Proxmox refuses chunked bodies, so the length is always said; a GET or DELETE must have none.

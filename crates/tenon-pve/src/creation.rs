@@ -7,10 +7,12 @@ use http::Method;
 use serde::Deserialize;
 use tenon_model::{HostName, VmId};
 
+use crate::access::Right;
 use crate::client::{Call, Client, Form, segment};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::guests::vm_path;
 use crate::proof::ProvenVm;
+use crate::refusal::RefusalKind;
 use crate::reply::flag;
 use crate::upid::Upid;
 
@@ -72,6 +74,11 @@ pub enum Feature {
     Copy,
 }
 
+/// Whether a right is missing and Proxmox does not say which.
+fn is_bare(error: &Error) -> bool {
+    error.refusal().is_some_and(|refusal| matches!(&refusal.kind, RefusalKind::Denied { path: None, .. }))
+}
+
 impl Client {
     /// Begins to copy a template. The answer comes before the copy is done; only the task's end says how it went.
     pub async fn clone_vm(&self, host: &HostName, request: &CloneRequest) -> Result<Upid> {
@@ -108,7 +115,19 @@ impl Client {
             .with_some("bwlimit", options.limit_kib_s);
         let action = format!("clone template {source} on host {host} to VM {vmid}");
         let path = format!("{}/clone", vm_path(host, source));
-        self.task_call(Call { action, method: Method::POST, path, params: form.params() }).await
+        let call = Call { action, method: Method::POST, path, params: form.params() };
+        match self.task_call(call).await {
+            Err(error) if is_bare(&error) => {
+                // Either path would do, and Proxmox names neither.
+                let at = options.pool.as_ref().map_or_else(|| format!("/vms/{vmid}"), |pool| format!("/pool/{pool}"));
+                let needed = [
+                    Right { path: format!("/vms/{source}"), privilege: "VM.Clone" },
+                    Right { path: at, privilege: "VM.Allocate" },
+                ];
+                Err(self.naming_missing(error, &needed).await)
+            }
+            outcome => outcome,
+        }
     }
 
     /// Begins to make a VM from nothing, with configuration keys as they stand in `params`.

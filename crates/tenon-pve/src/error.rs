@@ -103,6 +103,12 @@ impl Error {
         self.refusal().is_some_and(Refusal::is_vm_absent)
     }
 
+    /// The same refusal, with the right that is missing.
+    pub(crate) fn refused_for(self, path: &str, privilege: &str) -> Error {
+        let words = format!("Permission check failed ({path}, {privilege})");
+        Error::new(self.action, Cause::Refused(Refusal::new(403, &words, std::collections::BTreeMap::new())))
+    }
+
     /// The same for a call that had to come before another one: whatever is open about it, the other was not sent.
     pub(crate) fn before_another(self) -> Error {
         let cause = match *self.cause {

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::client::{Call, Client, Form, segment};
 use crate::error::{Cause, Doubtful, Error, Result};
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, RefusalKind};
 use crate::reply::{parse, unreadable};
 use crate::upid::Upid;
 
@@ -24,6 +24,12 @@ const LOOKS_FORGIVEN: u32 = 4;
 
 /// Lines of a log that are read at one look: more than a task writes between two.
 const LINES_AT_ONCE: u64 = 500;
+
+/// What stands in the end of a task that says only which program failed.
+const PROGRAM_SIGNS: [&str; 2] = ["command '", "QEMU exited with code"];
+
+/// Lines at the end of a log that are looked at for the reason.
+const TELLING_LINES: usize = 20;
 
 /// What a task that ended says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,11 +67,24 @@ impl Client {
         let wire: Wire = parse(data).map_err(|cause| Error::new(&action, cause))?;
         match (wire.status.as_str(), wire.exitstatus) {
             ("running", _) => Ok(TaskProgress::Running),
-            ("stopped", Some(end)) => Ok(read_end(&end)),
+            ("stopped", Some(end)) => Ok(self.explained(task, read_end(&end)).await),
             // Between the worker's end and its last line.
             ("stopped", None) => Ok(TaskProgress::Running),
             (other, _) => Err(Error::new(action, unreadable(&format!("status is `{other}`")))),
         }
+    }
+
+    /// Where the end of a task names only the program that failed, the reason stands in its log. A log that cannot be read
+    /// leaves the end as it is.
+    async fn explained(&self, task: &Upid, progress: TaskProgress) -> TaskProgress {
+        let TaskProgress::Failed(refusal) = &progress else { return progress };
+        if !PROGRAM_SIGNS.iter().any(|sign| refusal.words.contains(sign)) {
+            return progress;
+        }
+        let log = self.task_log(task).await.unwrap_or_default();
+        telling_line(&log).map_or(progress.clone(), |line| {
+            TaskProgress::Failed(Refusal::of_task(&format!("{line} ({})", without_arguments(&refusal.words))))
+        })
     }
 
     /// Follows a task to its end, `within` at the most. Resumable: the same name gives the same answer later.
@@ -157,6 +176,28 @@ impl Client {
     }
 }
 
+/// The line of a log that says why a program failed: the last one whose meaning is known, or else the last one.
+fn telling_line(log: &[String]) -> Option<&str> {
+    let is_said =
+        |line: &&str| !line.is_empty() && !line.starts_with("TASK ERROR") && !line.starts_with("transferred ");
+    let lines: Vec<&str> = log.iter().map(|line| line.trim()).filter(is_said).collect();
+    let last = lines.iter().rev().take(TELLING_LINES);
+    let known = last.clone().find(|line| !matches!(Refusal::of_task(line).kind, RefusalKind::TaskFailed));
+    known.or_else(|| last.clone().next()).copied()
+}
+
+/// The words without the arguments of the command in them, which are long and tell an operator nothing.
+fn without_arguments(words: &str) -> String {
+    let mut parts = words.splitn(3, '\'');
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(before), Some(command), Some(after)) if before.ends_with("command ") => {
+            let program = command.split(' ').next().unwrap_or_default();
+            format!("{before}'{program}'{after}")
+        }
+        _ => words.to_owned(),
+    }
+}
+
 fn task_path(task: &Upid, what: &str) -> String {
     format!("/nodes/{}/tasks/{}{what}", segment(task.host()), segment(task))
 }
@@ -173,13 +214,36 @@ fn read_end(end: &str) -> TaskProgress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::refusal::RefusalKind;
 
     #[test]
     fn warnings_are_success_and_a_dead_worker_is_neither() {
         assert_eq!(read_end("OK"), TaskProgress::Done(TaskOutcome::Ok));
         assert_eq!(read_end("WARNINGS: 2"), TaskProgress::Done(TaskOutcome::Warnings(2)));
         assert_eq!(read_end("unexpected status"), TaskProgress::Died);
+    }
+
+    #[test]
+    fn the_line_of_a_log_that_tells_the_reason_is_found() {
+        let log = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+        let full = log(&[
+            "create full clone of drive scsi0 (local:9000/base-9000-disk-0.qcow2)",
+            "transferred 0.0 B of 3.0 GiB (0.00%)",
+            "qemu-img: error while writing at byte 1073741824: No space left on device",
+            "removing image: local:20001/vm-20001-disk-0.qcow2",
+            "TASK ERROR: clone failed: copy failed: command '/usr/bin/qemu-img convert -p -n x y' failed: exit code 1",
+        ]);
+        let line = telling_line(&full).unwrap();
+        assert_eq!(line, "qemu-img: error while writing at byte 1073741824: No space left on device");
+        let unknown =
+            log(&["kvm: -drive file=x: Could not open 'x'", "TASK ERROR: start failed: QEMU exited with code 1"]);
+        assert_eq!(telling_line(&unknown), Some("kvm: -drive file=x: Could not open 'x'"));
+        assert_eq!(telling_line(&log(&["TASK ERROR: x"])), None);
+        let words = "clone failed: copy failed: command '/usr/bin/qemu-img convert -p -n x y' failed: exit code 1";
+        assert_eq!(
+            without_arguments(words),
+            "clone failed: copy failed: command '/usr/bin/qemu-img' failed: exit code 1"
+        );
+        assert_eq!(without_arguments("can't lock file 'x' - got timeout"), "can't lock file 'x' - got timeout");
     }
 
     #[test]

@@ -91,6 +91,11 @@ impl TransportError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangesNothing;
 
+/// Marks a request that goes on a connection of its own. Proxmox answers a refused upload without reading it, and takes what
+/// is left of it for the next request of that connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OwnConnection;
+
 /// What carries a request, as a layer sees it.
 pub type TransportService = BoxCloneSyncService<Request<Bytes>, Response<Bytes>, TransportError>;
 
@@ -100,23 +105,35 @@ pub struct Transport {
     service: TransportService,
 }
 
+type HttpsClient = hyper_util::client::legacy::Client<hyper_rustls::HttpsConnector<HttpConnector>, Full<Bytes>>;
+
+/// A client that keeps so many idle connections to a host at the most.
+fn pooled(trust: &Trust, idle: usize) -> Result<HttpsClient, TlsError> {
+    let mut http = HttpConnector::new();
+    http.enforce_http(false);
+    http.set_connect_timeout(Some(CONNECT_WITHIN));
+    let connector = hyper_rustls::HttpsConnectorBuilder::new()
+        .with_tls_config(trust.client_config()?)
+        .https_only()
+        .enable_http1()
+        .wrap_connector(http);
+    Ok(hyper_util::client::legacy::Client::builder(TokioExecutor::new())
+        .pool_idle_timeout(IDLE_AT_MOST)
+        .pool_max_idle_per_host(idle)
+        .pool_timer(hyper_util::rt::TokioTimer::new())
+        // A request on a connection that was closed meanwhile may have been read: only the caller knows if it may go again.
+        .retry_canceled_requests(false)
+        .build(connector))
+}
+
 impl Transport {
     /// HTTPS, trusting what `trust` says.
     pub fn https(trust: &Trust) -> Result<Transport, TlsError> {
-        let mut http = HttpConnector::new();
-        http.enforce_http(false);
-        http.set_connect_timeout(Some(CONNECT_WITHIN));
-        let connector = hyper_rustls::HttpsConnectorBuilder::new()
-            .with_tls_config(trust.client_config()?)
-            .https_only()
-            .enable_http1()
-            .wrap_connector(http);
-        let client = hyper_util::client::legacy::Client::builder(TokioExecutor::new())
-            .pool_idle_timeout(IDLE_AT_MOST)
-            .pool_timer(hyper_util::rt::TokioTimer::new())
-            // A request on a connection that was closed meanwhile may have been read: only the caller knows if it may go again.
-            .retry_canceled_requests(false)
-            .build(connector);
+        let (kept, once) = (pooled(trust, usize::MAX)?, pooled(trust, 0)?);
+        let client = tower::service_fn(move |request: Request<Full<Bytes>>| {
+            let is_once = request.extensions().get::<OwnConnection>().is_some();
+            if is_once { once.request(request) } else { kept.request(request) }
+        });
         Ok(Transport::over::<_, Full<Bytes>, _, _>(client, hyper_util::client::legacy::Error::is_connect))
     }
 

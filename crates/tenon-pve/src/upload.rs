@@ -5,6 +5,7 @@ use http::Method;
 use sha2::{Digest, Sha256};
 use tenon_model::HostName;
 
+use crate::access::Right;
 use crate::client::{Call, Client, Message, segment};
 use crate::error::{Cause, Error, Result};
 use crate::transport::TransportError;
@@ -41,8 +42,19 @@ impl Client {
         let call = Call { action, method: Method::POST, path: path.clone(), params: &[] };
         let (content_type, body) = multipart(upload, image);
         let message = Message { path, content_type: Some(content_type), body };
-        let data = self.send(&call, &message).await?;
-        self.task_of(&call, &data)
+        match self.send(&call, &message).await {
+            Ok(data) => self.task_of(&call, &data),
+            Err(error) => Err(self.denied_upload(error, storage).await),
+        }
+    }
+
+    /// Proxmox does not say why it refuses an upload, so the token's rights are asked for.
+    async fn denied_upload(&self, error: Error, storage: &str) -> Error {
+        if error.refusal().is_none_or(|refusal| !matches!(refusal.status, 400 | 403)) {
+            return error;
+        }
+        let right = Right { path: format!("/storage/{storage}"), privilege: "Datastore.AllocateTemplate" };
+        self.naming_missing(error, &[right]).await
     }
 }
 
