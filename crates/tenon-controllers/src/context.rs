@@ -15,6 +15,7 @@ use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::provision::instance_type_of;
 use crate::settings::Settings;
+use crate::vm_id_book::VmIdBook;
 use crate::watched::Watched;
 
 /// What every pass works with.
@@ -29,6 +30,7 @@ pub(crate) struct Context {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) watched: Watched,
     pub(crate) memory: Memory,
+    pub(crate) ids: VmIdBook,
 }
 
 impl Context {

@@ -25,6 +25,7 @@ use crate::memory::Memory;
 use crate::metrics::{Metrics, OfLease};
 use crate::settings::Settings;
 use crate::stop::{Stop, stop};
+use crate::vm_id_book::VmIdBook;
 use crate::watched::{Changes, Watches, watch_all};
 use crate::{claim, disruption, drift, garbage_collection, kube_error, provision, static_pools, status};
 
@@ -169,8 +170,9 @@ impl Controllers {
         let (watched, watches) = watch_all(&workload);
         let events = Events::new(workload.clone(), clock);
         let memory = Memory::default();
+        let ids = VmIdBook::new(workload.clone(), &settings.system_namespace);
         let context =
-            Arc::new(Context { workload, regions, settings, cluster_id, clock, events, metrics, watched, memory });
+            Arc::new(Context { workload, regions, settings, cluster_id, clock, events, metrics, watched, memory, ids });
         let mut parts = JoinSet::new();
         let (disturbed, pod_event_nodes) = mpsc::channel(pod_events::QUEUE_LENGTH);
         let (wake, woken) = mpsc::channel(WAKES);

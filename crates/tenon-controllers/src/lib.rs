@@ -17,6 +17,7 @@ mod settings;
 pub mod static_pools;
 pub mod status;
 mod stop;
+mod vm_id_book;
 mod watched;
 mod writes;
 

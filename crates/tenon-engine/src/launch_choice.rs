@@ -30,7 +30,7 @@ pub enum LaunchRefusal {
 }
 
 /// The launch of every new node of a plan, in the plan's order: the template of its host, the storage for its first-boot
-/// data, and the lowest VM id that no guest, no claim and no other node of the plan has.
+/// data, and the next VM id that no guest, no claim and no other node of the plan has.
 pub fn launches(snapshot: &Snapshot, plan: &Plan) -> Vec<Result<LaunchRecord, LaunchRefusal>> {
     let site = &snapshot.launch_site;
     let mut ids = site.ids.clone();
@@ -44,7 +44,7 @@ fn launch(node: &NewNode, site: &LaunchSite, ids: &mut VmIds, now: Seconds) -> R
     let image = site.images.get(&node.pool).ok_or_else(no_template)?;
     let template = *image.templates.get(place).ok_or_else(no_template)?;
     let no_id = || LaunchRefusal::NoVmId { region: place.region.clone() };
-    let vmid = ids.take_lowest_free(&place.region).ok_or_else(no_id)?;
+    let vmid = ids.take_next(&place.region).ok_or_else(no_id)?;
     let seed_storage = site.seed_storages.get(place).filter(|_| image.has_seed).cloned();
     Ok(LaunchRecord { seed_storage, ..LaunchRecord::new(place.clone(), vmid, template, now) })
 }
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn each_node_gets_its_host_s_template_and_the_lowest_free_id() {
+    fn each_node_gets_its_host_s_template_and_the_next_free_id() {
         let nodes = vec![node("default", Some(place("pve2"))), node("default", Some(place("pve1")))];
         let records: Vec<_> = chosen(true, nodes).into_iter().map(Result::unwrap).collect();
         let seen: Vec<_> = records.iter().map(|record| (record.vmid.get(), record.template.get())).collect();

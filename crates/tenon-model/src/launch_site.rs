@@ -30,12 +30,14 @@ pub struct BootImage {
 pub struct VmIds {
     range: VmIdRange,
     taken: BTreeMap<String, BTreeSet<VmId>>,
+    /// The id of each region after which the next is looked for.
+    last: BTreeMap<String, VmId>,
 }
 
 impl VmIds {
     /// A range of which nothing is taken yet.
     pub fn new(range: VmIdRange) -> VmIds {
-        VmIds { range, taken: BTreeMap::new() }
+        VmIds { range, taken: BTreeMap::new(), last: BTreeMap::new() }
     }
 
     /// Marks ids of a region as taken.
@@ -43,10 +45,16 @@ impl VmIds {
         self.taken.entry(region.to_owned()).or_default().extend(ids);
     }
 
-    /// The lowest free id of a region, which is taken from then on.
-    pub fn take_lowest_free(&mut self, region: &str) -> Option<VmId> {
+    /// The next id of a region comes after this one, if it does not come after a higher one already.
+    pub fn begin_after(&mut self, region: &str, id: VmId) {
+        let last = self.last.entry(region.to_owned()).or_insert(id);
+        *last = id.max(*last);
+    }
+
+    /// The next free id of a region, which is taken from then on. Ids ascend: one that was used comes again last.
+    pub fn take_next(&mut self, region: &str) -> Option<VmId> {
         let taken = self.taken.entry(region.to_owned()).or_default();
-        let id = self.range.lowest_free(taken)?;
+        let id = self.range.next_free(taken, self.last.get(region).copied())?;
         taken.insert(id);
         Some(id)
     }
@@ -57,11 +65,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn ids_ascend_and_begin_anew_at_the_end_of_the_range() {
+        let id = |number: u32| VmId::try_from(number).unwrap();
+        let mut ids = VmIds::new(VmIdRange::new(id(100), id(103)).unwrap());
+        ids.begin_after("lab", id(101));
+        ids.begin_after("lab", id(100));
+        let given: Vec<_> = (0..5).map(|_| ids.take_next("lab").map(VmId::get)).collect();
+        assert_eq!(given, [Some(102), Some(103), Some(100), Some(101), None]);
+    }
+
+    #[test]
     fn an_id_is_given_once_in_a_region_and_again_in_another() {
         let id = |number: u32| VmId::try_from(number).unwrap();
         let mut ids = VmIds::new(VmIdRange::new(id(100), id(102)).unwrap());
         ids.take("lab", [id(100)]);
-        let given: Vec<_> = ["lab", "lab", "lab", "attic"].map(|region| ids.take_lowest_free(region)).into();
+        let given: Vec<_> = ["lab", "lab", "lab", "attic"].map(|region| ids.take_next(region)).into();
         assert_eq!(given, [Some(id(101)), Some(id(102)), None, Some(id(100))]);
     }
 }

@@ -79,6 +79,14 @@ impl VmIdRange {
         (candidate <= self.last.0).then_some(VmId(candidate))
     }
 
+    /// The lowest id above `after` that is not taken; when there is none, the lowest of all.
+    pub fn next_free(self, taken: &BTreeSet<VmId>, after: Option<VmId>) -> Option<VmId> {
+        let above = after.and_then(|after| VmId::try_from(after.0.saturating_add(1)).ok());
+        let above = above.filter(|first| *first <= self.last).map(|first| first.max(self.first));
+        let rest = above.and_then(|first| VmIdRange { first, last: self.last }.lowest_free(taken));
+        rest.or_else(|| self.lowest_free(taken))
+    }
+
     /// Whether the id is one of ours to give.
     pub fn contains(self, id: VmId) -> bool {
         (self.first..=self.last).contains(&id)
@@ -150,6 +158,17 @@ mod tests {
         #[test]
         fn printing_and_parsing_agree(number in 100_u32..=999_999_999) {
             prop_assert_eq!(id(number).to_string().parse::<VmId>(), Ok(id(number)));
+        }
+
+        #[test]
+        fn the_next_id_is_above_the_last_one_or_else_the_lowest(
+            taken in proptest::collection::btree_set(100_u32..140, 0..40), after in 100_u32..140,
+        ) {
+            let range = VmIdRange::new(id(105), id(130)).unwrap();
+            let mut order = (after + 1..=130).chain(105..=130).filter(|number| (105..=130).contains(number));
+            let expected = order.find(|number| !taken.contains(number)).map(id);
+            let taken: BTreeSet<VmId> = taken.into_iter().map(id).collect();
+            prop_assert_eq!(range.next_free(&taken, Some(id(after))), expected);
         }
 
         #[test]

@@ -262,19 +262,21 @@ impl<'a> Launch<'a> {
         Ok(outcome.with_event(Event::new(&event_reasons::RELAUNCHED, note)))
     }
 
-    /// The lowest VM id that no guest has and no claim means to take.
+    /// The next VM id that no guest has, no claim means to take, and is not in quarantine.
     async fn another_id(&self, context: &Context) -> Result<Option<VmId>, ClaimError> {
         let Launch { record, pve, .. } = self;
         let region = &record.place.region;
         let mut ids = VmIds::new(context.settings.ids);
+        context.ids.apply(&mut ids, context.clock.seconds()).await;
         ids.take(region, pve.resources().await?.guests.iter().map(|guest| guest.id));
         let claims = context.watched.claims.state();
         for other in records_in(region, claims.iter().map(AsRef::as_ref)) {
+            ids.begin_after(region, other.vmid);
             ids.take(region, other.retired.into_iter().chain([other.vmid]));
         }
         ids.take(region, [record.vmid]);
         for _ in 0..IDS {
-            let Some(vmid) = ids.take_lowest_free(region) else { return Ok(None) };
+            let Some(vmid) = ids.take_next(region) else { return Ok(None) };
             // A token with rights on a pool only does not see every VM, but may ask of every id.
             if pve.is_id_free(vmid).await? {
                 return Ok(Some(vmid));

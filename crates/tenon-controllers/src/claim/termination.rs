@@ -11,7 +11,7 @@ use serde_json::json;
 use tenon_api::condition_reasons::{self, INSTANCE_TERMINATING};
 use tenon_api::{NodeClaim, event_reasons, names};
 use tenon_engine::claim::{DeletionCause, REGISTER_WITHIN_S};
-use tenon_model::{LaunchRecord, LaunchStep, Seconds};
+use tenon_model::{LaunchRecord, LaunchStep, Seconds, VmId};
 
 use super::deletion::DeletionReason;
 use super::gather::Observed;
@@ -197,7 +197,7 @@ pub(crate) async fn release_without_vm(
             publish_on_pool(context, &observed.claim, &seed_left(&left)).await;
         }
     }
-    finish(context, observed, None).await
+    finish(context, observed, record).await
 }
 
 fn terminating(wait: Duration) -> Outcome {
@@ -253,6 +253,8 @@ pub(crate) async fn finish(
     token::delete(context, claim).await?;
     if let Some(record) = record {
         report_incomplete_clones(context, claim, record).await;
+        let ids: Vec<VmId> = record.retired.iter().copied().chain([record.vmid]).collect();
+        context.ids.free(&record.place.region, &ids, context.clock.seconds()).await;
     }
     let of_node = OfNode { nodepool: label(claim, names::LABEL_NODEPOOL), zone: label(claim, names::LABEL_ZONE) };
     if let Some(node) = observed.our_node() {
@@ -269,6 +271,9 @@ pub(crate) async fn finish(
     context.metrics.claims_terminated.get_or_create(&Terminated { nodepool, capacity_type, zone }).inc();
     context.memory.forget(&claim.name_any());
     match record {
+        Some(record) if observed.state.skip_vm_deletion => {
+            tracing::info!(claim = claim.name_any(), vmid = %record.vmid, "deleted NodeClaim; left its VM alone");
+        }
         Some(record) => {
             tracing::info!(claim = claim.name_any(), vmid = %record.vmid, "deleted VM, seed image and NodeClaim");
         }

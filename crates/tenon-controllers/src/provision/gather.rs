@@ -6,7 +6,7 @@ use tenon_api::kube_objects::{DaemonSet, Node, Pod, PodDisruptionBudget, Service
 use kube::api::{Api, ListParams};
 use tenon_api::plan_options::PlanOptions;
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, names};
-use tenon_model::{Place, Seconds, VmIdRange};
+use tenon_model::{Place, Seconds, VmIds};
 
 use crate::context::Context;
 use crate::kube_error;
@@ -39,8 +39,8 @@ pub struct Gathered {
     pub avoided: Vec<(Place, String)>,
     /// What an operator decides about plans.
     pub options: PlanOptions,
-    /// The range VM ids are chosen from.
-    pub ids: VmIdRange,
+    /// VM ids: the range they are chosen from, and those in quarantine.
+    pub ids: VmIds,
     /// How long pods have to leave a node whose pool does not say so; unset: for ever.
     pub termination_grace_period: Option<String>,
 }
@@ -57,6 +57,8 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
     let budgets = if somebody_leaves { budgets(context).await } else { Vec::new() };
     let services =
         if context.settings.planning.default_spread.is_empty() { Vec::new() } else { services(context).await };
+    let mut ids = VmIds::new(context.settings.ids);
+    context.ids.apply(&mut ids, context.clock.seconds()).await;
     let pods = watched.pods.state();
     Gathered {
         budgets,
@@ -69,7 +71,7 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
         avoided: context.memory.avoided(now),
         now: context.clock.seconds(),
         options: context.settings.planning.clone(),
-        ids: context.settings.ids,
+        ids,
         termination_grace_period: context.settings.termination_grace_period.clone(),
         services,
         estate,

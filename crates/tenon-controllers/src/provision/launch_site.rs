@@ -48,12 +48,13 @@ fn template_of(zone: &str) -> Option<VmId> {
 
 /// Ids in use in each region: by guests, by open claims, or by incomplete clones.
 fn ids_in_use(gathered: &Gathered) -> VmIds {
-    let mut ids = VmIds::new(gathered.ids);
+    let mut ids = gathered.ids.clone();
     for (region, view) in &gathered.estate.regions {
         ids.take(region, view.iter().flat_map(|resources| &resources.guests).map(|guest| guest.id));
     }
     for record in gathered.claims.iter().filter_map(|claim| record_of(claim)) {
         ids.take(&record.place.region, record.retired.iter().copied().chain([record.vmid]));
+        ids.begin_after(&record.place.region, record.vmid);
     }
     ids
 }

@@ -78,6 +78,7 @@ impl Stage {
             metrics: Arc::new(Metrics::default()),
             watched,
             memory: Memory::default(),
+            ids: crate::vm_id_book::VmIdBook::new(client.clone(), "kube-system"),
         };
         Stage { context, client, lookout: Mutex::default(), asked, watching, unread: Some(unread) }
     }
