@@ -201,9 +201,17 @@ event_reasons! {
         example "Deleting NodeClaim default-x7 and its VM: Node default-x7 was deleted",
         action "Nothing, if you deleted the Node.";
     VM_NOT_FOUND = "VMNotFound" on "NodeClaim", Warning, Tenon,
-        when "The VM of a registered NodeClaim no longer exists in Proxmox, so the NodeClaim is deleted.",
+        when "The VM of a NodeClaim no longer exists in Proxmox, so the NodeClaim is deleted.",
         example "Deleting NodeClaim default-x7: VM 20003 no longer exists",
         action "Find out who destroyed the VM. Delete NodeClaims or Nodes instead: then pods are evicted first.";
+    WAITING_ON_NODE_CLAIM_TERMINATION = "WaitingOnNodeClaimTermination" on "ProxmoxNodeClass", Normal, Tenon,
+        when "A ProxmoxNodeClass is deleted while NodeClaims use it. It stays until they are gone, because their VMs are released by what it says.",
+        example "ProxmoxNodeClass default is being deleted: 3 NodeClaims use it; it is deleted after them",
+        action "Delete the NodePools that use the class, or wait.";
+    VM_STOPPED = "VMStopped" on "NodeClaim", Warning, Tenon,
+        when "The VM of a NodeClaim stopped before its Node joined: somebody stopped it, or the guest switched itself off. The NodeClaim is deleted, and its pods are planned again.",
+        example "Deleting NodeClaim default-x7: VM 20003 on host pve1 stopped before Node default-x7 joined; read the task log and the console of the VM",
+        action "If nobody stopped the VM, check first-boot data and template: a guest that cannot boot switches itself off.";
     EXPIRED = "Expired" on "NodeClaim", Normal, Karpenter,
         when "The NodeClaim is older than its expireAfter.",
         example "Deleting NodeClaim default-x7: older than expireAfter 720h",

@@ -77,6 +77,8 @@ pub const ANNOTATION_SKIP_VM_DELETION: &str = "tenon.dev/skip-vm-deletion";
 /// On bootstrap token Secrets: the uid of the NodeClaim whose VM joins with it.
 pub const ANNOTATION_CLAIM_UID: &str = "tenon.dev/claim-uid";
 
+/// On ProxmoxNodeClasses: they go only when no NodeClaim uses them.
+pub const CLASS_FINALIZER: &str = "karpenter.proxmox.sinextra.dev/termination";
 /// On Nodes and NodeClaims: they go only when their VM is gone.
 pub const FINALIZER: &str = "karpenter.sh/termination";
 

@@ -20,6 +20,7 @@ pub(crate) enum DeletionReason {
     LaunchTimeout,
     RegistrationTimeout,
     VmNotFound,
+    VmStopped,
     NodeDeleted,
     TooManyReplicas,
 }
@@ -34,6 +35,7 @@ impl DeletionReason {
             DeletionReason::LaunchTimeout => Some("launch_timeout"),
             DeletionReason::RegistrationTimeout => Some("registration_timeout"),
             DeletionReason::VmNotFound => Some("garbage_collected"),
+            DeletionReason::VmStopped => Some("unhealthy"),
             DeletionReason::NodeDeleted | DeletionReason::TooManyReplicas => None,
         }
     }
@@ -48,6 +50,7 @@ impl fmt::Display for DeletionReason {
             DeletionReason::LaunchTimeout => "its VM was not launched in time",
             DeletionReason::RegistrationTimeout => "did not register in time",
             DeletionReason::VmNotFound => "its VM no longer exists",
+            DeletionReason::VmStopped => "its VM stopped before the Node joined",
             DeletionReason::NodeDeleted => "the Node was deleted",
             DeletionReason::TooManyReplicas => "more Nodes than spec.replicas",
         })

@@ -6,11 +6,12 @@ use tenon_api::{NodeClaim, event_reasons, names};
 use tenon_engine::claim::{Obstacle, Unmanaged};
 use tenon_model::{LaunchRecord, Place, Seconds};
 
+use super::await_node::still_awaited;
 use super::gather::{Observed, observe};
 use super::launch::incomplete_clone;
 use super::outcome::Outcome;
 use super::reconcile::failed;
-use super::registration::{await_node, await_readiness, leave_alone};
+use super::registration::{await_readiness, leave_alone};
 
 fn observed() -> Observed {
     let class = json!({ "group": names::PROXMOX, "kind": "ProxmoxNodeClass", "name": "default" });
@@ -35,7 +36,7 @@ fn is_example(outcome: &Outcome, reason: &ConditionReason) {
 #[test]
 fn conditions_of_a_claim_read_like_their_examples() {
     let observed = observed();
-    is_example(&await_node(&observed, None), &condition_reasons::NODE_NOT_FOUND);
+    is_example(&still_awaited(&observed, None), &condition_reasons::NODE_NOT_FOUND);
     is_example(&leave_alone(&observed, &Unmanaged::Unplanned), &condition_reasons::NOT_PLANNED);
     let unreadable = Unmanaged::Unreadable("expected value at line 1 column 1".to_owned());
     is_example(&leave_alone(&observed, &unreadable), &condition_reasons::LAUNCH_RECORD_UNREADABLE);

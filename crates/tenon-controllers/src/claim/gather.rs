@@ -64,6 +64,9 @@ pub(super) fn observe(claim: &NodeClaim, node: Option<&Node>) -> ObservedClaim {
     };
     let node = match (&launch, node) {
         (_, None) => ObservedNode::Absent,
+        (ObservedLaunch::Record(_), Some(node)) if is_left_to_us(claim, node) => {
+            ObservedNode::Ours { deleting: node.meta().deletion_timestamp.is_some(), obstacle: None }
+        }
         (ObservedLaunch::Record(record), Some(node)) => observe_node(claim, record, node),
         (_, Some(_)) => ObservedNode::Stranger(format!("NodeClaim {} has no VM", claim.name_any())),
     };
@@ -97,6 +100,13 @@ fn conditions(claim: &NodeClaim) -> ClaimConditions {
         drained: is_true(claim, &condition_reasons::DRAINED),
         waiting_since: Seconds(waiting),
     }
+}
+
+/// A Node that we registered carries our finalizer and the pods we put on it. If it reports another machine later, it is
+/// still drained and deleted with its claim; nobody else would.
+fn is_left_to_us(claim: &NodeClaim, node: &Node) -> bool {
+    let is_registered = node.owner_references().iter().any(|owner| Some(&owner.uid) == claim.uid().as_ref());
+    is_registered && claim.meta().deletion_timestamp.is_some()
 }
 
 /// A name is not enough: the node must run on the VM we created.

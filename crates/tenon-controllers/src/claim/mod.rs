@@ -1,13 +1,14 @@
 //! One NodeClaim: from a written intent to a node that takes pods, and back to nothing.
 //!
 //! `queue` says whose turn it is, `reconcile` is the way in. `gather` reads, the engine decides, then one of these acts:
-//! `launch` (with `launch_pass`, `desired_vm`, `seed`, `token`, `bootstrap`) creates the VM, `registration` matches its node,
+//! `launch` (with `launch_pass`, `desired_vm`, `seed`, `token`, `bootstrap`) creates the VM, `await_node` and `registration` match its node,
 //! `seed_cleanup` deletes first-boot data, `drain` (with `evict`) drains the node, `termination` (with `release`) deletes
 //! everything. `outcome` reports.
 //!
 //! A pass starts from the record as it was last written down and makes at most one outside change. Dying between any two
 //! lines costs a look, never a VM.
 
+mod await_node;
 mod bootstrap;
 mod deletion;
 mod desired_vm;

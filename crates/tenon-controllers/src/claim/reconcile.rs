@@ -10,7 +10,7 @@ use tenon_pve::RefusalKind;
 
 use super::gather::{Observed, gather, is_true};
 use super::outcome::{Outcome, report};
-use super::{drain, launch, registration, seed_cleanup, termination};
+use super::{await_node, drain, launch, registration, seed_cleanup, termination};
 use crate::context::Context;
 use crate::events::Event;
 use crate::kube_error;
@@ -49,7 +49,7 @@ async fn act(context: &Context, observed: &Observed, step: &ClaimStep) -> Result
         ClaimStep::LeaveAlone(why) => Ok(registration::leave_alone(observed, why)),
         ClaimStep::Launch(record) => launch::pass(context, observed, record).await,
         ClaimStep::ReportLaunched(record) => registration::report_launched(context, observed, record).await,
-        ClaimStep::AwaitNode(mismatch) => Ok(registration::await_node(observed, mismatch.as_deref())),
+        ClaimStep::AwaitNode(mismatch) => await_node::await_node(context, observed, mismatch.as_deref()).await,
         ClaimStep::Register(record) => registration::register(context, observed, record).await,
         ClaimStep::AwaitReadiness(obstacle) => Ok(registration::await_readiness(observed, obstacle)),
         ClaimStep::Initialize => registration::initialize(context, observed).await,

@@ -84,8 +84,15 @@ pub(crate) async fn report_launched(
     observed: &Observed,
     record: &LaunchRecord,
 ) -> Result<Outcome, ClaimError> {
-    let Ok(pve) = context.region(&record.place.region) else { return Ok(Outcome::after(LOOK_LATER)) };
-    let template = pve.vm_config(record.host(), record.template).await?;
+    let pve = match context.region(&record.place.region) {
+        Ok(pve) => pve,
+        Err(why) => return Ok(Outcome::after(LOOK_LATER).with_condition(&LAUNCHED, no_region(&why))),
+    };
+    // The template may be deleted by now; the clone has the same options.
+    let template = match pve.vm_config(record.host(), record.template).await {
+        Err(error) if error.is_not_found() => pve.vm_config(record.host(), record.vmid).await?,
+        found => found?,
+    };
     let cpu = cpu_type(&template);
     let image = image_id(record.template, &template);
     let labels = json!({ names::LABEL_INSTANCE_IMAGE_ID: &image, names::LABEL_INSTANCE_CPU_TYPE: cpu });
@@ -106,24 +113,14 @@ pub(crate) async fn report_launched(
     Ok(outcome)
 }
 
+fn no_region(why: &str) -> Verdict {
+    Verdict::unknown(&condition_reasons::LAUNCH_FAILED, why)
+}
+
 fn resource_map(resources: &Resources) -> ResourceMap {
     let amount =
         |(name, amount): (&str, tenon_model::Quantity)| (name.to_owned(), IntOrString::String(amount.to_string()));
     resources.iter().map(amount).collect()
-}
-
-/// Waits for the node.
-pub(crate) fn await_node(observed: &Observed, mismatch: Option<&str>) -> Outcome {
-    match mismatch {
-        None => {
-            let message = format!("The VM runs; Node {} has not joined yet", observed.claim.name_any());
-            let verdict = Verdict::unknown(&condition_reasons::NODE_NOT_FOUND, message);
-            Outcome::after(LOOK_LATER).with_condition(&REGISTERED, verdict)
-        }
-        Some(why) => Outcome::after(LOOK_LATER)
-            .with_condition(&REGISTERED, Verdict::unknown(&condition_reasons::NODE_MISMATCH, why))
-            .with_event(Event::new(&event_reasons::NODE_MISMATCH, why)),
-    }
 }
 
 /// Syncs the claim's labels, annotations, taints and providerID to the node, in one write: it keeps what it has besides.

@@ -1,9 +1,10 @@
 //! What templates, classes and pools say of themselves: found, ready, or what is in the way and the next move.
 //!
-//! Read in this order: `estate` (what Proxmox shows), `template`, `class`, `pool` (pure decisions), `pass` (the one look
+//! Read in this order: `estate` (what Proxmox shows), `template`, `class`, `class_finalizer`, `pool` (pure decisions), `pass` (the one look
 //! and the writes).
 
 mod class;
+mod class_finalizer;
 mod estate;
 mod pass;
 mod pool;
@@ -12,6 +13,7 @@ mod template;
 
 pub(crate) use class::CLASS_CONDITIONS;
 pub use class::{ClassVerdict, ObservedTemplate, judge_class};
+pub use class_finalizer::finalizers;
 pub use estate::{Estate, RegionView};
 pub use pass::{StatusContext, StatusError, StatusReport, pass};
 pub(crate) use pass::{stated, subject};

@@ -20,11 +20,11 @@ use tenon_api::{
 };
 use tenon_model::{Quantity, Resources};
 
-use super::Verdict;
 use super::class::{CLASS_CONDITIONS, METADATA_READY, ObservedTemplate, TEMPLATE_READY, judge_class};
 use super::estate::Estate;
 use super::pool::{CLASS_READY, ObservedClass, POOL_CONDITIONS, VALIDATION, judge_pool};
 use super::template::{READY, judge_managed_template, judge_template};
+use super::{Verdict, class_finalizer};
 use crate::context::is_our_class;
 use crate::events::Event;
 use crate::kube_error;
@@ -69,6 +69,8 @@ pub struct StatusReport {
     pub(crate) events: Vec<(ObjectReference, Event)>,
     /// Whether each region answered, or why not.
     pub(crate) regions: BTreeMap<String, Result<(), String>>,
+    /// Objects that could not be written; the others were.
+    pub errors: Vec<StatusError>,
 }
 
 /// Judges every template, then every class by its template, then every pool by its class.
@@ -82,9 +84,18 @@ pub async fn pass(context: &StatusContext, now: &Time) -> Result<StatusReport, S
     let mut report = StatusReport { regions, ..StatusReport::default() };
     judge_managed_templates(context, now, &mut report).await?;
     let found = FoundTemplates { templates: judge_templates(context, &estate, now, &mut report).await?, estate };
-    let ready = judge_classes(context, &found, now, &mut report).await?;
-    judge_pools(context, &ready, now, &mut report).await?;
+    // Before the classes are listed: a claim that is missing here is younger than its class's finalizer may be.
+    let claims = Writer::<NodeClaim>::list(context).await?.objects;
+    let look = Look { claims, now: now.clone() };
+    let ready = judge_classes(context, &found, &look, &mut report).await?;
+    judge_pools(context, &ready, &look, &mut report).await?;
     Ok(report)
+}
+
+/// What is looked at once for classes and pools.
+struct Look {
+    claims: Vec<NodeClaim>,
+    now: Time,
 }
 
 /// A template object: where its VM templates were found, and its condition.
@@ -114,7 +125,7 @@ async fn judge_templates(
         let said = [(READY, &verdict.ready)];
         let conditions = stated(&[READY], status.conditions.as_deref(), &subject(&template.metadata, now), &said);
         let status = json!({ "conditions": conditions, "zones": found, "resources": counted(&found) });
-        report.add(template, templates.write(template, &status).await?, &said);
+        report.add(template, templates.write(template, &status).await, &said);
         all.insert(template.name_any(), FoundTemplate { zones: found, ready: verdict.ready });
     }
     Ok(all)
@@ -133,11 +144,12 @@ async fn judge_managed_templates(
     };
     let verdict = judge_managed_template();
     for template in &templates.objects {
-        let template = &noted(context, template).await?;
+        let noted = noted(context, template).await;
+        let Some(template) = &report.keep(noted) else { continue };
         let present = template.status.as_ref().and_then(|status| status.conditions.as_deref());
         let said = [(READY, &verdict)];
         let conditions = stated(&[READY], present, &subject(&template.metadata, now), &said);
-        report.add(template, templates.write(template, &json!({ "conditions": conditions })).await?, &said);
+        report.add(template, templates.write(template, &json!({ "conditions": conditions })).await, &said);
     }
     Ok(())
 }
@@ -162,21 +174,30 @@ async fn noted(context: &StatusContext, template: &ProxmoxTemplate) -> Result<Pr
 async fn judge_classes(
     context: &StatusContext,
     found: &FoundTemplates,
-    now: &Time,
+    look: &Look,
     report: &mut StatusReport,
 ) -> Result<BTreeMap<String, ObservedClass>, StatusError> {
     let classes = Writer::<ProxmoxNodeClass>::list(context).await?;
     let mut all = BTreeMap::new();
     for class in &classes.objects {
+        let claims = class_finalizer::claims_of(class, &look.claims);
+        let failed = |source| StatusError {
+            action: format!("set the finalizer of ProxmoxNodeClass {}", class.name_any()),
+            source: Box::new(source),
+        };
+        let kept = class_finalizer::keep(&context.workload, class, claims).await.map_err(failed);
+        let Some(Some(class)) = &report.keep(kept) else { continue };
+        let in_use = class_finalizer::still_in_use(class, claims);
+        report.events.extend(in_use.map(|event| (class.object_ref(&()), event)));
         let template = found.templates.get(&class.spec.instance_template_ref.name);
         let template = template.map(|FoundTemplate { zones, ready }| ObservedTemplate { zones, ready });
         let verdict = judge_class(&class.spec, template, &found.estate);
         let present = class.status.as_ref().and_then(|status| status.conditions.as_deref());
         let said = [(TEMPLATE_READY, &verdict.template), (METADATA_READY, &verdict.metadata)];
-        let conditions = stated(CLASS_CONDITIONS, present, &subject(&class.metadata, now), &said);
+        let conditions = stated(CLASS_CONDITIONS, present, &subject(&class.metadata, &look.now), &said);
         let zones = &verdict.selected_zones;
         let status = json!({ "conditions": conditions, "selectedZones": zones, "resources": counted(zones) });
-        report.add(class, classes.write(class, &status).await?, &said);
+        report.add(class, classes.write(class, &status).await, &said);
         all.insert(class.name_any(), seen(class, &[&verdict.template, &verdict.metadata]));
     }
     Ok(all)
@@ -186,27 +207,37 @@ async fn judge_classes(
 async fn judge_pools(
     context: &StatusContext,
     classes: &BTreeMap<String, ObservedClass>,
-    now: &Time,
+    look: &Look,
     report: &mut StatusReport,
 ) -> Result<(), StatusError> {
     let pools = Writer::<NodePool>::list(context).await?;
-    let claims = Writer::<NodeClaim>::list(context).await?;
     for pool in pools.objects.iter().filter(|pool| is_our_class(&pool.spec.template.spec.node_class_ref)) {
         let class = classes.get(&pool.spec.template.spec.node_class_ref.name).unwrap_or(&ObservedClass::Missing);
         let verdict = judge_pool(&pool.spec, context.gates, class);
         let present = pool.status.as_ref().and_then(|status| status.conditions.as_deref());
         let said = [(VALIDATION, &verdict.validation), (CLASS_READY, &verdict.class)];
-        let conditions = stated(POOL_CONDITIONS, present, &subject(&pool.metadata, now), &said);
-        let (resources, nodes) = in_use(&pool.name_any(), &claims.objects);
+        let conditions = stated(POOL_CONDITIONS, present, &subject(&pool.metadata, &look.now), &said);
+        let (resources, nodes) = in_use(&pool.name_any(), &look.claims);
         let status = json!({ "conditions": conditions, "resources": resources, "nodes": nodes });
-        report.add(pool, pools.write(pool, &status).await?, &said);
+        report.add(pool, pools.write(pool, &status).await, &said);
     }
     Ok(())
 }
 
 impl StatusReport {
+    /// What came of one object. One that failed does not keep the others.
+    fn keep<T>(&mut self, outcome: Result<T, StatusError>) -> Option<T> {
+        outcome.map_err(|error| self.errors.push(error)).ok()
+    }
+
     /// Something was written; what does not hold is told once, when it is new.
-    fn add<K: Resource<DynamicType = ()>>(&mut self, object: &K, written: usize, said: &[(&'static str, &Verdict)]) {
+    fn add<K: Resource<DynamicType = ()>>(
+        &mut self,
+        object: &K,
+        written: Result<usize, StatusError>,
+        said: &[(&'static str, &Verdict)],
+    ) {
+        let Some(written) = self.keep(written) else { return };
         self.written += written;
         if written == 0 {
             return;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::pass::{StatusContext, pass};
+use super::pass::{StatusContext, StatusError, pass};
 use crate::context::Context;
 use crate::metrics::{InRegion, Loop};
 use crate::stop::Stop;
@@ -27,14 +27,9 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
                     context.events.publish_for(object, event).await;
                 }
                 note_regions(&context, &report.regions, &mut silent);
+                report.errors.iter().for_each(|error| failed(&context, error));
             }
-            Err(error) => {
-                context.metrics.errors.get_or_create(&Loop { controller: "status" }).inc();
-                tracing::warn!(
-                    error = error.full_message(),
-                    "cannot update status of templates, classes and pools; retrying"
-                );
-            }
+            Err(error) => failed(&context, &error),
         }
         tokio::select! {
             biased;
@@ -43,6 +38,11 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
         }
         tokio::time::sleep(TOGETHER).await;
     }
+}
+
+fn failed(context: &Context, error: &StatusError) {
+    context.metrics.errors.get_or_create(&Loop { controller: "status" }).inc();
+    tracing::warn!(error = error.full_message(), "cannot update status of templates, classes and pools; retrying");
 }
 
 /// One line when a region falls silent, and one when it answers again.

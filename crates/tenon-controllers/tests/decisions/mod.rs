@@ -6,6 +6,7 @@ mod budgets;
 mod candidates;
 mod claim_shape;
 mod claims;
+mod class_in_use;
 mod draining_pods;
 mod emptiness;
 mod holding_pods;

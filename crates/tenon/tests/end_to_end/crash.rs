@@ -67,14 +67,10 @@ async fn a_claim_deleted_during_its_copy_leaves_no_vm(kind: Kind) -> anyhow::Res
     // The pod still waits, and gets another claim: the first is not waited for.
     let (second, _) =
         world.until_launch("another copy runs", |other| other.vmid != record.vmid && other.upid.is_some()).await?;
-    let first_uid = first.uid().context("the first claim has no uid")?;
-    let stands = world.claims().await?.into_iter().find(|claim| claim.uid().as_deref() == Some(&first_uid));
-    let stands = stands.with_context(|| format!("a claim is gone while its copy is made\n{}", world.tail()))?;
-    assert!(stands.metadata.deletion_timestamp.is_some());
-
+    // Its copy is stopped, and cleans up after itself.
+    world.until("only the second claim is left", async || Ok((world.claims().await?.len() == 1).then_some(()))).await?;
     world.estate.release_tasks();
     world.until_running("web", 1).await?;
-    world.until("only the second claim is left", async || Ok((world.claims().await?.len() == 1).then_some(()))).await?;
     let claims = world.claims().await?;
     assert_eq!(claims[0].uid(), second.uid(), "{}", world.tail());
     assert_eq!(world.vms(), [record_of(&claims[0])?.vmid.get()], "{}", world.tail());
@@ -131,8 +127,6 @@ async fn killed_without_an_answer(world: &mut World) -> anyhow::Result<()> {
     world.deploy("unanswered", 1).await?;
     world.until("a copy is begun", async || Ok((!world.clones().is_empty()).then_some(()))).await?;
     world.kill_controller()?;
-    let (_, record) = world.until_launch("the claim stands", |_| true).await?;
-    ensure!(record.upid.is_none(), "an answer came that was lost: {record:?}");
     world.estate.release_tasks();
     world.start_controller()?;
     world.until_running("unanswered", 1).await?;
@@ -145,21 +139,13 @@ async fn deleted_without_an_answer(world: &World) -> anyhow::Result<()> {
     world.estate.fail_next(FaultSpec::new("POST", "/clone", FaultKind::DropReply));
     world.deploy("unwanted", 1).await?;
     world.until("a copy is begun", async || Ok((!world.clones().is_empty()).then_some(()))).await?;
-    let (claim, record) = world.until_launch("the claim stands", |_| true).await?;
-    ensure!(record.upid.is_none(), "an answer came that was lost: {record:?}");
+    let (claim, _) = world.until_launch("the claim stands", |_| true).await?;
     world.scale("unwanted", 0).await?;
     world.delete_claim(&claim.name_any()).await?;
-    let (seen, look) = (world.estate.ledger().len(), format!("/qemu/{}/config", record.vmid));
-    world
-        .until("the controller looks at the copy, and again", async || {
-            let ledger = world.estate.ledger();
-            Ok((ledger.iter().skip(seen).filter(|entry| entry.path.ends_with(&look)).count() > 1).then_some(()))
-        })
-        .await?;
-    assert_eq!(world.claims().await?.len(), 1, "a claim is gone while its copy is made\n{}", world.tail());
-    world.estate.release_tasks();
+    // The copy would never end by itself: its task is found, and stopped.
     world.until_nothing_is_left().await?;
     assert_eq!(world.clones().len(), 1, "{}", world.tail());
+    world.estate.release_tasks();
     Ok(())
 }
 
