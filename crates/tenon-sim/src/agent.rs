@@ -28,7 +28,11 @@ fn answering<'a>(state: &'a State, call: &Call) -> Result<&'a Vm, Refusal> {
         return Err(silent);
     }
     let up = state.now.saturating_sub(running.since) >= state.config.pace.agent;
-    if up && !running.paused && state.has_system(vm.vmid) { Ok(vm) } else { Err(silent.after(SILENCE)) }
+    if up && !running.paused && !running.hung && state.has_system(vm.vmid) {
+        Ok(vm)
+    } else {
+        Err(silent.after(SILENCE))
+    }
 }
 
 fn result(value: &Value) -> Answer {

@@ -24,6 +24,12 @@ impl Chance {
         usize::try_from(self.next() % bound as u64).unwrap_or(0)
     }
 
+    /// A number from 0 to below 1.
+    pub(crate) fn fraction(&mut self) -> f64 {
+        // 53 bits are all a float of this size can tell apart.
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let other = self.below(last + 1);

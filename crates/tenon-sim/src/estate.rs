@@ -40,7 +40,9 @@ impl Inner {
     fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.advance(self.start.elapsed());
-        act(&mut state)
+        let result = act(&mut state);
+        state.remember();
+        result
     }
 }
 
@@ -80,11 +82,28 @@ impl Estate {
         self.inner.start.elapsed()
     }
 
+    pub(crate) fn weak(&self) -> WeakEstate {
+        WeakEstate(Arc::downgrade(&self.inner))
+    }
+
     /// Looks at or changes the state as it is now.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> R {
         let result = self.inner.with(act);
         self.inner.wake.notify_one();
         result
+    }
+}
+
+/// An estate that may be gone: what runs inside its VMs does not keep it alive.
+#[derive(Clone, Debug)]
+pub(crate) struct WeakEstate(Weak<Inner>);
+
+impl WeakEstate {
+    /// Changes the state, if there still is one.
+    pub(crate) fn with(&self, act: impl FnOnce(&mut State)) {
+        if let Some(inner) = self.0.upgrade() {
+            Estate { inner }.with(act);
+        }
     }
 }
 

@@ -1,8 +1,7 @@
-//! How a request becomes a call. How its answer becomes bytes is in `respond`.
+//! How a request becomes a call. What is done with it is in `execute`, how its answer becomes bytes in `respond`.
 //!
 //! The order of the checks is PVE's: method, transfer, who, body, what, rights, host, parameters, handler.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
@@ -17,18 +16,14 @@ use percent_encoding::percent_decode_str;
 
 use crate::auth::{self, Presented};
 use crate::body;
-use crate::endpoints::{self, Endpoint};
+use crate::endpoints;
 use crate::estate::Estate;
-use crate::faults::{FaultKind, ReplyLost};
-use crate::fetch;
-use crate::ledger::{LedgerEntry, redact};
-use crate::params::{Call, Raw, UploadedFile};
-use crate::respond::{Manner, render_refusal, render_reply};
-use crate::rights;
-use crate::schema::{self, Given, Rights};
-use crate::state::State;
-use crate::tasks::lock_timeout;
-use crate::wire::{Answer, Halt, Refusal, Reply, Shape};
+use crate::execute::{Delivery, Outgoing, execute, record};
+use crate::fault::ReplyLost;
+use crate::params::UploadedFile;
+use crate::respond::{Manner, cut, render_refusal, render_reply};
+use crate::schema::{Given, Rights};
+use crate::wire::{Refusal, Reply, Shape};
 
 const ROOT: &str = "/api2/json";
 const EXTJS_ROOT: &str = "/api2/extjs";
@@ -37,8 +32,6 @@ const HEADER_LIMIT: usize = 8 << 10;
 const BODY_LIMIT: usize = 512 << 10;
 /// More than any seed or image a test uploads.
 const UPLOAD_LIMIT: usize = 4 << 30;
-/// How often a call that waits for a file lock looks again.
-const LOCK_POLL: Duration = Duration::from_millis(50);
 /// What PVE waits for a multipart body before it hangs up.
 const UPLOAD_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -70,20 +63,13 @@ impl tower::Service<Request<Body>> for EstateService {
 }
 
 /// A request whose caller is known.
-struct ParsedRequest {
-    method: String,
+pub(crate) struct ParsedRequest {
+    pub(crate) method: String,
     /// Decoded, below `/api2/json`, without double or trailing slashes.
-    path: String,
-    user: String,
-    given: Given,
-    file: Option<UploadedFile>,
-}
-
-/// What goes back, before it is bytes.
-struct Outgoing {
-    answer: Result<Reply, Refusal>,
-    lost: bool,
-    close: bool,
+    pub(crate) path: String,
+    pub(crate) user: String,
+    pub(crate) given: Given,
+    pub(crate) file: Option<UploadedFile>,
 }
 
 async fn respond(estate: &Estate, request: Request<Body>) -> Response<Body> {
@@ -99,22 +85,27 @@ async fn respond(estate: &Estate, request: Request<Body>) -> Response<Body> {
             let asked = ParsedRequest { method, path, user: String::new(), given: Given::new(), file: None };
             let answer = Err(refusal);
             estate.with(|state| record(state, &asked, &answer));
-            Outgoing { answer, lost: false, close: true }
+            Outgoing { answer, delivery: Delivery::Arrives, close: true }
         }
         Err(Received::HungUp) => {
             tokio::time::sleep(UPLOAD_PATIENCE).await;
-            Outgoing { answer: Ok(Reply::null()), lost: true, close: true }
+            Outgoing { answer: Ok(Reply::null()), delivery: Delivery::Lost, close: true }
         }
     };
     tokio::time::sleep(out.answer.as_ref().map_or_else(|r| r.delay, |r| r.delay)).await;
-    if out.lost {
-        let mut response = render_refusal(&Refusal::new(596, "Broken pipe", Shape::Empty), Manner::default());
-        response.extensions_mut().insert(ReplyLost);
-        return response;
-    }
-    match &out.answer {
+    let response = match &out.answer {
         Ok(reply) => render_reply(reply, out.close, manner),
         Err(refusal) => render_refusal(refusal, manner),
+    };
+    match out.delivery {
+        Delivery::Arrives => response,
+        Delivery::Cut => cut(response).await,
+        Delivery::Never => std::future::pending().await,
+        Delivery::Lost => {
+            let mut response = render_refusal(&Refusal::new(596, "Broken pipe", Shape::Empty), Manner::default());
+            response.extensions_mut().insert(ReplyLost);
+            response
+        }
     }
 }
 
@@ -222,100 +213,4 @@ async fn read_upload(mut body: Body, boundary: &str) -> Result<Bytes, Refusal> {
         }
     }
     Ok(bytes.freeze())
-}
-
-async fn execute(estate: &Estate, asked: ParsedRequest) -> Outgoing {
-    let fault = estate.with(|state| state.take_fault(&asked.method, &asked.path));
-    let close = asked.file.is_some();
-    let began = tokio::time::Instant::now();
-    loop {
-        let (answer, patience) = estate.with(|state| {
-            let answer = attempt(state, &asked, fault.as_ref());
-            let waited_out = began.elapsed() >= state.config.pace.lock_wait;
-            let settled = match answer {
-                Ok(reply) => Some(Ok(reply)),
-                Err(Halt::Refused(refusal)) => Some(Err(refusal)),
-                Err(Halt::Busy(vmid)) if waited_out => Some(Err(Refusal::failed(lock_timeout(vmid)))),
-                Err(Halt::Busy(_)) => None,
-            };
-            if let Some(settled) = &settled {
-                record(state, &asked, settled);
-            }
-            (settled, LOCK_POLL)
-        });
-        match answer {
-            Some(answer) => {
-                if let Some(wanted) = answer.as_ref().ok().and_then(|reply| reply.fetch.clone()) {
-                    fetch::start(estate.clone(), wanted);
-                }
-                return Outgoing { answer, lost: fault == Some(FaultKind::DropReply), close };
-            }
-            None => tokio::time::sleep(patience).await,
-        }
-    }
-}
-
-fn attempt(state: &mut State, asked: &ParsedRequest, fault: Option<&FaultKind>) -> Answer {
-    if let Some(FaultKind::Refuse { status, text }) = fault {
-        let shape = if *status == 401 || *status >= 590 { Shape::Empty } else { Shape::Json };
-        return Err(Refusal::new(*status, text, shape).into());
-    }
-    let Some((endpoint, in_path)) = endpoints::find(&asked.method, &asked.path) else {
-        return Err(Refusal::not_implemented(&asked.method, &asked.path).into());
-    };
-    let call = check_call(state, endpoint, asked, in_path)?;
-    if let Some(FaultKind::TaskError(text)) = fault {
-        state.tasks.next_fault = Some(text.clone());
-    }
-    let answer = (endpoint.run)(state, &call);
-    state.tasks.next_fault = None;
-    answer
-}
-
-/// Rights first, then the host is reached, and there the parameters are checked.
-fn check_call(
-    state: &State,
-    endpoint: &Endpoint,
-    asked: &ParsedRequest,
-    mut in_path: BTreeMap<String, String>,
-) -> Result<Call, Refusal> {
-    if let Some(node) = in_path.get_mut("node").filter(|node| *node == "localhost") {
-        *node = state.entry_host();
-    }
-    let mut given = asked.given.clone();
-    for (name, value) in &in_path {
-        let other = given.insert(name.clone(), Raw::Text(value.clone()));
-        if other.is_some_and(|other| other != Raw::Text(value.clone())) {
-            let text = "duplicate parameter (already defined in URI) with conflicting values!";
-            return Err(Refusal::invalid_field(name, text));
-        }
-    }
-    rights::check(state, &asked.user, &endpoint.spec.rights, &given)?;
-    if let Some(node) = in_path.get("node") {
-        reach(state, node)?;
-    }
-    let params = schema::check(&endpoint.spec.props, given).map_err(Refusal::invalid)?;
-    Ok(Call { user: asked.user.clone(), params, file: asked.file.clone() })
-}
-
-fn reach(state: &State, node: &str) -> Result<(), Refusal> {
-    if !state.hosts.contains_key(node) {
-        let text = format!(
-            "hostname lookup '{node}' failed - failed to get address info for: {node}: Name or service not known"
-        );
-        return Err(Refusal::failed(text));
-    }
-    if !state.is_online(node) {
-        return Err(Refusal::new(595, "No route to host", Shape::Empty).after(state.config.pace.dead_host));
-    }
-    Ok(())
-}
-
-fn record(state: &mut State, asked: &ParsedRequest, answer: &Result<Reply, Refusal>) {
-    let (status, reason, upid) = match answer {
-        Ok(reply) => (200, "OK".to_string(), reply.upid.clone()),
-        Err(refusal) => (refusal.status, refusal.reason.clone(), None),
-    };
-    let (method, path, params) = (asked.method.clone(), asked.path.clone(), redact(&asked.given));
-    state.record(LedgerEntry { at: state.now, method, path, params, status, reason, upid });
 }

@@ -32,7 +32,8 @@ mod disks;
 mod download;
 mod endpoints;
 mod estate;
-mod faults;
+mod execute;
+mod fault;
 mod fetch;
 mod firewall;
 mod firewall_calls;
@@ -76,8 +77,14 @@ pub use actors::Actors;
 pub use cluster::{Admit, Cluster, ClusterConfig, ClusterService, User};
 pub use config::{EstateConfig, HostSpec, InterfaceSpec, Pace, StorageKind, StorageSpec, TokenSpec, UserSpec};
 pub use estate::Estate;
-pub use faults::{FaultKind, FaultSpec, ReplyLost};
-pub use guest::{ApiAccess, Connect, ConnectError, Credential, GuestConfig, Guests, ImageJoin, TlsConnect};
+pub use fault::{
+    FaultEffect, FaultFileError, FaultKind, FaultMatch, FaultPlan, FaultPlanError, FaultRule, FaultSpec, Repeat,
+    ReplyLost, WorldChange, WorldEvent,
+};
+pub use guest::{
+    ApiAccess, Connect, ConnectError, Credential, GuestConfig, GuestFault, GuestFaultRule, GuestMatch, Guests,
+    ImageJoin, TlsConnect,
+};
 pub use http::EstateService;
 pub use ledger::LedgerEntry;
 pub use serve::{Server, Tls, TlsError};

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::config::TokenSpec;
 use crate::estate::Estate;
-use crate::faults::FaultSpec;
+use crate::fault::{FaultSpec, WorldChange};
 use crate::keys;
 use crate::state::State;
 use crate::storage::{CLOUDINIT_BYTES, SMALL_BYTES, Volume};
@@ -61,58 +61,19 @@ impl Estate {
 
     /// Moves a VM, and its local disks, to another host.
     pub fn migrate(&self, vmid: u32, host: &str) -> Result<(), WorldError> {
-        self.with(|state| {
-            if !state.hosts.contains_key(host) {
-                return Err(WorldError::UnknownHost(host.into()));
-            }
-            let vm = state.vms.get_mut(&vmid).ok_or(WorldError::UnknownVm(vmid))?;
-            vm.host = host.to_string();
-            let moved = |volume: &Volume, place: &str| volume.owner == Some(vmid) && !place.is_empty();
-            for (mut key, volume) in std::mem::take(&mut state.volumes) {
-                if moved(&volume, &key.host) {
-                    key.host = host.to_string();
-                }
-                state.volumes.insert(key, volume);
-            }
-            Ok(())
-        })
+        self.with(|state| state.move_vm(vmid, host))
     }
 
     /// Cuts a host's power, or brings it back. Its guests stop and its workers die with it.
     pub fn set_host_online(&self, host: &str, online: bool) -> Result<(), WorldError> {
-        self.with(|state| {
-            let now = state.now;
-            let found = state.hosts.get_mut(host).ok_or_else(|| WorldError::UnknownHost(host.into()))?;
-            found.dead_since = if online { None } else { Some(found.dead_since.unwrap_or(now)) };
-            if !online {
-                let tasks = state.tasks.by_upid.values().filter(|t| t.node == host && t.end.is_none());
-                for upid in tasks.map(|t| t.upid.clone()).collect::<Vec<_>>() {
-                    state.kill_task(&upid);
-                }
-                let guests = state.vms.values().filter(|vm| vm.host == host).map(|vm| vm.vmid);
-                for vmid in guests.collect::<Vec<_>>() {
-                    state.power_off(vmid);
-                }
-            }
-            Ok(())
-        })
+        let host = host.to_string();
+        let change = if online { WorldChange::HostUp { host } } else { WorldChange::HostDown { host, delay: None } };
+        self.with(|state| state.change_world(change))
     }
 
     /// Fills or empties a storage until exactly this much is free (on every host, when it is local).
     pub fn set_storage_free(&self, storage: &str, bytes: u64) -> Result<(), WorldError> {
-        self.with(|state| {
-            if state.storage(storage).is_none() {
-                return Err(WorldError::UnknownStorage(storage.into()));
-            }
-            for host in state.hosts.keys().cloned().collect::<Vec<_>>() {
-                let place = state.place(storage, &host, "");
-                let place = (place.storage, place.host);
-                state.ballast.remove(&place);
-                let (_, free) = state.usage(storage, &host);
-                state.ballast.insert(place, free.saturating_sub(bytes));
-            }
-            Ok(())
-        })
+        self.with(|state| state.leave_free(storage, bytes))
     }
 
     /// A pool comes into being.
@@ -139,7 +100,7 @@ impl Estate {
 
     /// The next call that matches goes wrong.
     pub fn fail_next(&self, fault: FaultSpec) {
-        self.with(|state| state.faults.push(fault));
+        self.add_fault(fault.into());
     }
 
     /// Workers of this kind (`qmclone`, `qmstart`, …) begin but get no further until they are released.
@@ -208,6 +169,36 @@ impl Estate {
 }
 
 impl State {
+    pub(crate) fn move_vm(&mut self, vmid: u32, host: &str) -> Result<(), WorldError> {
+        if !self.hosts.contains_key(host) {
+            return Err(WorldError::UnknownHost(host.into()));
+        }
+        let vm = self.vms.get_mut(&vmid).ok_or(WorldError::UnknownVm(vmid))?;
+        vm.host = host.to_string();
+        let moved = |volume: &Volume, place: &str| volume.owner == Some(vmid) && !place.is_empty();
+        for (mut key, volume) in std::mem::take(&mut self.volumes) {
+            if moved(&volume, &key.host) {
+                key.host = host.to_string();
+            }
+            self.volumes.insert(key, volume);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn leave_free(&mut self, storage: &str, bytes: u64) -> Result<(), WorldError> {
+        if self.storage(storage).is_none() {
+            return Err(WorldError::UnknownStorage(storage.into()));
+        }
+        for host in self.hosts.keys().cloned().collect::<Vec<_>>() {
+            let place = self.place(storage, &host, "");
+            let place = (place.storage, place.host);
+            self.ballast.remove(&place);
+            let (_, free) = self.usage(storage, &host);
+            self.ballast.insert(place, free.saturating_sub(bytes));
+        }
+        Ok(())
+    }
+
     fn view(&self, vm: &Vm) -> VmView {
         VmView {
             vmid: vm.vmid,

@@ -119,7 +119,7 @@ impl ShutdownJob {
                 if vm.running.is_none() {
                     return TaskOutcome::Done;
                 }
-                let deaf = vm.deaf;
+                let deaf = vm.deaf || vm.running.as_ref().is_some_and(|running| running.hung);
                 let obeys = !deaf && state.has_system(self.vmid) && guest <= self.timeout;
                 self.phase = if obeys { ShutdownPhase::Obeyed } else { ShutdownPhase::Ignored };
                 TaskOutcome::After(if obeys { guest } else { self.timeout })
@@ -152,6 +152,13 @@ impl State {
         let Some(vm) = self.vms.get_mut(&vmid) else { return };
         vm.running = Some(Running::new(now, pid, vm.uuid()));
         self.tell_power(vmid, PowerChange::Started);
+    }
+
+    /// The guest stands still while its QEMU runs on.
+    pub(crate) fn hang(&mut self, vmid: u32) {
+        if let Some(running) = self.vms.get_mut(&vmid).and_then(|vm| vm.running.as_mut()) {
+            running.hung = true;
+        }
     }
 
     pub(crate) fn power_off(&mut self, vmid: u32) {

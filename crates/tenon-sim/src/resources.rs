@@ -18,7 +18,7 @@ use crate::wire::{Answer, Reply};
 type Stats = BTreeMap<u32, Map<String, Value>>;
 
 /// What the hosts last told each other.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Broadcast {
     pub(crate) next_tick: Duration,
     last_tick: Duration,

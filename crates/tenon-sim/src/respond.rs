@@ -1,11 +1,18 @@
 //! How an answer becomes bytes: JSON, the reason phrase, the habits of the two formatters, gzip.
 
+use std::time::Duration;
+
 use axum::body::Body;
+use futures::StreamExt as _;
 use http::{HeaderValue, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Collected};
 use hyper::ext::ReasonPhrase;
 use serde_json::{Value, json};
 
 use crate::wire::{Refusal, Reply, Shape};
+
+/// From the last byte of an answer that is cut to its end.
+const CUT_PAUSE: Duration = Duration::from_millis(10);
 
 /// How the caller wants to be answered.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,6 +83,22 @@ pub(crate) fn render_refusal(refusal: &Refusal, manner: Manner) -> Response<Body
         response.extensions_mut().insert(phrase);
     }
     response
+}
+
+/// The same answer, whose connection breaks in the middle of the body.
+pub(crate) async fn cut(response: Response<Body>) -> Response<Body> {
+    let (mut head, body) = response.into_parts();
+    // A body that was made in memory can always be read.
+    let whole = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
+    let half = whole.slice(..whole.len() / 2);
+    head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(whole.len().max(1)));
+    let broken = async {
+        // What is written so far leaves while the rest is awaited; without a pause nothing would.
+        tokio::time::sleep(CUT_PAUSE).await;
+        Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset))
+    };
+    let parts = futures::stream::iter([Ok(half)]).chain(futures::stream::once(broken));
+    Response::from_parts(head, Body::from_stream(parts))
 }
 
 /// A gzip file of stored blocks: what every client can unpack, without a library to pack it.

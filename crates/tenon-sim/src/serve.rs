@@ -22,7 +22,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 use tower::Service;
 
-use crate::faults::ReplyLost;
+use crate::fault::ReplyLost;
 use crate::hosts::fingerprint;
 
 /// First and last year of a certificate nobody renewed.

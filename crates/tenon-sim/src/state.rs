@@ -9,8 +9,8 @@ use tokio::sync::broadcast;
 
 use crate::access::Access;
 use crate::chance::Chance;
-use crate::config::EstateConfig;
-use crate::faults::FaultSpec;
+use crate::config::{EstateConfig, HostSpec};
+use crate::fault::{Book, Snapshots};
 use crate::firewall::Firewall;
 use crate::ledger::LedgerEntry;
 use crate::pools::Pool;
@@ -30,6 +30,17 @@ pub(crate) struct Host {
     pub(crate) cpus: u32,
     pub(crate) memory_bytes: u64,
     pub(crate) dead_since: Option<Duration>,
+    /// How long calls to it hang while it is dead, where that is not the estate's pace.
+    pub(crate) dead_delay: Option<Duration>,
+    /// Guests that ran on it when it died.
+    pub(crate) lost: Vec<u32>,
+}
+
+impl Host {
+    fn new(spec: &HostSpec) -> Self {
+        let (cpus, memory_bytes) = (spec.cpus, spec.memory_bytes);
+        Self { cpus, memory_bytes, dead_since: None, dead_delay: None, lost: Vec::new() }
+    }
 }
 
 #[derive(Debug)]
@@ -50,16 +61,22 @@ pub(crate) struct State {
     pub(crate) firewall: Firewall,
     pub(crate) tasks: Tasks,
     pub(crate) broadcast: Broadcast,
-    pub(crate) faults: Vec<FaultSpec>,
+    pub(crate) faults: Book,
+    /// What answers that are out of date are made from.
+    pub(crate) snapshots: Snapshots,
+    /// Quorum is gone, whatever the number of hosts says.
+    pub(crate) quorum_lost: bool,
+    /// By how much the clocks of the hosts are wrong.
+    pub(crate) skew_s: i64,
+    /// Whoever is at work right now finds every storage full.
+    pub(crate) crowded: bool,
     pub(crate) ledger: VecDeque<LedgerEntry>,
     pub(crate) power: broadcast::Sender<PowerEvent>,
 }
 
 impl State {
     pub(crate) fn new(config: EstateConfig) -> Self {
-        let host = |h: &crate::config::HostSpec| {
-            (h.name.clone(), Host { cpus: h.cpus, memory_bytes: h.memory_bytes, dead_since: None })
-        };
+        let host = |spec: &HostSpec| (spec.name.clone(), Host::new(spec));
         Self {
             chance: Chance::new(config.seed),
             now: Duration::ZERO,
@@ -73,7 +90,11 @@ impl State {
             firewall: Firewall::default(),
             tasks: Tasks::default(),
             broadcast: Broadcast::new(config.pace.resource_tick),
-            faults: Vec::new(),
+            faults: Book::new(config.seed),
+            snapshots: Snapshots::default(),
+            quorum_lost: false,
+            skew_s: 0,
+            crowded: false,
             ledger: VecDeque::new(),
             power: broadcast::channel(POWER_EVENTS).0,
             config,
@@ -82,7 +103,7 @@ impl State {
 
     /// Seconds since 1970, by the estate's own clock.
     pub(crate) fn epoch(&self) -> u64 {
-        self.config.epoch + self.now.as_secs()
+        (self.config.epoch + self.now.as_secs()).saturating_add_signed(self.skew_s)
     }
 
     /// Lets everything happen that is due until `now`, in order.
@@ -113,6 +134,8 @@ impl State {
             Event::GiveUp(upid) => self.give_up_lock(&upid),
             Event::Trap(vmid) => self.trap_lock(vmid),
             Event::Unlock(lock) => self.release_lock(&lock),
+            // What a plan names was looked up when it was added; what is gone by now changes nothing.
+            Event::World(change) => drop(self.change_world(*change)),
         }
     }
 
@@ -137,7 +160,7 @@ impl State {
 
     pub(crate) fn is_quorate(&self) -> bool {
         let online = self.hosts.values().filter(|h| h.dead_since.is_none()).count();
-        online * 2 > self.hosts.len()
+        online * 2 > self.hosts.len() && !self.quorum_lost
     }
 
     pub(crate) fn check_quorum(&self) -> Result<(), Refusal> {

@@ -103,6 +103,9 @@ impl State {
         let used: u64 = here.map(|(_, v)| v.used).sum();
         let used = used + self.ballast.get(&(place.storage, place.host)).copied().unwrap_or(0);
         let total = self.storage(storage).map_or(0, |s| s.bytes);
+        if self.crowded {
+            return (total, 0);
+        }
         (used.min(total), total.saturating_sub(used))
     }
 

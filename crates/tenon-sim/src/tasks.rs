@@ -8,12 +8,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use crate::download::Fetched;
+use crate::fault::{TaskFault, TaskLot, WorldChange};
 use crate::jobs::Job;
 use crate::state::State;
 use crate::wire::Reply;
 
 /// Finished tasks that can still be asked about.
 const TASKS_KEPT: usize = 20_000;
+/// A factor that makes everything take for ever; more would overflow.
+const SLOWEST: f64 = 1e6;
 
 /// What a step of a job leads to.
 #[derive(Debug)]
@@ -51,6 +54,8 @@ pub(crate) enum Event {
     Trap(u32),
     /// Somebody who is no worker lets go of a VM's file lock.
     Unlock(Lock),
+    /// The world changes.
+    World(Box<WorldChange>),
 }
 
 #[derive(Debug)]
@@ -70,7 +75,9 @@ pub(crate) struct Task {
     pub(crate) end: Option<(u64, String)>,
     job: Option<Job>,
     begun: bool,
-    fault: Option<String>,
+    lot: TaskLot,
+    /// How it will end when a task that stalls is released.
+    outcome: Option<TaskOutcome>,
 }
 
 /// What a call asks to be done after its answer.
@@ -90,8 +97,8 @@ pub(crate) struct Tasks {
     pub(crate) held: BTreeSet<String>,
     /// Files that came from the network, for the tasks that wait for them.
     pub(crate) fetched: BTreeMap<String, Fetched>,
-    /// The next worker to be started fails with this text.
-    pub(crate) next_fault: Option<String>,
+    /// What happens to the next worker to be started.
+    pub(crate) next_lot: TaskLot,
     queue: BTreeMap<(Duration, u64), Event>,
     scheduled: u64,
     parked: Vec<String>,
@@ -138,7 +145,7 @@ impl State {
         let starttime = self.epoch();
         let upid = format!("UPID:{node}:{pid:08X}:{pstart:08X}:{starttime:08X}:{kind}:{id}:{user}:");
         let (node, user) = (node.to_string(), user.to_string());
-        let fault = self.tasks.next_fault.take();
+        let lot = std::mem::take(&mut self.tasks.next_lot);
         let task = Task {
             upid: upid.clone(),
             node,
@@ -148,8 +155,9 @@ impl State {
             pid,
             pstart,
             starttime,
-            fault,
+            lot,
             job: Some(job),
+            outcome: None,
             log: Vec::new(),
             warnings: 0,
             end: None,
@@ -192,26 +200,57 @@ impl State {
 
     pub(crate) fn step_task(&mut self, upid: &str) {
         let Some(task) = self.tasks.by_upid.get_mut(upid).filter(|t| t.end.is_none()) else { return };
-        if task.begun && self.tasks.held.contains(task.kind) {
-            self.tasks.parked.push(upid.to_string());
-            return;
+        let stalls = task.lot.fault == Some(TaskFault::Stalls) || self.tasks.held.contains(task.kind);
+        match task.lot.fault.clone() {
+            _ if task.begun && stalls => return self.tasks.parked.push(upid.to_string()),
+            Some(TaskFault::Fails(text)) => return self.finish_task(upid, Err(text)),
+            Some(TaskFault::Dies) if task.begun => {
+                self.kill_task(upid);
+                return;
+            }
+            _ => {}
         }
-        if let Some(text) = task.fault.take() {
-            return self.finish_task(upid, Err(text));
+        if let Some(outcome) = task.outcome.take() {
+            return self.go_on(upid, outcome);
         }
-        let Some(mut job) = task.job.take() else { return };
+        let (Some(mut job), full) = (task.job.take(), task.lot.full) else { return };
         let ready = task.begun || job.locked_vm().is_none_or(|vmid| self.take_lock(upid, Lock::Vm(vmid)));
+        self.crowded = full;
         let outcome = ready.then(|| job.step(self, upid));
+        self.crowded = false;
         if let Some(task) = self.tasks.by_upid.get_mut(upid) {
             task.job = Some(job);
             task.begun = ready;
         }
-        match outcome {
-            Some(TaskOutcome::After(wait)) => self.tasks.schedule(self.now + wait, Event::Step(upid.to_string())),
-            Some(TaskOutcome::Locked(lock)) => self.step_with(upid, lock),
-            Some(TaskOutcome::Done) => self.finish_task(upid, Ok(())),
-            Some(TaskOutcome::Failed(text)) => self.finish_task(upid, Err(text)),
-            None => {}
+        if let Some(outcome) = outcome {
+            self.go_on(upid, outcome);
+        }
+    }
+
+    /// What follows a step.
+    fn go_on(&mut self, upid: &str, outcome: TaskOutcome) {
+        let lot = self.tasks.by_upid.get(upid).map(|task| task.lot.clone()).unwrap_or_default();
+        match (outcome, lot.fault) {
+            (TaskOutcome::After(wait), _) => {
+                let wait = wait.mul_f64(lot.slower.unwrap_or(1.0).clamp(0.0, SLOWEST));
+                self.tasks.schedule(self.now + wait, Event::Step(upid.to_string()));
+            }
+            (TaskOutcome::Locked(lock), _) => self.step_with(upid, lock),
+            // It has no step left to stall or die at.
+            (outcome, Some(TaskFault::Stalls | TaskFault::Dies)) => {
+                if let Some(task) = self.tasks.by_upid.get_mut(upid) {
+                    task.outcome = Some(outcome);
+                }
+                self.tasks.schedule(self.now, Event::Step(upid.to_string()));
+            }
+            (TaskOutcome::Failed(text), _) => self.finish_task(upid, Err(text)),
+            (TaskOutcome::Done, Some(TaskFault::FailsAfter(text))) => self.finish_task(upid, Err(text)),
+            (TaskOutcome::Done, _) => {
+                if let Some(warning) = &lot.warning {
+                    self.warn(upid, warning);
+                }
+                self.finish_task(upid, Ok(()));
+            }
         }
     }
 
@@ -248,6 +287,16 @@ impl State {
         let job = self.tasks.by_upid.get_mut(upid).and_then(|task| task.job.take());
         let text = job.map_or(text.clone(), |mut job| job.give_up(self, text));
         self.finish_task(upid, Err(text));
+    }
+
+    /// Somebody else takes a VM's file lock and keeps it for longer than anybody waits.
+    pub(crate) fn hog_lock(&mut self, vmid: u32) {
+        if let Entry::Vacant(free) = self.tasks.locks.entry(Lock::Vm(vmid)) {
+            free.insert(String::new());
+            let pace = &self.config.pace;
+            let span = pace.lock_wait + pace.answer + Duration::from_secs(1);
+            self.tasks.schedule(self.now + span, Event::Unlock(Lock::Vm(vmid)));
+        }
     }
 
     /// Keeps a VM's file lock taken for a while, as the clean-up after an old QEMU does.
@@ -321,6 +370,10 @@ impl State {
     pub(crate) fn release_held(&mut self) {
         self.tasks.held.clear();
         for upid in std::mem::take(&mut self.tasks.parked) {
+            let lot = self.tasks.by_upid.get_mut(&upid).map(|task| &mut task.lot);
+            if let Some(lot) = lot.filter(|lot| lot.fault == Some(TaskFault::Stalls)) {
+                lot.fault = None;
+            }
             self.tasks.schedule(self.now, Event::Step(upid));
         }
     }

@@ -27,6 +27,8 @@ pub(crate) struct Running {
     pub(crate) uuid: Option<String>,
     /// The guest stands still in memory.
     pub(crate) paused: bool,
+    /// The guest stands still by itself.
+    pub(crate) hung: bool,
     /// Commands that were run through the guest agent and not asked about to the end.
     pub(crate) commands: BTreeMap<u32, Command>,
 }
@@ -43,7 +45,7 @@ pub(crate) struct Command {
 
 impl Running {
     pub(crate) fn new(since: Duration, pid: u32, uuid: Option<String>) -> Self {
-        Self { since, pid, uuid, paused: false, commands: BTreeMap::new() }
+        Self { since, pid, uuid, paused: false, hung: false, commands: BTreeMap::new() }
     }
 }
 

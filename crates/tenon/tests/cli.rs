@@ -106,6 +106,25 @@ fn pve_sim_refuses_what_it_cannot_make() -> io::Result<()> {
 }
 
 #[test]
+fn pve_sim_says_what_is_wrong_with_a_fault_file() -> io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("faults.yaml");
+    let shown = file.display().to_string();
+    let cases = [
+        ("rules: [{ name: a, effect: explode }]", "rules[0] (a): field `effect` cannot be `explode`; allowed: refuse, "),
+        ("rules: [{ host: pve9, effect: cut-body }]", "rules[0]: host `pve9` does not exist; known: pve1, pve2, pve3"),
+        ("guests: [{ fault: hangs }]", "it has faults of guests, but no guests are simulated; add --guest-api"),
+    ];
+    for (text, told) in cases {
+        std::fs::write(&file, text)?;
+        let output = tenon(&["pve-sim", "--listen", "127.0.0.1:0", "--faults", &shown])?;
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).starts_with(&format!("error: cannot use {shown}: {told}")), "{}", stderr(&output));
+    }
+    Ok(())
+}
+
+#[test]
 fn pve_sim_tells_which_calls_it_answers() -> io::Result<()> {
     let output = tenon(&["pve-sim", "--schema"])?;
     assert!(output.status.success(), "{}", stderr(&output));

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use tenon_sim::{
-    Estate, EstateConfig, GuestConfig, Guests, HostSpec, ImageSpec, StorageSpec, TemplateSpec, Tls, UserSpec,
+    Estate, EstateConfig, FaultPlan, GuestConfig, Guests, HostSpec, ImageSpec, StorageSpec, TemplateSpec, Tls, UserSpec,
 };
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -60,6 +60,9 @@ pub struct PveSim {
     /// Simulate guests: started VMs read their seed image and join the Kubernetes API server at this address.
     #[arg(long, value_name = "URL")]
     guest_api: Option<String>,
+    /// Inject faults as described in this YAML file: failing calls and tasks, events such as a host that dies, failing guests.
+    #[arg(long, value_name = "FILE")]
+    faults: Option<PathBuf>,
 }
 
 /// Serves until SIGINT or SIGTERM.
@@ -79,7 +82,11 @@ pub fn run(args: &PveSim, out: &mut dyn Write) -> anyhow::Result<()> {
 async fn serve(args: &PveSim, out: &mut dyn Write) -> anyhow::Result<()> {
     // From here on a signal to stop is handled, also one that comes before anything is printed.
     let mut end = signal(SignalKind::terminate()).context("cannot handle SIGTERM")?;
+    let faults = fault_plan(args)?;
     let estate = estate(args)?;
+    if let Some(path) = &args.faults {
+        estate.add_faults(&faults).with_context(|| format!("cannot use {}", path.display()))?;
+    }
     let tls = Tls::self_signed().context("cannot create a certificate")?;
     if let Some(path) = &args.ca_file {
         fs::write(path, tls.ca_pem()).with_context(|| format!("cannot write {}", path.display()))?;
@@ -89,7 +96,8 @@ async fn serve(args: &PveSim, out: &mut dyn Write) -> anyhow::Result<()> {
         .await
         .map_err(|error| anyhow!("cannot listen on {}: {error}; choose another address with --listen", args.listen))?;
     let server = estate.serve(listener, tls);
-    let guest_config = GuestConfig { guest_api: args.guest_api.clone(), ..GuestConfig::default() };
+    let guest_config =
+        GuestConfig { guest_api: args.guest_api.clone(), faults: faults.guests, ..GuestConfig::default() };
     let guests = args.guest_api.is_some().then(|| Guests::start(&estate, guest_config));
     introduce(args, server.local_addr(), &fingerprint, out)?;
     let ended = tokio::select! {
@@ -101,6 +109,16 @@ async fn serve(args: &PveSim, out: &mut dyn Write) -> anyhow::Result<()> {
     }
     server.shutdown().await;
     ended
+}
+
+fn fault_plan(args: &PveSim) -> anyhow::Result<FaultPlan> {
+    let Some(path) = &args.faults else { return Ok(FaultPlan::default()) };
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let plan = FaultPlan::from_yaml(&text).with_context(|| format!("cannot use {}", path.display()))?;
+    if !plan.guests.is_empty() && args.guest_api.is_none() {
+        bail!("cannot use {}: it has faults of guests, but no guests are simulated; add --guest-api", path.display());
+    }
+    Ok(plan)
 }
 
 fn estate(args: &PveSim) -> anyhow::Result<Estate> {

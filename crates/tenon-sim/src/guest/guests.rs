@@ -7,6 +7,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 use tokio::task::{AbortHandle, Id, JoinHandle, JoinSet};
 
+use super::fault::{GuestBook, GuestFaultRule};
 use super::join::live;
 use super::journal::Journal;
 use super::machine::{Machine, disk_key};
@@ -20,6 +21,7 @@ use crate::world::{PowerChange, PowerEvent};
 pub struct Guests {
     journal: Arc<Journal>,
     running: Arc<Mutex<BTreeSet<u32>>>,
+    faults: Arc<Mutex<GuestBook>>,
     stop: watch::Sender<bool>,
     supervisor: Option<JoinHandle<()>>,
 }
@@ -29,6 +31,8 @@ impl Guests {
     pub fn start(estate: &Estate, config: GuestConfig) -> Self {
         let journal = Arc::new(Journal::new(config.epoch_s));
         let running = Arc::new(Mutex::default());
+        let seed = estate.with(|state| state.config.seed);
+        let faults = Arc::new(Mutex::new(GuestBook::new(seed, &config.faults)));
         let (stop, stopped) = watch::channel(false);
         let mut house = House {
             estate: estate.clone(),
@@ -37,17 +41,28 @@ impl Guests {
             tasks: JoinSet::new(),
             guests: BTreeMap::new(),
             running: Arc::clone(&running),
+            faults: Arc::clone(&faults),
         };
         // Listening begins before the look around, so that no start falls between the two.
         let events = estate.power_events();
         house.look_around();
         let supervisor = Some(tokio::spawn(house.supervise(events, stopped)));
-        Self { journal, running, stop, supervisor }
+        Self { journal, running, faults, stop, supervisor }
     }
 
     /// What a guest has told so far, over all its boots; repeated lines once.
     pub fn guest_log(&self, vmid: u32) -> Vec<String> {
         self.journal.log(vmid)
+    }
+
+    /// From now on boots of this kind go wrong.
+    pub fn add_fault(&self, rule: GuestFaultRule) {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner).add(rule);
+    }
+
+    /// No boot goes wrong any more; guests that run keep what they have.
+    pub fn remove_faults(&self) {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// The VMs inside which something runs now.
@@ -83,6 +98,7 @@ struct House {
     tasks: JoinSet<()>,
     guests: BTreeMap<u32, AbortHandle>,
     running: Arc<Mutex<BTreeSet<u32>>>,
+    faults: Arc<Mutex<GuestBook>>,
 }
 
 impl House {
@@ -134,7 +150,8 @@ impl House {
         let vmid = vm.vmid;
         self.power_off(vmid);
         self.journal.say(vmid, "power on".into());
-        let machine = Machine { vm, config: self.config.clone(), journal: self.journal.clone() };
+        let fate = self.faults.lock().unwrap_or_else(PoisonError::into_inner).strike(&vm);
+        let machine = Machine { vm, config: self.config.clone(), journal: self.journal.clone(), fate };
         let handle = self.tasks.spawn(live(machine, self.estate.clone()));
         self.guests.insert(vmid, handle);
         self.publish();

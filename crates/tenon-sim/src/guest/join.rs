@@ -9,6 +9,7 @@ use serde_json::json;
 use tenon_api::kube_objects::Node;
 
 use super::boot::{Kubelet, boot};
+use super::fault::Ending;
 use super::machine::Machine;
 use super::trouble::Trouble;
 use super::{certificate, heartbeat, node, pods};
@@ -26,24 +27,45 @@ pub(crate) struct Member {
 
 /// Runs until it is dropped.
 pub(crate) async fn live(machine: Machine, estate: Estate) {
-    tokio::time::sleep(machine.config.boot_delay).await;
+    let Some((at, ending)) = machine.fate.ending() else { return run(machine, estate).await };
+    let weak = estate.weak();
+    // A timer that is over ends the future, and with it everything inside the VM.
+    let _ = tokio::time::timeout_at(at, run(machine.clone(), estate)).await;
+    match ending {
+        Ending::Hangs => {
+            machine.say("the guest hangs");
+            weak.with(|state| state.hang(machine.vm.vmid));
+        }
+        Ending::Crashes => {
+            machine.say("the guest crashes");
+            weak.with(|state| state.power_off(machine.vm.vmid));
+        }
+    }
+    std::future::pending::<()>().await;
+}
+
+async fn run(machine: Machine, estate: Estate) {
+    tokio::time::sleep(machine.config.boot_delay + machine.fate.slower_boot()).await;
     let outcome = boot(&machine, &estate);
     // What runs inside a VM does not keep the estate alive.
     drop(estate);
     match outcome {
-        Ok(kubelet) => work(machine, kubelet).await,
-        Err(trouble) => {
-            machine.say(trouble.story());
-            // Nothing on the disk will change, so a kubelet that systemd starts again would fail again.
-            std::future::pending::<()>().await;
-        }
+        Ok(_) if machine.fate.never_joins() => machine.say("the kubelet does not start"),
+        Ok(kubelet) => return work(machine, kubelet).await,
+        Err(trouble) => machine.say(trouble.story()),
     }
+    // Nothing on the disk will change, so a kubelet that systemd starts again would fail again.
+    std::future::pending::<()>().await;
 }
 
-async fn work(machine: Machine, kubelet: Kubelet) {
-    let access = machine.insist(|| certificate::obtain(&machine, &kubelet)).await;
-    let since = Time(machine.journal.now());
-    let member = Member { machine, kubelet, access, since };
+async fn work(machine: Machine, mut kubelet: Kubelet) {
+    if let Some(name) = machine.fate.wrong_name(machine.vm.vmid) {
+        kubelet.node_name = name;
+    }
+    if let Some(name) = machine.fate.first_name(&kubelet.node_name) {
+        join_before_naming(&machine, Kubelet { node_name: name, ..kubelet.clone() }).await;
+    }
+    let member = join(&machine, kubelet).await;
     let client = member.machine.insist(|| async { member.machine.client(&member.access) }).await;
     let nodes: Api<Node> = Api::all(client.clone());
     member.machine.insist(|| member.register(&client, &nodes)).await;
@@ -53,6 +75,27 @@ async fn work(machine: Machine, kubelet: Kubelet) {
         heartbeat::report_status(&member, &nodes),
         pods::keep(&member, &client),
     );
+}
+
+async fn join(machine: &Machine, kubelet: Kubelet) -> Member {
+    let access = machine.insist(|| certificate::obtain(machine, &kubelet)).await;
+    let since = Time(machine.journal.now());
+    Member { machine: machine.clone(), kubelet, access, since }
+}
+
+/// A kubelet that starts before the VM has its name registers a node of its own, and is then started anew without a
+/// certificate. On a later boot the certificate is there, and the name.
+async fn join_before_naming(machine: &Machine, kubelet: Kubelet) {
+    let kubeconfig = kubelet.command.kubeconfig.clone();
+    if machine.disk(|disk| disk.file(&kubeconfig).is_some()) {
+        return;
+    }
+    let member = join(machine, kubelet).await;
+    let client = machine.insist(|| async { machine.client(&member.access) }).await;
+    let nodes: Api<Node> = Api::all(client.clone());
+    machine.insist(|| member.register(&client, &nodes)).await;
+    machine.say(format!("registered node {} before the name was set", member.kubelet.node_name));
+    machine.disk(|disk| disk.remove(&kubeconfig));
 }
 
 impl Member {

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use super::access::ApiAccess;
 use super::capacity::Hardware;
 use super::disk::Disk;
+use super::fault::Fate;
 use super::journal::Journal;
 use super::settings::GuestConfig;
 use super::trouble::Trouble;
@@ -20,6 +21,8 @@ pub(crate) struct Machine {
     pub(crate) vm: Vm,
     pub(crate) config: Arc<GuestConfig>,
     pub(crate) journal: Arc<Journal>,
+    /// What goes wrong in it.
+    pub(crate) fate: Fate,
 }
 
 impl Machine {
@@ -62,6 +65,10 @@ impl Machine {
         request: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, Trouble> {
         let after = self.config.request_timeout;
+        if self.fate.is_cut_off() {
+            tokio::time::sleep(after).await;
+            return Err(Trouble::Silence { action, after });
+        }
         match tokio::time::timeout(after, request).await {
             Ok(answer) => answer.map_err(|source| Trouble::Refused { action, source: Box::new(source) }),
             Err(_) => Err(Trouble::Silence { action, after }),

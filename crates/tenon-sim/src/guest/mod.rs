@@ -11,6 +11,7 @@ mod certificate;
 mod cloud_init;
 mod command;
 mod disk;
+mod fault;
 mod guests;
 mod heartbeat;
 mod image;
@@ -26,6 +27,7 @@ mod trouble;
 mod unit;
 
 pub use access::{ApiAccess, Connect, ConnectError, Credential, TlsConnect};
+pub use fault::{GuestFault, GuestFaultRule, GuestMatch};
 pub use guests::Guests;
 pub use image::ImageJoin;
 pub use settings::GuestConfig;

@@ -96,6 +96,7 @@ async fn follow(member: &Member, client: &Client, agenda: &mut Agenda) -> Result
                 agenda.act(member, client).await;
             }
             () = tokio::time::sleep_until(silent_at) => return Ok(()),
+            () = machine.fate.network_lost() => return Ok(()),
         }
     }
 }

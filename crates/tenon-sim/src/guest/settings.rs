@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::access::{Connect, TlsConnect};
+use super::fault::GuestFaultRule;
 use super::image::ImageJoin;
 
 /// Everything [`Guests`](super::Guests) are told from outside. All times run on tokio's clock.
@@ -37,6 +38,8 @@ pub struct GuestConfig {
     pub image_join: Option<ImageJoin>,
     /// Seconds since 1970 at the start, for time stamps; the system's clock when absent.
     pub epoch_s: Option<u64>,
+    /// What goes wrong inside guests.
+    pub faults: Vec<GuestFaultRule>,
     /// How clients are made.
     pub connect: Arc<dyn Connect>,
 }
@@ -59,6 +62,7 @@ impl Default for GuestConfig {
             guest_api: None,
             image_join: None,
             epoch_s: None,
+            faults: Vec::new(),
             connect: Arc::new(TlsConnect),
         }
     }

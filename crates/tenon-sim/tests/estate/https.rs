@@ -11,7 +11,7 @@ use hyper_util::rt::TokioIo;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
-use tenon_sim::{Estate, EstateConfig, FaultKind, FaultSpec, Server, Tls};
+use tenon_sim::{Estate, EstateConfig, FaultEffect, FaultKind, FaultMatch, FaultRule, FaultSpec, Server, Tls};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
 
@@ -66,6 +66,37 @@ async fn a_lost_reply_closes_the_connection() {
     estate.fail_next(FaultSpec::new("GET", "/version", FaultKind::DropReply));
     let mut client = connect(&server, &tls).await.unwrap();
     assert!(client.send_request(get("/version")).await.is_err());
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_cut_answer_closes_the_connection_in_its_body() {
+    let (estate, tls) = (Estate::new(EstateConfig::default()), Tls::self_signed().unwrap());
+    let server = serve(&estate, &tls).await;
+    estate.add_fault(FaultRule::new(FaultMatch::call("GET", "/version"), FaultEffect::CutBody));
+    let mut client = connect(&server, &tls).await.unwrap();
+    let response = client.send_request(get("/version")).await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert!(response.headers().contains_key("content-length"));
+    assert!(response.into_body().collect().await.is_err());
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_never_answered_keeps_its_connection_open() {
+    let (estate, tls) = (Estate::new(EstateConfig::default()), Tls::self_signed().unwrap());
+    let server = serve(&estate, &tls).await;
+    estate.add_fault(FaultRule::new(FaultMatch::call("GET", "/version"), FaultEffect::TimeoutAfter));
+    let mut client = connect(&server, &tls).await.unwrap();
+    let mut asking = Box::pin(client.send_request(get("/version")));
+    // The call has arrived and been executed by the time another one has been answered.
+    while estate.ledger().is_empty() {
+        assert!(futures::poll!(&mut asking).is_pending());
+        tokio::task::yield_now().await;
+    }
+    let mut other = connect(&server, &tls).await.unwrap();
+    assert_eq!(other.send_request(get("/nodes")).await.unwrap().status(), 200);
+    assert!(futures::poll!(&mut asking).is_pending());
     server.shutdown().await;
 }
 

@@ -6,6 +6,8 @@ mod clones;
 mod configs;
 mod creation;
 mod drives;
+mod fault_files;
+mod faults;
 mod fleet;
 mod https;
 mod lives;
