@@ -20,6 +20,9 @@ const FIRST_PID: u32 = 600;
 /// The VM, if an agent answers inside it.
 fn answering<'a>(state: &'a State, call: &Call) -> Result<&'a Vm, Refusal> {
     let vm = state.vm_on(call.node(), call.vmid())?;
+    if vm.running.is_none() && !vm.has_agent() {
+        return Err(Refusal::failed("No QEMU guest agent configured"));
+    }
     let Some(running) = &vm.running else {
         return Err(Refusal::failed(format!("VM {} is not running", vm.vmid)));
     };

@@ -7,11 +7,20 @@ use crate::params::{Raw, UploadedFile};
 use crate::schema::Given;
 use crate::wire::{Refusal, Shape};
 
+/// Parts an upload may have beside its file.
+const UPLOAD_FIELDS: [&str; 3] = ["checksum", "checksum-algorithm", "content"];
+
+/// A form as PVE reads it, which is not as others do: `;` parts pairs as well as `&`, a value ends at its second `=`, and an
+/// empty pair is a parameter without a name, unless nothing follows it.
 pub(crate) fn read_form(text: &[u8]) -> Given {
     let mut given = Given::new();
-    for (name, value) in form_urlencoded::parse(text) {
-        let value = value.into_owned();
-        let next = match given.remove(name.as_ref()) {
+    let mut pairs: Vec<&[u8]> = text.split(|byte| matches!(byte, b'&' | b';')).collect();
+    let end = pairs.iter().rposition(|pair| !pair.is_empty()).map_or(0, |last| last + 1);
+    pairs.truncate(end);
+    for pair in pairs {
+        let mut parts = pair.split(|byte| *byte == b'=').map(unescape);
+        let (name, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let next = match given.remove(&name) {
             None => Raw::Text(value),
             Some(Raw::Text(first)) => Raw::Many(vec![first, value]),
             Some(Raw::Many(mut all)) => {
@@ -20,9 +29,14 @@ pub(crate) fn read_form(text: &[u8]) -> Given {
             }
             Some(Raw::Nested) => Raw::Nested,
         };
-        given.insert(name.into_owned(), next);
+        given.insert(name, next);
     }
     given
+}
+
+fn unescape(text: &[u8]) -> String {
+    let blanks: Vec<u8> = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
+    percent_encoding::percent_decode(&blanks).decode_utf8_lossy().into_owned()
 }
 
 /// The parameters of a body that is no upload.
@@ -40,7 +54,13 @@ pub(crate) fn read_body(kind: Option<&str>, body: &[u8]) -> Result<Given, Refusa
 fn read_json(body: &[u8]) -> Result<Given, Refusal> {
     const PLACE: &str = "at /usr/share/perl5/PVE/APIServer/AnyEvent.pm line";
     match serde_json::from_slice::<Value>(body) {
-        Ok(Value::Object(map)) => Ok(map.iter().map(|(k, v)| (k.clone(), Raw::from_json(v))).collect()),
+        Ok(Value::Object(map)) => {
+            // Tags were seen to take it for an empty text. Of the others only the status is known, not the words.
+            if map.iter().any(|(key, value)| value.is_null() && key != "tags") {
+                return Err(Refusal::failed("unable to parse a value that is not defined"));
+            }
+            Ok(map.iter().map(|(k, v)| (k.clone(), Raw::from_json(v))).collect())
+        }
         Ok(_) => Err(Refusal::new(500, format!("Not a HASH reference {PLACE} 978."), Shape::PlainLine)),
         Err(error) => {
             let (why, at) = perl_complaint(body, &error);
@@ -72,8 +92,21 @@ pub(crate) fn boundary(kind: Option<&str>) -> Option<String> {
 
 /// The fields before the file part, and the file.
 ///
-/// `None` when the body breaks off. Fields after the file are not seen, as the upload is over by then.
-pub(crate) fn read_multipart(body: &Bytes, boundary: &str) -> Option<(Given, Option<UploadedFile>)> {
+/// Fields after the file are not seen, as the upload is over by then.
+pub(crate) fn read_multipart(body: &Bytes, boundary: &str) -> Result<(Given, Option<UploadedFile>), Refusal> {
+    let broken = "upload failed at /usr/share/perl5/PVE/APIServer/AnyEvent.pm line 1370.";
+    let (given, file) = read_parts(body, boundary).ok_or_else(|| Refusal::new(500, broken, Shape::PlainLine))?;
+    if given.keys().any(|name| name != "filename" && !UPLOAD_FIELDS.contains(&name.as_str())) {
+        return Err(Refusal::new(400, "Bad Request", Shape::Empty));
+    }
+    match file {
+        Some((name, _)) if name != "filename" => Err(Refusal::new(500, "wrong field name", Shape::PlainLine)),
+        file => Ok((given, file.map(|(_, file)| file))),
+    }
+}
+
+/// The file comes with the name of its part. `None` when the body breaks off.
+fn read_parts(body: &Bytes, boundary: &str) -> Option<(Given, Option<(String, UploadedFile)>)> {
     let (opening, delimiter) = (format!("--{boundary}"), format!("\r\n--{boundary}"));
     let mut given = Given::new();
     let mut at = find(body, opening.as_bytes(), 0)? + opening.len();
@@ -86,9 +119,9 @@ pub(crate) fn read_multipart(body: &Bytes, boundary: &str) -> Option<(Given, Opt
         let start = head_end + 4;
         let end = find(body, delimiter.as_bytes(), start)?;
         let name = attribute(&head, "name")?;
-        if let Some(file) = attribute(&head, "filename").filter(|_| name == "filename") {
-            given.insert(name, Raw::Text(file));
-            return Some((given, Some(UploadedFile { bytes: body.slice(start..end) })));
+        if let Some(file) = attribute(&head, "filename") {
+            given.insert("filename".into(), Raw::Text(file));
+            return Some((given, Some((name, UploadedFile { bytes: body.slice(start..end) }))));
         }
         given.insert(name, Raw::Text(String::from_utf8_lossy(&body[start..end]).into_owned()));
         at = end + delimiter.len();

@@ -53,6 +53,10 @@ pub(crate) fn read_changes(call: &Call) -> Result<Changes, Refusal> {
     let (delete, revert) = (list("delete"), list("revert"));
     for (field, names) in [("delete", &delete), ("revert", &revert)] {
         for name in names {
+            // What nobody may set nobody but root may delete.
+            if field == "delete" && name == "meta" {
+                return Err(Refusal::failed("only root can set 'meta' config"));
+            }
             if !keys::is_settable(name) {
                 return Err(Refusal::invalid_field(field, format!("unknown option '{name}'")));
             }
@@ -84,6 +88,9 @@ pub(crate) fn check_drive_syntax(set: &BTreeMap<String, String>) -> Result<(), R
         if drive.file.contains(":iso/") && !drive.is_cdrom() {
             errors.insert(key.clone(), "explicit 'media=cdrom' is required for iso images".to_string());
         }
+        if drive.file.starts_with('/') {
+            errors.insert(key.clone(), format!("unable to associate path '{}' to any storage", drive.file));
+        }
     }
     if errors.is_empty() { Ok(()) } else { Err(Refusal::invalid(errors)) }
 }
@@ -94,7 +101,8 @@ pub(crate) fn check_root_keys(call: &Call, changes: &Changes) -> Result<(), Refu
         return Ok(());
     }
     let mut touched = changes.set.keys().chain(&changes.delete);
-    if let Some(key) = touched.find(|k| keys::ROOT_ONLY.contains(&k.as_str())) {
+    let deleted = |key: &str| key == "hookscript" && changes.delete.iter().any(|deleted| deleted == key);
+    if let Some(key) = touched.find(|k| keys::ROOT_ONLY.contains(&k.as_str()) || deleted(k)) {
         return Err(Refusal::failed(format!("only root can set '{key}' config")));
     }
     let raw = changes.set.iter().find(|(k, v)| k.starts_with("hostpci") && !v.contains("mapping="));
@@ -116,6 +124,9 @@ pub(crate) fn check_values(state: &State, call: &Call, changes: &Changes, vm: &V
     }
     if let Some(script) = changes.set.get("hookscript").filter(|s| state.volume(s, &vm.host).is_none()) {
         return Err(Refusal::invalid_field("hookscript", format!("script '{script}' does not exist\n")));
+    }
+    if changes.set.contains_key("hookscript") && !call.is_root() {
+        return Err(Refusal::failed("only root can set 'hookscript' config"));
     }
     for (key, value) in changes.set.iter().filter(|(key, _)| keys::is_disk_key(key)) {
         let drive = Drive::read(key, value);

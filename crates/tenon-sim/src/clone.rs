@@ -49,6 +49,8 @@ pub(crate) struct CloneJob {
     current: Option<Drive>,
     /// The lock of the storage it is copied to.
     held: Option<Lock>,
+    /// Whether the copy will run out of room.
+    pub(crate) starved: bool,
 }
 
 /// What the caller asked for.
@@ -60,7 +62,7 @@ pub(crate) struct Order {
     pool: Option<String>,
     target: Option<String>,
     /// KiB a second, when the caller limits it.
-    limit: Option<u64>,
+    pub(crate) limit: Option<u64>,
 }
 
 pub(crate) fn clone(state: &mut State, call: &Call) -> Answer {
@@ -80,8 +82,20 @@ pub(crate) fn clone(state: &mut State, call: &Call) -> Answer {
     let vm = vm.clone();
     let config = new_config(state, &vm, call);
     let host = host.to_string();
-    let (done, made, phase, current, held) = (0, Vec::new(), Phase::Begin, None, None);
-    let job = CloneJob { newid, source, host: host.clone(), order, config, drives, done, made, phase, current, held };
+    let job = CloneJob {
+        newid,
+        source,
+        host: host.clone(),
+        order,
+        config,
+        drives,
+        done: 0,
+        made: Vec::new(),
+        phase: Phase::Begin,
+        current: None,
+        held: None,
+        starved: false,
+    };
     let job = Job::Clone(Box::new(job));
     // The task is filed under the source: listing tasks by the new id finds nothing.
     Ok(state.spawn(NewTask { node: &host, kind: "qmclone", id: source.to_string(), user: &call.user, job }))
@@ -133,7 +147,8 @@ fn check_source(state: &State, vm: &Vm, order: &Order) -> Result<(), Refusal> {
         if let Some(target) = order.target.as_ref().filter(|_| local) {
             return Err(Refusal::failed(format!("can't clone VM to node '{target}' (VM uses local storage)")));
         }
-        if !order.full && !vm.is_template() && !drive.is_cdrom() {
+        let links = vm.is_template() && drive.volume().is_none_or(|(storage, _)| state.can_link(storage));
+        if !order.full && !links && !drive.is_cdrom() {
             let text = format!("Linked clone feature is not supported for '{}' ({key})", drive.file);
             return Err(Refusal::failed(text));
         }
@@ -172,6 +187,14 @@ impl CloneJob {
                 }
                 Err(text) => self.fail(state, &text),
             },
+            Phase::Drives if self.starved => {
+                let written = self.made.last().and_then(|key| state.volumes.get(key)).map_or(0, |v| v.used);
+                // Only the log says why; the exit status names the command.
+                let line = format!("qemu-img: error while writing at byte {written}: No space left on device");
+                state.log(upid, line);
+                let command = self.copy_command(state);
+                self.fail(state, &format!("copy failed: command '{command}' failed: exit code 1"))
+            }
             Phase::Drives => {
                 self.finish_drive(state, upid);
                 self.next_drive(state, upid)
@@ -263,6 +286,11 @@ impl CloneJob {
         Ok(wait)
     }
 
+    /// The drive that is being copied.
+    pub(crate) fn current_source(&self) -> Option<&Drive> {
+        self.drives.get(self.done).map(|(_, drive)| drive)
+    }
+
     fn finish_drive(&mut self, state: &mut State, upid: &str) {
         if let Some(lock) = self.held.take() {
             state.release_lock(&lock);
@@ -313,14 +341,7 @@ impl CloneJob {
     }
 
     pub(crate) fn interrupt(&mut self, state: &mut State) -> String {
-        let paths = self.drives.get(self.done).and_then(|(_, drive)| {
-            let (from, to) = (state.key_of(&drive.file, &self.host)?, self.made.last()?);
-            let formats =
-                [&from, to].map(|key| state.volumes.get(key).map_or("raw", |v| v.format.as_str()).to_string());
-            Some(format!("-f {} -O {} {} zeroinit:{}", formats[0], formats[1], state.path_of(&from), state.path_of(to)))
-        });
-        let limit = self.order.limit.map_or(String::new(), |limit| format!("-r {limit}K "));
-        let command = format!("/usr/bin/qemu-img convert -p -n {limit}{}", paths.unwrap_or_default());
+        let command = self.copy_command(state);
         self.clean_up(state);
         format!("clone failed: copy failed: command '{command}' failed: interrupted by signal")
     }

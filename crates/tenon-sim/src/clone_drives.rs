@@ -42,6 +42,18 @@ impl CloneJob {
         state.log(upid, format!("found pending changes for '{}', discarding for clone", keys.join(",")));
     }
 
+    /// The command that copies the drive that is being made.
+    pub(crate) fn copy_command(&self, state: &State) -> String {
+        let paths = self.current_source().and_then(|drive| {
+            let (from, to) = (state.key_of(&drive.file, &self.host)?, self.made.last()?);
+            let formats =
+                [&from, to].map(|key| state.volumes.get(key).map_or("raw", |v| v.format.as_str()).to_string());
+            Some(format!("-f {} -O {} {} zeroinit:{}", formats[0], formats[1], state.path_of(&from), state.path_of(to)))
+        });
+        let limit = self.order.limit.map_or(String::new(), |limit| format!("-r {limit}K "));
+        format!("/usr/bin/qemu-img convert -p -n {limit}{}", paths.unwrap_or_default())
+    }
+
     /// Makes the volume a copy of this drive needs, and tells of it.
     pub(crate) fn copy_drive(
         &mut self,
@@ -73,6 +85,13 @@ impl CloneJob {
             self.linked_volume(state, &to, &name, &from)
         };
         let key = state.place(&to, &self.host, &name);
+        let mut volume = volume;
+        if self.order.full && !drive.is_cdrom() && state.kind_of(&to) == StorageKind::Dir {
+            // A file grows while it is written, so the copy begins even where there is no room for it.
+            let (_, free) = state.usage(&to, &self.host);
+            self.starved = volume.used > free;
+            volume.used = volume.used.min(free);
+        }
         if state.volumes.contains_key(&key) {
             return Err(format!("disk image '{}' already exists", state.path_of(&key)));
         }
@@ -102,7 +121,7 @@ impl CloneJob {
                 (format!("{}/{own}", own_part(base_name)), Volume { used, parent, ..image })
             }
             // A thin snapshot knows no parent: the base may go before it.
-            StorageKind::Thin => (own, Volume { used, ..image }),
+            StorageKind::Thin | StorageKind::Thick => (own, Volume { used, ..image }),
         }
     }
 }

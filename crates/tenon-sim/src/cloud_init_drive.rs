@@ -28,7 +28,17 @@ pub(crate) fn regenerate(state: &mut State, call: &Call) -> Answer {
     if !vm.drives().iter().any(|(_, d)| d.is_cloudinit()) {
         return Err(Refusal::failed("no cloud-init drive found").into());
     }
+    check_snippets(state, vm, call.node()).map_err(Refusal::failed)?;
     Ok(Reply::null())
+}
+
+/// Whether what `cicustom` names is there; nobody asks before the drive is written.
+pub(crate) fn check_snippets(state: &State, vm: &Vm, host: &str) -> Result<(), String> {
+    let custom = vm.get("cicustom").unwrap_or("");
+    match parts(custom, "user").iter().find(|(_, file)| state.volume(file, host).is_none()) {
+        Some((_, file)) => Err(format!("volume '{file}' does not exist")),
+        None => Ok(()),
+    }
 }
 
 pub(crate) fn dump(state: &mut State, call: &Call) -> Answer {

@@ -98,6 +98,8 @@ pub enum StorageKind {
     Dir,
     /// An LVM thin pool: images are raw block devices that take room as they are written.
     Thin,
+    /// An LVM volume group: images are raw block devices that take all their room at once, and none can be a linked clone.
+    Thick,
 }
 
 /// One storage.
@@ -132,6 +134,11 @@ impl StorageSpec {
     /// A local thin pool for images.
     pub fn thin(id: &str, bytes: u64) -> Self {
         Self { kind: StorageKind::Thin, path: format!("/dev/{id}"), ..Self::new(id, &["images", "rootdir"], bytes) }
+    }
+
+    /// A local volume group for images, on which no linked clones can be made.
+    pub fn thick(id: &str, bytes: u64) -> Self {
+        Self { kind: StorageKind::Thick, ..Self::thin(id, bytes) }
     }
 
     /// The same storage, on which drives are made one after the other.

@@ -60,10 +60,18 @@ fn named_volume(state: &State, call: &Call) -> Result<VolumeKey, Refusal> {
         None => volume,
     };
     state.usable_storage(storage, call.node())?;
-    if !name.contains('/') && state.kind_of(storage) == StorageKind::Dir {
+    if !is_file_name(name) && state.kind_of(storage) == StorageKind::Dir {
         return Err(Refusal::failed(format!("unable to parse directory volume name '{name}'")));
     }
     Ok(state.place(storage, call.node(), name))
+}
+
+/// Whether a directory can hold a volume of this name: a kind or the folder of a VM, and a file in it.
+fn is_file_name(name: &str) -> bool {
+    const KINDS: [&str; 6] = ["backup", "import", "iso", "rootdir", "snippets", "vztmpl"];
+    let Some((folder, file)) = name.split_once('/') else { return false };
+    let known = KINDS.contains(&folder) || folder.bytes().all(|byte| byte.is_ascii_digit());
+    known && !folder.is_empty() && !file.is_empty() && !name.split('/').any(|part| part == "..")
 }
 
 pub(crate) fn show(state: &mut State, call: &Call) -> Answer {
@@ -108,7 +116,17 @@ impl DeleteVolumeJob {
         if state.volumes.remove(&self.key).is_none() {
             state.log(upid, format!("disk image '{}' does not exist", state.path_of(&self.key)));
         }
+        self.drop_empty_folder(state);
         state.log(upid, format!("Removed volume '{}'", self.key.volid()));
         TaskOutcome::Done
+    }
+
+    /// The folder of the ISO images goes with the last of them.
+    fn drop_empty_folder(&self, state: &mut State) {
+        let here = |key: &VolumeKey| key.storage == self.key.storage && key.host == self.key.host;
+        let iso = |name: &str| name.starts_with("iso/");
+        if iso(&self.key.name) && !state.volumes.keys().any(|key| here(key) && iso(&key.name)) {
+            state.no_iso_folder.insert((self.key.storage.clone(), self.key.host.clone()));
+        }
     }
 }

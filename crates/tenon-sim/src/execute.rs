@@ -159,12 +159,22 @@ fn check_call(
             return Err(Refusal::invalid_field(name, text));
         }
     }
-    rights::check(state, &asked.user, &endpoint.spec.rights, &given)?;
+    let upload = |refusal| if asked.path.ends_with("/upload") { unread(state, asked, refusal) } else { refusal };
+    rights::check(state, &asked.user, &endpoint.spec.rights, &given).map_err(upload)?;
     if let Some(node) = in_path.get("node") {
         reach(state, node)?;
     }
     let params = schema::check(&endpoint.spec.props, given).map_err(Refusal::invalid)?;
     Ok(Call { user: asked.user.clone(), params, file: asked.file.clone() })
+}
+
+/// An upload is refused before its body is read. On a connection that was used before, the body is then taken for the next
+/// request, and what the client sees is the refusal of that.
+fn unread(state: &State, asked: &ParsedRequest, refusal: Refusal) -> Refusal {
+    if asked.reused {
+        return Refusal::new(400, "bad request", Shape::Empty);
+    }
+    Refusal { shape: Shape::Empty, ..refusal }.after(state.config.pace.unauthorized)
 }
 
 fn reach(state: &State, node: &str) -> Result<(), Refusal> {

@@ -22,6 +22,7 @@ use crate::execute::{Delivery, Outgoing, execute, record};
 use crate::fault::ReplyLost;
 use crate::params::UploadedFile;
 use crate::respond::{Manner, cut, render_refusal, render_reply};
+use crate::rights::forbidden;
 use crate::schema::{Given, Rights};
 use crate::wire::{Refusal, Reply, Shape};
 
@@ -70,7 +71,13 @@ pub(crate) struct ParsedRequest {
     pub(crate) user: String,
     pub(crate) given: Given,
     pub(crate) file: Option<UploadedFile>,
+    /// Whether its connection has carried another request before.
+    pub(crate) reused: bool,
 }
+
+/// Marks a request whose connection has carried another one before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reused;
 
 async fn respond(estate: &Estate, request: Request<Body>) -> Response<Body> {
     let (method, path) = (request.method().to_string(), decode_path(request.uri().path()));
@@ -82,7 +89,8 @@ async fn respond(estate: &Estate, request: Request<Body>) -> Response<Body> {
         Err(Received::Refused(refusal)) => {
             let below = path.strip_prefix(ROOT).or_else(|| path.strip_prefix(EXTJS_ROOT));
             let path = below.unwrap_or(&path).to_string();
-            let asked = ParsedRequest { method, path, user: String::new(), given: Given::new(), file: None };
+            let asked =
+                ParsedRequest { method, path, user: String::new(), given: Given::new(), file: None, reused: false };
             let answer = Err(refusal);
             estate.with(|state| record(state, &asked, &answer));
             Outgoing { answer, delivery: Delivery::Arrives, close: true }
@@ -153,15 +161,15 @@ async fn receive(estate: &Estate, request: Request<Body>) -> Result<ParsedReques
     let (mut given, file) = if upload {
         let boundary = body::boundary(kind).ok_or(Received::HungUp)?;
         let bytes = read_upload(body, &boundary).await?;
-        let broken = "upload failed at /usr/share/perl5/PVE/APIServer/AnyEvent.pm line 1370.";
-        body::read_multipart(&bytes, &boundary).ok_or_else(|| Refusal::new(500, broken, Shape::PlainLine))?
+        body::read_multipart(&bytes, &boundary)?
     } else {
         let bytes = read_bytes(&method, &parts.headers, body).await?;
         let given = if bytes.is_empty() { Given::new() } else { body::read_body(kind, &bytes)? };
         (given, None)
     };
     given.extend(body::read_form(parts.uri.query().unwrap_or("").as_bytes()));
-    Ok(ParsedRequest { method, path, user, given, file })
+    let reused = parts.extensions.get::<Reused>().is_some();
+    Ok(ParsedRequest { method, path, user, given, file, reused })
 }
 
 /// Who calls. Some calls are open to the world, above all the one that gives out tickets.
@@ -176,6 +184,11 @@ fn who(estate: &Estate, headers: &HeaderMap, (method, path): (&str, &str)) -> Re
     estate.with(|state| {
         let open = endpoints::find(method, path).is_some_and(|(e, _)| e.spec.rights == Rights::World);
         match auth::authenticate(state, &presented) {
+            // Tokens are for callers that cannot log in; they get no tickets.
+            Ok(user) if user.contains('!') && path == "/access/ticket" && method == "POST" => {
+                let text = format!("URI '{path}' not available with API token, need proper ticket.");
+                Err(forbidden(Some(&text)))
+            }
             Ok(user) => Ok(user),
             Err(_) if open => Ok(String::new()),
             Err(text) => Err(Refusal::new(401, text, Shape::Empty).after(state.config.pace.unauthorized)),

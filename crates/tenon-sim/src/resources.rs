@@ -59,6 +59,8 @@ impl State {
         for vm in self.vms.values().filter(|vm| self.is_online(&vm.host)) {
             fresh.insert(vm.vmid, stats_of(vm, self.now));
         }
+        // The daemon that broadcasts looks at every storage, too.
+        self.no_iso_folder.clear();
         let old = std::mem::replace(&mut self.broadcast.current, fresh);
         self.broadcast.previous = if idle > 0 { self.broadcast.current.clone() } else { old };
         self.broadcast.last_tick = self.now;

@@ -24,6 +24,7 @@ use tower::Service;
 
 use crate::fault::ReplyLost;
 use crate::hosts::fingerprint;
+use crate::http::Reused;
 
 /// First and last year of a certificate nobody renewed.
 const EXPIRED: (i32, i32) = (2019, 2020);
@@ -226,6 +227,9 @@ async fn talk<S: Serves + Clone>(service: S, stream: TcpStream, acceptor: TlsAcc
         let mut request = request.map(Body::new);
         if let Some(peer) = peer.clone() {
             request.extensions_mut().insert(peer);
+        }
+        if answers.load(Ordering::Relaxed) > 0 {
+            request.extensions_mut().insert(Reused);
         }
         async move {
             let Ok(response) = service.call(request).await;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use crate::cloud_init_drive::check_snippets;
 use crate::keys;
-use crate::property::{Drive, NetDev, parts};
+use crate::property::{Drive, NetDev};
 use crate::schema::parse_property;
 use crate::state::State;
 use crate::tasks::{Event, TaskOutcome};
@@ -72,7 +73,7 @@ impl StartJob {
         }
         state.settle(self.vmid);
         let Some(vm) = state.vms.get(&self.vmid).cloned() else { return Ok(()) };
-        self.check_snippets(state, &vm)?;
+        check_snippets(state, &vm, &self.host)?;
         if vm.drives().iter().any(|(_, d)| d.is_cloudinit()) {
             state.log(upid, "generating cloud-init ISO");
         }
@@ -92,14 +93,6 @@ impl StartJob {
             state.warn(upid, "iothread is only valid with virtio disk or virtio-scsi-single controller, ignoring");
         }
         Ok(())
-    }
-
-    fn check_snippets(&self, state: &State, vm: &Vm) -> Result<(), String> {
-        let custom = vm.get("cicustom").unwrap_or("");
-        match parts(custom, "user").iter().find(|(_, file)| state.volume(file, &self.host).is_none()) {
-            Some((_, file)) => Err(format!("volume '{file}' does not exist")),
-            None => Ok(()),
-        }
     }
 
     fn check_hardware(&self, state: &State, vm: &Vm) -> Result<(), String> {

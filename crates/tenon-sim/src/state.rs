@@ -2,7 +2,7 @@
 //!
 //! Pure: time is handed in, randomness is the state's own, nothing here waits or talks.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use tokio::sync::broadcast;
@@ -53,6 +53,8 @@ pub(crate) struct State {
     /// Bytes on a storage that belong to nobody; an operator fills a storage with them.
     pub(crate) ballast: BTreeMap<(String, String), u64>,
     pub(crate) volumes: BTreeMap<VolumeKey, Volume>,
+    /// Storages (and hosts) whose folder for ISO images went with the last image.
+    pub(crate) no_iso_folder: BTreeSet<(String, String)>,
     pub(crate) vms: BTreeMap<u32, Vm>,
     pub(crate) pools: BTreeMap<String, Pool>,
     pub(crate) access: Access,
@@ -83,6 +85,7 @@ impl State {
             hosts: config.hosts.iter().map(host).collect(),
             ballast: BTreeMap::new(),
             volumes: BTreeMap::new(),
+            no_iso_folder: BTreeSet::new(),
             vms: BTreeMap::new(),
             pools: config.pools.iter().map(|p| (p.clone(), Pool::default())).collect(),
             access: Access::new(&config.users, &config.tokens),

@@ -49,6 +49,9 @@ pub(crate) struct Volume {
 /// A file of an image format that file systems can not hold any more.
 const LARGEST_FILE: u64 = 16 << 40;
 
+/// What a volume group is parted into.
+const EXTENT: u64 = 4 << 20;
+
 /// What a linked clone or a cloud-init drive takes at first.
 pub(crate) const SMALL_BYTES: u64 = 1 << 20;
 /// The size of every cloud-init drive.
@@ -115,7 +118,7 @@ impl State {
         match key.name.split_once('/') {
             Some(("iso", file)) => format!("{root}/template/iso/{file}"),
             Some((kind @ ("import" | "snippets"), file)) => format!("{root}/{kind}/{file}"),
-            _ if self.kind_of(&key.storage) == StorageKind::Thin => format!("{root}/{}", key.name),
+            _ if self.kind_of(&key.storage) != StorageKind::Dir => format!("{root}/{}", key.name),
             _ => format!("{root}/images/{}", own_part(&key.name)),
         }
     }
@@ -130,6 +133,13 @@ impl State {
         }
         let (_, free) = self.usage(&key.storage, &key.host);
         if volume.used > free {
+            if self.kind_of(&key.storage) == StorageKind::Thick {
+                let (has, needs) = (free / EXTENT, volume.used.div_ceil(EXTENT));
+                return Err(format!(
+                    "lvcreate 'pve/{}' error: Volume group \"pve\" has insufficient free space ({has} extents): {needs} required.",
+                    key.name
+                ));
+            }
             return Err(format!(
                 "unable to create image: qemu-img: {path}: Could not resize file: No space left on device"
             ));
@@ -165,17 +175,22 @@ impl State {
         self.storage(storage).map_or(StorageKind::Dir, |spec| spec.kind)
     }
 
+    /// Whether a clone on a storage can stand on its base.
+    pub(crate) fn can_link(&self, storage: &str) -> bool {
+        self.kind_of(storage) != StorageKind::Thick
+    }
+
     /// What an image is called: a file in the folder of its VM, or a device.
     pub(crate) fn image_name(&self, storage: &str, vmid: u32, stem: &str, format: &str) -> String {
         match self.kind_of(storage) {
             StorageKind::Dir => format!("{vmid}/{stem}.{format}"),
-            StorageKind::Thin => stem.to_string(),
+            StorageKind::Thin | StorageKind::Thick => stem.to_string(),
         }
     }
 
     /// The format an image can have on a storage.
     pub(crate) fn possible_format(&self, storage: &str, wanted: &str) -> String {
-        if self.kind_of(storage) == StorageKind::Thin { "raw".into() } else { wanted.into() }
+        if self.kind_of(storage) == StorageKind::Dir { wanted.into() } else { "raw".into() }
     }
 
     /// The first free `vm-N-disk-K` name of a VM on a storage.
@@ -227,10 +242,18 @@ pub(crate) fn plugin(spec: &StorageSpec) -> &'static str {
     match spec.kind {
         StorageKind::Dir => "dir",
         StorageKind::Thin => "lvmthin",
+        StorageKind::Thick => "lvm",
     }
 }
 
+/// A storage that is looked at is activated, which makes its folders anew.
+pub(crate) fn activate(state: &mut State, storage: &str, host: &str) {
+    let place = state.place(storage, host, "");
+    state.no_iso_folder.remove(&(place.storage, place.host));
+}
+
 fn status_row(state: &mut State, spec: &StorageSpec, host: &str) -> Value {
+    activate(state, &spec.id, host);
     let on = u8::from(is_on(spec, host));
     let (used, avail) = if on == 1 { state.usage(&spec.id, host) } else { (0, 0) };
     let total = if on == 1 { spec.bytes } else { 0 };
@@ -269,6 +292,7 @@ pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
             let (all, default): (&[&str], &str) = match spec.kind {
                 StorageKind::Dir => (&["qcow2", "raw", "subvol", "vmdk"], "raw"),
                 StorageKind::Thin => (&["raw", "subvol"], "raw"),
+                StorageKind::Thick => (&["raw"], "raw"),
             };
             let flags: Map<String, Value> = all.iter().map(|format| (format.to_string(), 1.into())).collect();
             row["format"] = json!([flags, default]);
@@ -294,6 +318,7 @@ fn definition(state: &mut State, spec: &StorageSpec) -> Value {
             row["thinpool"] = "data".into();
             row["vgname"] = "pve".into();
         }
+        StorageKind::Thick => row["vgname"] = "pve".into(),
     }
     if spec.shared {
         row["shared"] = 1.into();

@@ -117,7 +117,18 @@ pub(crate) fn cluster(state: &mut State, call: &Call) -> Answer {
     let everybody = state.may(&call.user, "/", "Sys.Audit");
     let newest_first = state.tasks.order.iter().rev().filter_map(|upid| state.tasks.by_upid.get(upid));
     let seen = newest_first.filter(|task| everybody || task.user == call.user).take(25);
-    Ok(Reply::data(seen.map(list_row).collect::<Vec<_>>().into()))
+    Ok(Reply::data(seen.map(cluster_row).collect::<Vec<_>>().into()))
+}
+
+/// Hosts tell each other less of a task, and whether it is in the archive.
+fn cluster_row(task: &Task) -> Value {
+    let mut row = list_row(task);
+    if let Some(row) = row.as_object_mut() {
+        row.remove("pid");
+        row.remove("pstart");
+        row.insert("saved".into(), if task.end.is_some() { "1" } else { "0" }.into());
+    }
+    row
 }
 
 fn in_source(task: &Task, source: &str) -> bool {

@@ -124,6 +124,11 @@ impl UploadJob {
 
     fn copy(&self, state: &mut State, upid: &str) -> Result<(), String> {
         let bytes = self.data.len() as u64;
+        let place = (self.key.storage.clone(), self.key.host.clone());
+        if self.kind == "iso" && state.no_iso_folder.contains(&place) {
+            let path = state.path_of(&self.key);
+            return Err(format!("import failed: cp: cannot create regular file '{path}': No such file or directory"));
+        }
         let replaced = state.volumes.get(&self.key).map_or(0, |v| v.used);
         if bytes > state.usage(&self.key.storage, &self.key.host).1 + replaced {
             let path = state.path_of(&self.key);

@@ -288,7 +288,8 @@ pub(crate) fn pending(state: &mut State, call: &Call) -> Answer {
 pub(crate) fn feature(state: &mut State, call: &Call) -> Answer {
     let vm = state.vm_on(call.node(), call.vmid())?;
     let disks: Vec<Drive> = vm.drives().into_iter().map(|(_, d)| d).filter(|d| !d.is_cdrom()).collect();
-    let linked = vm.is_template() || call.text("feature") == Some("copy");
+    let links = disks.iter().all(|d| d.volume().is_none_or(|(storage, _)| state.can_link(storage)));
+    let linked = vm.is_template() && links || call.text("feature") == Some("copy");
     let has = linked && call.text("feature") != Some("snapshot");
     let shared = disks.iter().all(|d| d.volume().is_some_and(|(s, _)| state.is_shared(s)));
     let nodes: Vec<&String> = state.hosts.keys().filter(|h| shared || *h == call.node()).collect();

@@ -101,7 +101,7 @@ fn pve_sim_refuses_what_it_cannot_make() -> io::Result<()> {
     let output = tenon(&["pve-sim", "--hosts", "0"])?;
     assert!(stderr(&output).contains("give --hosts a number from 1 to 64"), "{}", stderr(&output));
     let output = tenon(&["pve-sim", "--storages", "fast:nvme"])?;
-    assert!(stderr(&output).contains("with KIND dir, shared or thin"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("with KIND dir, shared, thin or lvm"), "{}", stderr(&output));
     Ok(())
 }
 
@@ -111,7 +111,10 @@ fn pve_sim_says_what_is_wrong_with_a_fault_file() -> io::Result<()> {
     let file = folder.path().join("faults.yaml");
     let shown = file.display().to_string();
     let cases = [
-        ("rules: [{ name: a, effect: explode }]", "rules[0] (a): field `effect` cannot be `explode`; allowed: refuse, "),
+        (
+            "rules: [{ name: a, effect: explode }]",
+            "rules[0] (a): field `effect` cannot be `explode`; allowed: refuse, ",
+        ),
         ("rules: [{ host: pve9, effect: cut-body }]", "rules[0]: host `pve9` does not exist; known: pve1, pve2, pve3"),
         ("guests: [{ fault: hangs }]", "it has faults of guests, but no guests are simulated; add --guest-api"),
     ];

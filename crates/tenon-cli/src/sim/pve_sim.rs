@@ -41,7 +41,7 @@ pub struct PveSim {
     /// Start without templates and images.
     #[arg(long)]
     empty: bool,
-    /// Storages, separated by commas: NAME:KIND[:GIB[:CONTENT+CONTENT]]. KIND is dir (local), shared or thin; with `+serial`
+    /// Storages, separated by commas: NAME:KIND[:GIB[:CONTENT+CONTENT]]. KIND is dir (local), shared, thin or lvm; with `+serial`
     /// after KIND, disks are created one at a time. Templates are on the first storage.
     #[arg(long, value_name = "LIST", default_value = "shared:shared:1024,local:dir:256", value_delimiter = ',')]
     storages: Vec<String>,
@@ -159,8 +159,9 @@ fn furnish(estate: &Estate, hosts: &[String], storages: &[StorageSpec]) -> anyho
 
 /// `NAME:KIND[:GIB[:CONTENT+CONTENT]]`.
 fn storage(text: &str) -> anyhow::Result<StorageSpec> {
-    let wrong =
-        || format!("invalid storage `{text}`; give NAME:KIND[:GIB[:CONTENT+CONTENT]] with KIND dir, shared or thin");
+    let wrong = || {
+        format!("invalid storage `{text}`; give NAME:KIND[:GIB[:CONTENT+CONTENT]] with KIND dir, shared, thin or lvm")
+    };
     let mut parts = text.trim().splitn(4, ':');
     let (Some(name), Some(kind)) = (parts.next().filter(|name| !name.is_empty()), parts.next()) else { bail!(wrong()) };
     let gib: u64 = parts.next().unwrap_or("256").parse().with_context(wrong)?;
@@ -171,6 +172,7 @@ fn storage(text: &str) -> anyhow::Result<StorageSpec> {
         "dir" => StorageSpec::new(name, &DIRECTORY, bytes),
         "shared" => StorageSpec::new(name, &DIRECTORY, bytes).shared(),
         "thin" => StorageSpec::thin(name, bytes),
+        "lvm" => StorageSpec::thick(name, bytes),
         _ => bail!(wrong()),
     };
     if let Some(content) = parts.next() {

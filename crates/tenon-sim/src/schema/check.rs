@@ -26,7 +26,8 @@ pub(crate) fn check(props: &Props, given: Given) -> Result<BTreeMap<String, Stri
 pub(super) fn check_object(props: &Props, given: Given, prefix: &str) -> Result<BTreeMap<String, String>, Errors> {
     let mut errors = Errors::new();
     let mut good = BTreeMap::new();
-    let path = |name: &str| format!("{prefix}{name}");
+    // What has no name is a fault of the whole.
+    let path = |name: &str| if name.is_empty() { "_root".into() } else { format!("{prefix}{name}") };
     for (name, prop) in props.iter().filter(|(name, prop)| !prop.optional && !given.contains_key(*name)) {
         if prop.count.is_none() {
             errors.insert(path(name), MISSING.into());

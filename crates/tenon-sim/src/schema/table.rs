@@ -240,7 +240,7 @@ format pve-qm-hostpci
  x-vga bool?
 format pve-vm-cpu-conf
  cputype str? key
- flags str? ~[+-][a-zA-Z0-9._-]+(?:;[+-][a-zA-Z0-9._-]+)*
+ flags str? ~[+-](?:nested-virt|md-clear|pcid|spec-ctrl|ssbd|ibpb|virt-ssbd|amd-ssbd|amd-no-ssb|pdpe1gb|hv-tlbflush|hv-evmcs|aes)(?:;[+-](?:nested-virt|md-clear|pcid|spec-ctrl|ssbd|ibpb|virt-ssbd|amd-ssbd|amd-no-ssb|pdpe1gb|hv-tlbflush|hv-evmcs|aes))*
  guest-phys-bits int? min:32 max:64
  hidden bool?
  hv-vendor-id str? ~[a-zA-Z0-9]{1,12}

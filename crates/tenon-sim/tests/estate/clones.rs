@@ -189,7 +189,7 @@ async fn a_full_storage_fails_the_clone_and_leaves_nothing() {
     let estate = estate();
     estate.set_storage_free("shared", 5 << 30).unwrap();
     let text = clone(&estate, "2001", &[("full", "1")]).await;
-    assert!(text.starts_with("clone failed: ") && text.ends_with("No space left on device"), "{text}");
+    assert!(text.starts_with("clone failed: ") && text.ends_with("failed: exit code 1"), "{text}");
     assert!(estate.vm(2001).is_none());
     assert!(estate.volumes().iter().all(|v| v.owner == Some(9000)));
     assert_eq!(clone(&estate, "2001", &[]).await, "OK");

@@ -11,6 +11,7 @@ mod faults;
 mod fleet;
 mod https;
 mod lives;
+mod oddities;
 mod storages;
 mod tasks;
 mod wire;
