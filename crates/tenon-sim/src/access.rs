@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::config::{TokenSpec, UserSpec};
+use crate::config::{EstateConfig, TokenSpec};
 use crate::roles::{all_privileges, special_roles};
 use crate::state::State;
 
@@ -51,12 +51,13 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    pub(crate) fn new(users: &[UserSpec], tokens: &[TokenSpec]) -> Self {
+    pub(crate) fn new(config: &EstateConfig) -> Self {
+        let EstateConfig { users, tokens, version, .. } = config;
         let role = |(name, privileges): (&str, Vec<&str>)| {
             let privileges = privileges.into_iter().map(str::to_owned).collect();
             (name.to_string(), Role { special: true, privileges })
         };
-        let roles = special_roles().into_iter().map(role).collect();
+        let roles = special_roles(*version).into_iter().map(role).collect();
         let mut access = Self { users: BTreeMap::new(), roles, acl: Vec::new() };
         access.users.insert("root@pam".into(), User { enabled: true, ..User::default() });
         for user in users {
@@ -142,7 +143,7 @@ impl State {
     /// What a user or token may do on a path. Guests and storages take the rights of their pool as well.
     pub(crate) fn privileges(&self, who: &str, path: &str) -> Privileges {
         if who == "root@pam" {
-            return all_privileges().map(|privilege| (privilege.to_string(), true)).collect();
+            return all_privileges(self.config.version).map(|privilege| (privilege.to_string(), true)).collect();
         }
         let Some((user, _)) = who.split_once('!') else { return self.with_pool(who, path) };
         let of_user = self.privileges(user, path);

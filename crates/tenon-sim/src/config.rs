@@ -5,6 +5,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::version::PveVersion;
+
 const GIB: u64 = 1 << 30;
 
 /// Everything an [`Estate`](crate::Estate) is built from.
@@ -32,6 +34,8 @@ pub struct EstateConfig {
     pub pace: Pace,
     /// Seconds since 1970 at the moment the estate is made.
     pub epoch: u64,
+    /// Which release of Proxmox VE it is.
+    pub version: PveVersion,
 }
 
 impl Default for EstateConfig {
@@ -51,6 +55,7 @@ impl Default for EstateConfig {
             seed: 1,
             pace: Pace::default(),
             epoch: 1_794_700_000,
+            version: PveVersion::default(),
         }
     }
 }
@@ -64,12 +69,21 @@ pub struct HostSpec {
     pub cpus: u32,
     /// Memory in bytes.
     pub memory_bytes: u64,
+    /// Model of the processor. There are programs that refuse one that names neither Intel nor AMD.
+    pub cpu_model: String,
 }
 
 impl HostSpec {
     /// A host by name and size.
     pub fn new(name: &str, cpus: u32, memory_bytes: u64) -> Self {
-        Self { name: name.into(), cpus, memory_bytes }
+        Self { name: name.into(), cpus, memory_bytes, cpu_model: "AMD EPYC 9354P 32-Core Processor".into() }
+    }
+
+    /// The same host with another processor.
+    #[must_use]
+    pub fn cpu_model(mut self, model: &str) -> Self {
+        self.cpu_model = model.into();
+        self
     }
 }
 

@@ -21,8 +21,6 @@ use crate::tasks::{NewTask, TaskOutcome};
 use crate::vm::{Config, Vm};
 use crate::wire::{Answer, Refusal};
 
-/// QEMU of the simulated release, noted in every VM's config.
-pub(crate) const QEMU_VERSION: &str = "10.0.13";
 /// The order in which disks are tried as the one to boot from.
 const BOOT_BUSES: &[&str] = &["ide", "scsi", "virtio", "sata"];
 
@@ -155,7 +153,7 @@ impl CreateJob {
         if config.get("vmgenid").is_none_or(|id| id.len() <= 1) {
             config.insert("vmgenid".into(), state.chance.uuid());
         }
-        config.insert("meta".into(), format!("creation-qemu={QEMU_VERSION},ctime={}", state.epoch()));
+        config.insert("meta".into(), format!("creation-qemu={},ctime={}", state.config.version.qemu(), state.epoch()));
     }
 
     fn finish(&self, state: &mut State, upid: &str, config: Config) {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use crate::params::Call;
-use crate::schema::{CallSpec, schema};
+use crate::schema::{self, CallSpec};
 use crate::state::State;
+use crate::version::PveVersion;
 use crate::wire::Answer;
 use crate::{
     access_calls as access, agent, clone, cloud_init_drive, content, create, datacenter, destroy, download,
@@ -134,10 +135,13 @@ pub(crate) struct Endpoint {
     pub(crate) run: Run,
 }
 
-fn endpoints() -> &'static [Endpoint] {
-    static ENDPOINTS: OnceLock<Vec<Endpoint>> = OnceLock::new();
-    ENDPOINTS.get_or_init(|| {
-        let spec = |method: &str, path: &str| schema().calls.iter().find(|c| c.method == method && c.path == path);
+fn endpoints(version: PveVersion) -> &'static [Endpoint] {
+    static NEW: OnceLock<Vec<Endpoint>> = OnceLock::new();
+    static OLD: OnceLock<Vec<Endpoint>> = OnceLock::new();
+    let endpoints = if version == PveVersion::V9_2 { &NEW } else { &OLD };
+    endpoints.get_or_init(|| {
+        let calls = &schema::of(version).calls;
+        let spec = |method: &str, path: &str| calls.iter().find(|c| c.method == method && c.path == path);
         ROUTES
             .iter()
             .filter_map(|(method, path, run)| Some(Endpoint { spec: spec(method, path)?, run: *run }))
@@ -146,13 +150,17 @@ fn endpoints() -> &'static [Endpoint] {
 }
 
 /// The endpoint for a decoded path, and the parameters that stand in the path.
-pub(crate) fn find(method: &str, path: &str) -> Option<(&'static Endpoint, BTreeMap<String, String>)> {
+pub(crate) fn find(
+    version: PveVersion,
+    method: &str,
+    path: &str,
+) -> Option<(&'static Endpoint, BTreeMap<String, String>)> {
     let segments: Vec<&str> = path.split('/').filter(|s| !s.is_empty()).collect();
     // A blank can not be addressed: such a volume does not exist for the API.
     if path.contains(' ') {
         return None;
     }
-    let matching = endpoints().iter().filter(|e| e.spec.method == method);
+    let matching = endpoints(version).iter().filter(|e| e.spec.method == method);
     matching.filter_map(|e| Some((e, match_path(&e.spec.path, &segments)?))).next()
 }
 

@@ -104,7 +104,7 @@ fn attempt(state: &mut State, asked: &ParsedRequest, strike: &Strike) -> Answer 
         }
         _ => {}
     }
-    let Some((endpoint, in_path)) = endpoints::find(&asked.method, &asked.path) else {
+    let Some((endpoint, in_path)) = endpoints::find(state.config.version, &asked.method, &asked.path) else {
         return Err(Refusal::not_implemented(&asked.method, &asked.path).into());
     };
     let call = check_call(state, endpoint, asked, in_path)?;
@@ -120,7 +120,8 @@ fn attempt(state: &mut State, asked: &ParsedRequest, strike: &Strike) -> Answer 
 impl State {
     /// What the rules do to a call.
     fn struck(&mut self, asked: &ParsedRequest) -> Strike {
-        let in_path = endpoints::find(&asked.method, &asked.path).map(|(_, found)| found).unwrap_or_default();
+        let found = endpoints::find(self.config.version, &asked.method, &asked.path);
+        let in_path = found.map(|(_, found)| found).unwrap_or_default();
         let given = |name: &str| asked.given.get(name).map(Raw::text);
         let number = |text: &str| text.parse::<u32>().ok();
         let vmids = [in_path.get("vmid").map(String::as_str), given("newid"), given("vmid")];
@@ -164,7 +165,8 @@ fn check_call(
     if let Some(node) = in_path.get("node") {
         reach(state, node)?;
     }
-    let params = schema::check(&endpoint.spec.props, given).map_err(Refusal::invalid)?;
+    let params =
+        schema::check(schema::of(state.config.version), &endpoint.spec.props, given).map_err(Refusal::invalid)?;
     Ok(Call { user: asked.user.clone(), params, file: asked.file.clone() })
 }
 

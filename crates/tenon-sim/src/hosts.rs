@@ -14,8 +14,9 @@ const ROOTFS: (u64, u64) = (256 << 30, 16 << 30);
 /// Uptime of every host when the estate is made.
 const UPTIME_S: u64 = 86_400;
 
-pub(crate) fn version(_: &mut State, _: &Call) -> Answer {
-    Ok(Reply::data(json!({ "version": "9.2.11", "release": "9.2", "repoid": "5f1c7a9e0b3d2846" })))
+pub(crate) fn version(state: &mut State, _: &Call) -> Answer {
+    let (release, (version, commit)) = (state.config.version.release(), state.config.version.manager());
+    Ok(Reply::data(json!({ "version": version, "release": release, "repoid": commit })))
 }
 
 pub(crate) fn cluster_status(state: &mut State, _: &Call) -> Answer {
@@ -94,23 +95,30 @@ pub(crate) fn fingerprint(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":")
 }
 
+/// Who made a processor, its family, and the flag that says it can run VMs.
+fn maker(model: &str) -> (&'static str, &'static str, &'static str) {
+    if model.contains("AMD") { ("AuthenticAMD", "25", "svm") } else { ("GenuineIntel", "6", "vmx") }
+}
+
 pub(crate) fn status(state: &mut State, call: &Call) -> Answer {
     let name = call.node();
     let Some(host) = state.hosts.get(name) else { return Ok(Reply::null()) };
     let (cpu, used) = load(state, name, host);
     let (total, free) = (host.memory_bytes, host.memory_bytes - used);
     let (disk, disk_used) = ROOTFS;
+    let ((version, commit), kernel) = (state.config.version.manager(), state.config.version.kernel());
+    let (vendor, family, virtualization) = maker(&host.cpu_model);
     Ok(Reply::data(json!({
-        "pveversion": "pve-manager/9.2.11/5f1c7a9e0b3d2846", "kversion": "Linux 7.0.2-1-pve #1 SMP PREEMPT_DYNAMIC PMX",
-        "current-kernel": { "sysname": "Linux", "release": "7.0.2-1-pve", "version": "#1 SMP", "machine": "x86_64" },
+        "pveversion": format!("pve-manager/{version}/{commit}"), "kversion": format!("Linux {kernel} #1 SMP PREEMPT_DYNAMIC PMX"),
+        "current-kernel": { "sysname": "Linux", "release": kernel, "version": "#1 SMP", "machine": "x86_64" },
         "boot-info": { "mode": "legacy-bios" },
         "cpu": cpu, "wait": 0, "idle": 0, "uptime": uptime(state), "loadavg": ["0.08", "0.11", "0.09"],
         "memory": { "total": total, "used": used, "free": free, "available": free },
         "swap": { "total": 0, "used": 0, "free": 0 }, "ksm": { "shared": 0 },
         "rootfs": { "total": disk, "used": disk_used, "free": disk - disk_used, "avail": disk - disk_used },
         "cpuinfo": {
-            "cpus": host.cpus, "cores": host.cpus, "sockets": 1, "mhz": "2300.000", "model": "Simulated", "hvm": "1",
-            "vendor": "GenuineIntel", "family": "6", "flags": "fpu vme", "user_hz": 100,
+            "cpus": host.cpus, "cores": host.cpus, "sockets": 1, "mhz": "2300.000", "model": host.cpu_model,
+            "hvm": "1", "vendor": vendor, "family": family, "flags": format!("fpu vme aes {virtualization}"), "user_hz": 100,
         },
     })))
 }

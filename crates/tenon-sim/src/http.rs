@@ -182,7 +182,8 @@ fn who(estate: &Estate, headers: &HeaderMap, (method, path): (&str, &str)) -> Re
         writes: method != "GET",
     };
     estate.with(|state| {
-        let open = endpoints::find(method, path).is_some_and(|(e, _)| e.spec.rights == Rights::World);
+        let open =
+            endpoints::find(state.config.version, method, path).is_some_and(|(e, _)| e.spec.rights == Rights::World);
         match auth::authenticate(state, &presented) {
             // Tokens are for callers that cannot log in; they get no tickets.
             Ok(user) if user.contains('!') && path == "/access/ticket" && method == "POST" => {

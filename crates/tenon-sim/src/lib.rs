@@ -69,6 +69,7 @@ mod tasks;
 mod template;
 mod update;
 mod upload;
+mod version;
 mod vm;
 mod wire;
 mod world;
@@ -88,9 +89,10 @@ pub use guest::{
 pub use http::EstateService;
 pub use ledger::LedgerEntry;
 pub use serve::{Server, Tls, TlsError};
+pub use version::{PveVersion, UnknownVersion};
 pub use world::{ImageSpec, PowerChange, PowerEvent, TemplateSpec, VmSpec, VmView, VolumeView, WorldError};
 
-/// The calls the estate answers, one JSON object a line: method, path, parameters with type, limits and choices.
-pub fn schema_lines() -> Vec<String> {
-    schema::lines()
+/// The calls an estate answers, one JSON object a line: method, path, parameters with type, limits and choices.
+pub fn schema_lines(version: PveVersion) -> Vec<String> {
+    schema::lines(version)
 }

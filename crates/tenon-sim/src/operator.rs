@@ -260,7 +260,7 @@ impl State {
             ("net0", format!("virtio={mac},bridge=vmbr0,firewall=1")),
             ("smbios1", format!("uuid={}", self.chance.uuid())),
             ("vmgenid", self.chance.uuid()),
-            ("meta", format!("creation-qemu=10.0.13,ctime={}", self.epoch())),
+            ("meta", format!("creation-qemu={},ctime={}", self.config.version.qemu(), self.epoch())),
         ];
         let mut config: Config = usual.map(|(k, v)| (k.to_string(), v)).into();
         if !spec.tags.is_empty() {

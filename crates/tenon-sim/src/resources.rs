@@ -12,6 +12,7 @@ use crate::hosts::host_row;
 use crate::params::Call;
 use crate::state::State;
 use crate::storage::{is_on, is_visible, plugin};
+use crate::version::PveVersion;
 use crate::vm::Vm;
 use crate::wire::{Answer, Reply};
 
@@ -101,6 +102,7 @@ impl State {
                     row.insert(key.into(), value.into());
                 }
             }
+            self.config.version.trim_vm(&mut row);
             Value::Object(row)
         };
         self.vms.values().filter(|vm| wanted(vm)).map(row).collect()
@@ -164,7 +166,7 @@ pub(crate) fn resources(state: &mut State, call: &Call) -> Answer {
         let pools = state.pools.keys().filter(|pool| may(state, format!("/pool/{pool}"), "Pool.Audit"));
         rows.extend(pools.map(|pool| json!({ "id": format!("/pool/{pool}"), "pool": pool, "type": "pool" })));
         if may(state, "/sdn/zones/localnetwork".into(), "SDN.Audit") {
-            rows.extend(state.hosts.keys().map(|node| network_row(node)));
+            rows.extend(state.hosts.keys().map(|node| network_row(state.config.version, node)));
         }
     }
     state.chance.shuffle(&mut rows);
@@ -172,7 +174,12 @@ pub(crate) fn resources(state: &mut State, call: &Call) -> Answer {
 }
 
 /// The zone all local bridges are in.
-fn network_row(node: &str) -> Value {
+fn network_row(version: PveVersion, node: &str) -> Value {
+    if version == PveVersion::V8_4 {
+        return json!({
+            "id": format!("sdn/{node}/localnetwork"), "type": "sdn", "sdn": "localnetwork", "node": node, "status": "ok",
+        });
+    }
     json!({
         "id": format!("network/{node}/zone/localnetwork"), "type": "network", "network": "localnetwork",
         "network-type": "zone", "node": node, "status": "ok",

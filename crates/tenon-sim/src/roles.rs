@@ -1,5 +1,7 @@
 //! Table: which privileges there are, and which roles PVE brings along.
 
+use crate::version::PveVersion;
+
 const PRIVILEGES: &[&str] = &[
     "Datastore.Allocate",
     "Datastore.AllocateSpace",
@@ -106,21 +108,34 @@ const SPECIAL: &[(&str, &[&str])] = &[
     ),
 ];
 
-pub(crate) fn is_privilege(text: &str) -> bool {
-    PRIVILEGES.contains(&text)
+/// What 8.4 has where 9.0 brought the privileges for guest agents.
+const MONITOR: &str = "VM.Monitor";
+
+/// Whether a privilege came with 9.0.
+fn is_new(privilege: &str) -> bool {
+    privilege.starts_with("VM.GuestAgent.") || privilege == "VM.Replicate"
 }
 
-pub(crate) fn all_privileges() -> impl Iterator<Item = &'static str> {
-    PRIVILEGES.iter().copied()
+pub(crate) fn is_privilege(version: PveVersion, text: &str) -> bool {
+    all_privileges(version).any(|privilege| privilege == text)
+}
+
+pub(crate) fn all_privileges(version: PveVersion) -> impl Iterator<Item = &'static str> {
+    let old = version == PveVersion::V8_4;
+    PRIVILEGES.iter().copied().filter(move |name| !(old && is_new(name))).chain(old.then_some(MONITOR))
 }
 
 /// The roles every installation has, with their privileges.
-pub(crate) fn special_roles() -> Vec<(&'static str, Vec<&'static str>)> {
-    let listed = SPECIAL.iter().map(|(name, privileges)| (*name, privileges.to_vec()));
+pub(crate) fn special_roles(version: PveVersion) -> Vec<(&'static str, Vec<&'static str>)> {
+    let all = || all_privileges(version);
+    let known = |privileges: &[&'static str]| {
+        privileges.iter().copied().filter(|name| is_privilege(version, name)).collect::<Vec<_>>()
+    };
+    let listed = SPECIAL.iter().map(|(name, privileges)| (*name, known(privileges)));
     let composed = [
-        ("Administrator", all_privileges().collect()),
-        ("PVEAdmin", all_privileges().filter(|p| !SYSTEM.contains(p)).collect()),
-        ("PVEVMAdmin", all_privileges().filter(|p| p.starts_with("VM.")).collect()),
+        ("Administrator", all().collect()),
+        ("PVEAdmin", all().filter(|p| !SYSTEM.contains(p)).collect()),
+        ("PVEVMAdmin", all().filter(|p| p.starts_with("VM.")).collect()),
     ];
     listed.chain(composed).collect()
 }

@@ -28,6 +28,7 @@ const POWER_EVENTS: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) cpus: u32,
+    pub(crate) cpu_model: String,
     pub(crate) memory_bytes: u64,
     pub(crate) dead_since: Option<Duration>,
     /// How long calls to it hang while it is dead, where that is not the estate's pace.
@@ -39,7 +40,14 @@ pub(crate) struct Host {
 impl Host {
     fn new(spec: &HostSpec) -> Self {
         let (cpus, memory_bytes) = (spec.cpus, spec.memory_bytes);
-        Self { cpus, memory_bytes, dead_since: None, dead_delay: None, lost: Vec::new() }
+        Self {
+            cpus,
+            cpu_model: spec.cpu_model.clone(),
+            memory_bytes,
+            dead_since: None,
+            dead_delay: None,
+            lost: Vec::new(),
+        }
     }
 }
 
@@ -88,7 +96,7 @@ impl State {
             no_iso_folder: BTreeSet::new(),
             vms: BTreeMap::new(),
             pools: config.pools.iter().map(|p| (p.clone(), Pool::default())).collect(),
-            access: Access::new(&config.users, &config.tokens),
+            access: Access::new(&config),
             options: BTreeMap::new(),
             firewall: Firewall::default(),
             tasks: Tasks::default(),

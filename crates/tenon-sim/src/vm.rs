@@ -206,7 +206,7 @@ impl Vm {
         Some(Value::Object(taps.collect()))
     }
 
-    fn current(&self, now: Duration) -> Value {
+    fn current(&self, now: Duration) -> Map<String, Value> {
         let mut row = self.listing(now);
         row.insert("qmpstatus".into(), self.qmp_status().into());
         row.insert("ha".into(), json!({ "managed": 0 }));
@@ -217,7 +217,7 @@ impl Vm {
             row.insert("agent".into(), 1.into());
         }
         row.extend(self.nics().map(|nics| ("nics".to_string(), nics)));
-        Value::Object(row)
+        row
     }
 }
 
@@ -242,6 +242,7 @@ pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
             row.insert("qmpstatus".into(), vm.qmp_status().into());
             row.extend(vm.nics().map(|nics| ("nics".to_string(), nics)));
         }
+        state.config.version.trim_vm(&mut row);
         Value::Object(row)
     };
     let mut rows: Vec<Value> = on_host.filter(visible).map(row).collect();
@@ -250,7 +251,9 @@ pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
 }
 
 pub(crate) fn current(state: &mut State, call: &Call) -> Answer {
-    Ok(Reply::data(state.vm_on(call.node(), call.vmid())?.current(state.now)))
+    let mut row = state.vm_on(call.node(), call.vmid())?.current(state.now);
+    state.config.version.trim_vm(&mut row);
+    Ok(Reply::data(row.into()))
 }
 
 pub(crate) fn config(state: &mut State, call: &Call) -> Answer {

@@ -9,7 +9,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use tenon_sim::{
-    Estate, EstateConfig, FaultPlan, GuestConfig, Guests, HostSpec, ImageSpec, StorageSpec, TemplateSpec, Tls, UserSpec,
+    Estate, EstateConfig, FaultPlan, GuestConfig, Guests, HostSpec, ImageSpec, PveVersion, StorageSpec, TemplateSpec,
+    Tls, UserSpec,
 };
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -38,6 +39,12 @@ pub struct PveSim {
     /// Memory of each host in GiB.
     #[arg(long, value_name = "GIB", default_value_t = 64)]
     memory: u32,
+    /// Processor of the hosts. Some programs require that it names Intel or AMD.
+    #[arg(long, value_name = "TEXT", default_value = "AMD EPYC 9354P 32-Core Processor")]
+    cpu_model: String,
+    /// Release of Proxmox VE to simulate: 8.4 or 9.2.
+    #[arg(long, value_name = "RELEASE", default_value_t = PveVersion::V9_2)]
+    pve_version: PveVersion,
     /// Start without templates and images.
     #[arg(long)]
     empty: bool,
@@ -68,7 +75,7 @@ pub struct PveSim {
 /// Serves until SIGINT or SIGTERM.
 pub fn run(args: &PveSim, out: &mut dyn Write) -> anyhow::Result<()> {
     if args.schema {
-        let lines: String = tenon_sim::schema_lines().iter().map(|line| format!("{line}\n")).collect();
+        let lines: String = tenon_sim::schema_lines(args.pve_version).iter().map(|line| format!("{line}\n")).collect();
         return out.write_all(lines.as_bytes()).context("cannot print the schema");
     }
     if !(1..=HOSTS_MAX).contains(&args.hosts) {
@@ -124,12 +131,13 @@ fn fault_plan(args: &PveSim) -> anyhow::Result<FaultPlan> {
 fn estate(args: &PveSim) -> anyhow::Result<Estate> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the system clock is before 1970")?;
     let names: Vec<String> = (1..=args.hosts).map(|number| format!("pve{number}")).collect();
-    let hosts = names.iter().map(|name| HostSpec::new(name, args.cores, u64::from(args.memory) << 30)).collect();
+    let host = |name: &String| HostSpec::new(name, args.cores, u64::from(args.memory) << 30).cpu_model(&args.cpu_model);
+    let hosts = names.iter().map(host).collect();
     let storages = args.storages.iter().map(|text| storage(text)).collect::<anyhow::Result<Vec<_>>>()?;
     let (images, epoch) = (storages.clone(), now.as_secs());
     let users = vec![UserSpec::new("root@pam", &args.password)];
-    let estate =
-        Estate::new(EstateConfig { hosts, storages, users, seed: args.seed, epoch, ..EstateConfig::default() });
+    let (seed, version) = (args.seed, args.pve_version);
+    let estate = Estate::new(EstateConfig { hosts, storages, users, seed, epoch, version, ..EstateConfig::default() });
     if !args.empty {
         furnish(&estate, &names, &images)?;
     }
@@ -194,12 +202,14 @@ fn introduce(args: &PveSim, address: SocketAddr, fingerprint: &str, out: &mut dy
     };
     let text = format!(
         "simulated Proxmox VE at https://{address}/api2/json\n\
+         version      {}\n\
          token        {} with secret {}\n\
          fingerprint  {fingerprint}\n\
          login        root@pam with password {}\n\
          hosts        pve1 to pve{}, storages {}\n\
          templates    {templates}\n\
          try          curl -k -H '{header}' https://{address}/api2/json/version\n",
+        args.pve_version,
         token.id,
         token.secret,
         args.password,

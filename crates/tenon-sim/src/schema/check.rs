@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use super::formats::check_named;
 use super::property::check_parts;
-use super::read::{Format, Kind, Prop, Props};
-use super::{Given, find, schema};
+use super::read::{Format, Kind, Prop, Props, Schema};
+use super::{Given, find};
 use crate::params::Raw;
 
 pub(super) const UNKNOWN: &str =
@@ -18,12 +18,17 @@ const MISSING: &str = "property is missing and it is not optional";
 pub(crate) type Errors = BTreeMap<String, String>;
 
 /// Checks all parameters; the result holds only good ones.
-pub(crate) fn check(props: &Props, given: Given) -> Result<BTreeMap<String, String>, Errors> {
-    check_object(props, given, "")
+pub(crate) fn check(schema: &Schema, props: &Props, given: Given) -> Result<BTreeMap<String, String>, Errors> {
+    check_object(schema, props, given, "")
 }
 
 /// The same for the parts of a property string, whose names begin with the key they stand under.
-pub(super) fn check_object(props: &Props, given: Given, prefix: &str) -> Result<BTreeMap<String, String>, Errors> {
+pub(super) fn check_object(
+    schema: &Schema,
+    props: &Props,
+    given: Given,
+    prefix: &str,
+) -> Result<BTreeMap<String, String>, Errors> {
     let mut errors = Errors::new();
     let mut good = BTreeMap::new();
     // What has no name is a fault of the whole.
@@ -41,7 +46,7 @@ pub(super) fn check_object(props: &Props, given: Given, prefix: &str) -> Result<
     }
     for (name, raw) in given {
         let checked = match find(props, &name) {
-            Some(prop) => check_value(prop, &path(&name), raw),
+            Some(prop) => check_value(schema, prop, &path(&name), raw),
             None => Err(UNKNOWN.to_string()),
         };
         match checked {
@@ -53,15 +58,15 @@ pub(super) fn check_object(props: &Props, given: Given, prefix: &str) -> Result<
 }
 
 /// One value: type, format, pattern, length, limits, choices, in this order.
-pub(super) fn check_value(prop: &Prop, path: &str, raw: Raw) -> Result<String, String> {
+pub(super) fn check_value(schema: &Schema, prop: &Prop, path: &str, raw: Raw) -> Result<String, String> {
     let text = check_type(prop, raw)?;
     match &prop.format {
         Some(Format::Parts(name)) => {
-            check_format_parts(name, path, &text).map_err(|e| format!("invalid format - {e}"))?;
+            check_format_parts(schema, name, path, &text).map_err(|e| format!("invalid format - {e}"))?;
         }
         Some(Format::Named(name)) => {
-            let checked = if schema().formats.contains_key(name) {
-                check_format_parts(name, path, &text)
+            let checked = if schema.formats.contains_key(name) {
+                check_format_parts(schema, name, path, &text)
             } else {
                 check_named(name, &text)
             };
@@ -80,9 +85,9 @@ pub(super) fn check_value(prop: &Prop, path: &str, raw: Raw) -> Result<String, S
     Ok(text)
 }
 
-fn check_format_parts(name: &str, path: &str, text: &str) -> Result<(), String> {
-    let Some(parts) = schema().formats.get(name) else { return Ok(()) };
-    check_parts(parts, path, text)?;
+fn check_format_parts(schema: &Schema, name: &str, path: &str, text: &str) -> Result<(), String> {
+    let Some(parts) = schema.formats.get(name) else { return Ok(()) };
+    check_parts(schema, parts, path, text)?;
     if name == "pve-vm-cpu-conf" { super::formats::check_cpu(text) } else { Ok(()) }
 }
 

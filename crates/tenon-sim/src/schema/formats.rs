@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::property::parse_property;
 use crate::keys;
 use crate::roles;
+use crate::version::PveVersion;
 
 /// Checks a value by the name of its format. A name that is not known here accepts everything, as PVE does with name
 /// servers.
@@ -51,7 +52,8 @@ fn check_text(format: &str, text: &str) -> Result<(), String> {
         "pve-tag" => (keys::is_tag(text), "invalid characters in tag".into()),
         "pve-poolid" => (is_pool_id(text), format!("pool name '{text}' contains invalid characters")),
         "pve-roleid" => (is_config_id(text), format!("role name '{text}' contains invalid characters")),
-        "pve-priv" => (roles::is_privilege(text), format!("invalid privilege '{text}'")),
+        "pve-priv" => (roles::is_privilege(PveVersion::V9_2, text), format!("invalid privilege '{text}'")),
+        "pve-priv-8-4" => (roles::is_privilege(PveVersion::V8_4, text), format!("invalid privilege '{text}'")),
         "pve-iface" => (is_iface(text), format!("invalid network interface name '{text}'")),
         "pve-bridge-id" => (is_iface(text), format!("invalid bridge name '{text}'")),
         "pve-volume-id" => (is_volume_id(text), format!("unable to parse volume ID '{text}'")),

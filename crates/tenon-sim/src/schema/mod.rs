@@ -9,6 +9,7 @@ mod print;
 mod property;
 mod read;
 mod table;
+mod table_8_4;
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -20,12 +21,26 @@ pub(crate) use property::parse_property;
 pub(crate) use read::{CallSpec, Kind, Prop, Props, Rights, Schema};
 
 use crate::params::Raw;
+use crate::version::PveVersion;
 
-/// The schema, read once.
+/// The schema of the newest release, read once.
 pub(crate) fn schema() -> &'static Schema {
-    static SCHEMA: OnceLock<Schema> = OnceLock::new();
-    // The table is part of this program; a test reads it, so a mistake in it never gets here.
-    SCHEMA.get_or_init(|| read::read(table::TABLE).unwrap_or_default())
+    of(PveVersion::V9_2)
+}
+
+/// The schema of a release, read once.
+pub(crate) fn of(version: PveVersion) -> &'static Schema {
+    static NEW: OnceLock<Schema> = OnceLock::new();
+    static OLD: OnceLock<Schema> = OnceLock::new();
+    // The tables are part of this program; a test reads them, so a mistake in them never gets here.
+    match version {
+        PveVersion::V9_2 => NEW.get_or_init(|| read::read(table::TABLE).unwrap_or_default()),
+        PveVersion::V8_4 => OLD.get_or_init(|| read::read(&old_table()).unwrap_or_default()),
+    }
+}
+
+fn old_table() -> String {
+    read::merge(table::TABLE, table_8_4::DIFFERENCES)
 }
 
 /// The declaration of a VM config key such as `net0` or `cores`.
@@ -55,7 +70,7 @@ pub(crate) type Given = BTreeMap<String, Raw>;
 
 #[cfg(test)]
 mod tests {
-    use super::{read, table};
+    use super::{old_table, read, table};
 
     #[test]
     fn the_table_can_be_read() {
@@ -64,5 +79,14 @@ mod tests {
             "{:?}",
             read::read(table::TABLE).err()
         );
+    }
+
+    #[test]
+    fn the_differences_of_8_4_can_be_read_and_all_have_a_place() {
+        let (new, old) = (read::read(table::TABLE), read::read(&old_table()));
+        assert_eq!(old.as_ref().map(|old| old.calls.len()), new.as_ref().map(|new| new.calls.len()));
+        for heading in super::table_8_4::DIFFERENCES.lines().filter(|line| !line.is_empty() && !line.starts_with(' ')) {
+            assert!(table::TABLE.lines().any(|line| line == heading), "{heading}");
+        }
     }
 }

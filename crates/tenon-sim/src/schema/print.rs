@@ -2,12 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::read::{Format, Kind, Prop, Props, Rights};
-use super::schema;
+use super::of;
+use super::read::{Format, Kind, Prop, Props, Rights, Schema};
+use crate::version::PveVersion;
 
 /// A line for each call: method, path and parameters with type, limits, choices and format.
-pub(crate) fn lines() -> Vec<String> {
-    schema()
+pub(crate) fn lines(version: PveVersion) -> Vec<String> {
+    let schema = of(version);
+    schema
         .calls
         .iter()
         .map(|call| {
@@ -16,17 +18,17 @@ pub(crate) fn lines() -> Vec<String> {
                 Rights::Everybody => json!({ "user": "all" }),
                 Rights::Check(check) => json!({ "check": check }),
             };
-            json!({ "method": call.method, "path": call.path, "params": object(&call.props), "permissions": permissions })
+            json!({ "method": call.method, "path": call.path, "params": object(schema, &call.props), "permissions": permissions })
                 .to_string()
         })
         .collect()
 }
 
-fn object(props: &Props) -> Value {
-    props.iter().map(|(name, prop)| (name.replace('#', "[n]"), shown(prop))).collect::<Map<_, _>>().into()
+fn object(schema: &Schema, props: &Props) -> Value {
+    props.iter().map(|(name, prop)| (name.replace('#', "[n]"), shown(schema, prop))).collect::<Map<_, _>>().into()
 }
 
-fn shown(prop: &Prop) -> Value {
+fn shown(schema: &Schema, prop: &Prop) -> Value {
     let mut out = Map::new();
     if let Some((target, also)) = &prop.alias {
         out.insert("alias".into(), target.as_str().into());
@@ -57,9 +59,10 @@ fn shown(prop: &Prop) -> Value {
         out.insert("requires".into(), needed.as_str().into());
     }
     match &prop.format {
-        Some(Format::Named(name)) => drop(out.insert("format".into(), name.as_str().into())),
+        // The names of formats are the same in all releases, whatever they accept.
+        Some(Format::Named(name)) => drop(out.insert("format".into(), name.replace("-8-4", "").into())),
         Some(Format::Parts(name)) => {
-            let parts = schema().formats.get(name).map_or(Value::Null, object);
+            let parts = schema.formats.get(name).map_or(Value::Null, |props| object(schema, props));
             out.insert("format".into(), parts);
         }
         None => {}

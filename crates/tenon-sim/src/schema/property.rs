@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::check::check_object;
-use super::read::{Kind, Prop, Props};
+use super::read::{Kind, Prop, Props, Schema};
 use super::{Given, schema};
 use crate::params::Raw;
 
@@ -15,10 +15,10 @@ pub(crate) fn parse_property(format: &str, text: &str) -> Parts {
     schema().formats.get(format).and_then(|props| split(props, text).ok()).unwrap_or_default()
 }
 
-pub(super) fn check_parts(props: &Props, path: &str, text: &str) -> Result<(), String> {
+pub(super) fn check_parts(schema: &Schema, props: &Props, path: &str, text: &str) -> Result<(), String> {
     let parts = split(props, text)?;
     let given: Given = parts.into_iter().map(|(name, value)| (name, Raw::Text(value))).collect();
-    let Err(errors) = check_object(props, given, &format!("{path}.")) else { return Ok(()) };
+    let Err(errors) = check_object(schema, props, given, &format!("{path}.")) else { return Ok(()) };
     let lines: String = errors.iter().map(|(path, text)| format!("{path}: {text}\n")).collect();
     Err(format!("format error\n{lines}"))
 }

@@ -98,6 +98,31 @@ pub(super) fn read(table: &str) -> Result<Schema, String> {
     Ok(Schema { formats: reader.formats, calls: reader.calls, options })
 }
 
+/// A table with the differences of another release after what stands under the same heading.
+pub(super) fn merge(table: &str, differences: &str) -> String {
+    let mut by_heading: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut heading = "";
+    for line in differences.lines() {
+        if line.starts_with(' ') {
+            by_heading.entry(heading).or_default().push(line);
+        } else {
+            heading = line;
+        }
+    }
+    let mut merged = Vec::new();
+    let mut open = "";
+    // An empty heading at the end closes the last block.
+    for line in table.lines().chain(["end"]) {
+        if !line.starts_with(' ') {
+            merged.extend(by_heading.remove(open).unwrap_or_default());
+            open = line;
+        }
+        merged.push(line);
+    }
+    merged.pop();
+    merged.join("\n")
+}
+
 #[derive(Default)]
 struct Reader {
     formats: BTreeMap<String, Props>,
@@ -128,6 +153,7 @@ impl Reader {
         let taken = match body.split_at_checked(1)? {
             ("@", group) => self.groups.get(group)?.clone(),
             ("+", format) => self.formats.get(format)?.clone(),
+            ("-", _) => Props::new(),
             _ => Props::from([prop(body)?]),
         };
         let Self { formats, groups, calls, open } = self;
@@ -136,6 +162,10 @@ impl Reader {
             Open::Group(name) => groups.get_mut(name)?,
             Open::Call => &mut calls.last_mut()?.props,
         };
+        if let Some(name) = body.strip_prefix('-') {
+            // What is taken away must have been there.
+            target.remove(name)?;
+        }
         target.extend(taken);
         Some(())
     }

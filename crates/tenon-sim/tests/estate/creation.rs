@@ -212,7 +212,10 @@ async fn a_wait_for_the_storage_has_an_end() {
 
 #[test]
 fn the_schema_tells_every_call_with_its_parameters() {
-    let lines: Vec<Value> = tenon_sim::schema_lines().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<Value> = tenon_sim::schema_lines(tenon_sim::PveVersion::V9_2)
+        .iter()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let find = |method: &str, path: &str| lines.iter().find(|line| line["method"] == method && line["path"] == path);
     let clone = find("POST", "/nodes/{node}/qemu/{vmid}/clone").unwrap();
     assert_eq!(clone["params"]["format"]["enum"], json!(["raw", "qcow2", "vmdk"]));

@@ -14,5 +14,6 @@ mod lives;
 mod oddities;
 mod storages;
 mod tasks;
+mod versions;
 mod wire;
 mod worlds;
