@@ -5,6 +5,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tenon_model::Seconds;
 use tokio::time::Instant;
 
+use crate::moments::after;
+
 /// Where the time comes from.
 #[derive(Debug, Clone, Copy)]
 pub enum Clock {
@@ -25,7 +27,7 @@ impl Clock {
         match self {
             Clock::Wall => Timestamp::now(),
             Clock::Runtime { epoch, origin } => {
-                SignedDuration::try_from(origin.elapsed()).map_or(*epoch, |passed| *epoch + passed)
+                SignedDuration::try_from(origin.elapsed()).map_or(*epoch, |passed| after(*epoch, passed))
             }
         }
     }

@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tenon_api::kube_objects::{Namespace, Node, Pod};
 
-use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, StreamExt};
 use kube::api::Api;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Event;
 use kube::{Client, ResourceExt};
 use tenon_api::NodeClaim;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::clock::Clock;
@@ -23,6 +24,7 @@ use crate::election::{Election, Lost};
 use crate::events::Events;
 use crate::memory::Memory;
 use crate::metrics::{Metrics, OfLease};
+use crate::panics::{restarted, survived};
 use crate::settings::Settings;
 use crate::stop::{Stop, stop};
 use crate::vm_id_book::VmIdBook;
@@ -183,20 +185,27 @@ impl Controllers {
             probe.ready.store(true, Ordering::Relaxed);
             context.metrics.state.is_read();
             tracing::info!("caches synced");
-            async move {
-                tokio::join!(
-                    status::run(context.clone(), stop.clone()),
-                    provision::run(context.clone(), stop.clone()),
-                    static_pools::run(context.clone(), stop.clone()),
-                    disruption::run(context.clone(), stop.clone()),
-                    drift::run(context.clone(), stop.clone()),
-                    count_nodes(context.clone(), stop.clone()),
-                    garbage_collection::run(context, stop),
-                );
-            }
+            work_loops(context, stop)
         }));
         parts
     }
+}
+
+/// The loops that read what tenants write. One that panics begins again, and the others go on.
+async fn work_loops(context: Arc<Context>, stop: Stop) {
+    let again = |controller, begin: fn(Arc<Context>, Stop) -> BoxFuture<'static, ()>| {
+        let (context, stop) = (&context, &stop);
+        restarted(context, controller, stop.clone(), move || begin(context.clone(), stop.clone()))
+    };
+    tokio::join!(
+        again("status", |context, stop| status::run(context, stop).boxed()),
+        again("provisioner", |context, stop| provision::run(context, stop).boxed()),
+        again("static.provisioning", |context, stop| static_pools::run(context, stop).boxed()),
+        again("disruption", |context, stop| disruption::run(context, stop).boxed()),
+        again("nodeclaim.disruption", |context, stop| drift::run(context, stop).boxed()),
+        again("metrics.node", |context, stop| count_nodes(context, stop).boxed()),
+        again("nodeclaim.garbagecollection", |context, stop| garbage_collection::run(context, stop).boxed()),
+    );
 }
 
 /// Who this cluster is, asked until it answers: a VM must never be marked with a name that is not the cluster's.
@@ -261,17 +270,17 @@ struct Wires {
 fn follow_watches(context: &Arc<Context>, parts: &mut JoinSet<()>, wires: Wires, stop: &Stop) {
     let Wires { watches, disturbed, wake, woken } = wires;
     let Watches { pods, nodes, daemons, pools, classes, templates, claims } = watches;
-    let (pods_changed, rules_changed) = (context.watched.pods_changed.clone(), context.watched.rules_changed.clone());
+    let pods_changed = context.watched.pods_changed.clone();
     let emptied = pods_changed.clone();
     let mut states = PodStates::default();
-    parts.spawn(follow(pods, stop.clone(), move |event: &Event<Pod>| {
+    parts.spawn(follow(context.clone(), pods, stop.clone(), move |event: &Event<Pod>| {
         if let Some(node) = states.node_with_pod_event(event) {
             // A full queue means that others of this node are in it.
             let _ = disturbed.try_send(node);
         }
         pods_changed.notify_one();
     }));
-    parts.spawn(follow(nodes, stop.clone(), move |event: &Event<Node>| {
+    parts.spawn(follow(context.clone(), nodes, stop.clone(), move |event: &Event<Node>| {
         if let Event::Apply(node) | Event::Delete(node) = event {
             // A lost wake-up costs time: every claim is looked at again before long.
             let _ = wake.try_send(node.name_any());
@@ -280,21 +289,21 @@ fn follow_watches(context: &Arc<Context>, parts: &mut JoinSet<()>, wires: Wires,
             }
         }
     }));
-    parts.spawn(follow(daemons, stop.clone(), |_| {}));
-    for_rules(parts, pools, &rules_changed, stop);
-    for_rules(parts, classes, &rules_changed, stop);
-    for_rules(parts, templates, &rules_changed, stop);
+    parts.spawn(follow(context.clone(), daemons, stop.clone(), |_| {}));
+    for_rules(context, parts, pools, stop);
+    for_rules(context, parts, classes, stop);
+    for_rules(context, parts, templates, stop);
     parts.spawn(drive_claims(context.clone(), claims, woken, stop.clone()));
 }
 
-fn for_rules<K>(parts: &mut JoinSet<()>, changes: Changes<K>, changed: &Arc<Notify>, stop: &Stop)
+fn for_rules<K>(context: &Arc<Context>, parts: &mut JoinSet<()>, changes: Changes<K>, stop: &Stop)
 where
     K: kube::Resource<DynamicType = ()> + Send + Sync + 'static,
 {
-    let changed = changed.clone();
+    let changed = context.watched.rules_changed.clone();
     // The status is our own word: only a new spec, or an object that comes or goes, is news.
     let mut generations = BTreeMap::new();
-    parts.spawn(follow(changes, stop.clone(), move |event: &Event<K>| {
+    parts.spawn(follow(context.clone(), changes, stop.clone(), move |event: &Event<K>| {
         let is_news = match event {
             Event::Init | Event::InitDone => false,
             Event::Apply(object) | Event::InitApply(object) => {
@@ -311,8 +320,12 @@ where
 }
 
 /// Reads a watch to keep its store filled, and tells of every change.
-async fn follow<K>(mut changes: Changes<K>, mut stop: Stop, mut tell: impl FnMut(&Event<K>) + Send)
-where
+async fn follow<K>(
+    context: Arc<Context>,
+    mut changes: Changes<K>,
+    mut stop: Stop,
+    mut tell: impl FnMut(&Event<K>) + Send,
+) where
     K: kube::Resource<DynamicType = ()> + Send + Sync + 'static,
 {
     loop {
@@ -322,7 +335,7 @@ where
             () = stop.wait() => return,
         };
         match change {
-            Some(Ok(event)) => tell(&event),
+            Some(Ok(event)) => survived(&context.metrics, "state", &K::kind(&()), || tell(&event)),
             Some(Err(error)) => {
                 let error = kube_error::of_watch(&error);
                 tracing::warn!(kind = %K::kind(&()), error, "watch interrupted; reconnecting");

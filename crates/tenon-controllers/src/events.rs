@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use crate::clock::Clock;
 use crate::kube_error;
+use crate::moments::after;
 use bucket::Bucket;
 pub(crate) use event::Event;
 use event::RateLimit;
@@ -139,8 +140,8 @@ impl Events {
         let Regarding { uid, name } = regarding;
         let (now, key) = (self.clock.now(), (uid.to_owned(), event.reason.name(), event.gist()));
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = memory.series.get(&key).filter(|known| known.first + KEPT_FOR > now).cloned();
-        if known.as_ref().is_some_and(|known| known.last + event.repeat_after > now) {
+        let known = memory.series.get(&key).filter(|known| after(known.first, KEPT_FOR) > now).cloned();
+        if known.as_ref().is_some_and(|known| after(known.last, event.repeat_after) > now) {
             return Err(Published::Duplicate);
         }
         // Asked last: what was rate-limited is published when there is room.
@@ -168,7 +169,7 @@ impl Remembered {
         if self.series.len() < REMEMBERED {
             return;
         }
-        self.series.retain(|_, known| known.first + KEPT_FOR > now);
+        self.series.retain(|_, known| after(known.first, KEPT_FOR) > now);
         while self.series.len() >= REMEMBERED {
             let Some(oldest) = self.series.iter().min_by_key(|(_, known)| known.last).map(|(key, _)| key.clone())
             else {

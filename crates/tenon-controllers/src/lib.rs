@@ -12,6 +12,8 @@ mod garbage_collection;
 mod kube_error;
 mod memory;
 mod metrics;
+mod moments;
+mod panics;
 pub mod provision;
 mod settings;
 pub mod static_pools;

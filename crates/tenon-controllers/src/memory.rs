@@ -10,6 +10,7 @@ use tenon_api::{NodeClaim, names};
 use tenon_model::Place;
 
 use crate::claim::DeletionReason;
+use crate::moments::after;
 
 /// A claim we made is added to what the watch shows, which is a moment behind. After this long the watch should show it.
 const FRESH_FOR: SignedDuration = SignedDuration::from_secs(30);
@@ -104,7 +105,7 @@ impl Memory {
     /// Claims the watch should show by now, if they are there.
     pub(crate) fn unconfirmed(&self, now: Timestamp) -> Vec<String> {
         let inner = self.lock();
-        let late = inner.fresh.iter().filter(|(_, seen)| *seen + FRESH_FOR <= now);
+        let late = inner.fresh.iter().filter(|(_, seen)| after(*seen, FRESH_FOR) <= now);
         late.map(|(claim, _)| claim.name_any()).collect()
     }
 
@@ -135,8 +136,8 @@ impl Memory {
     pub(crate) fn avoid(&self, place: &Place, why: &str, now: Timestamp) {
         let mut inner = self.lock();
         let times = inner.avoided.get(place).map_or(0, |known| known.times);
-        let patience = (0..times).fold(AVOIDED_FIRST, |patience, _| (patience * 2).min(AVOIDED_MOST));
-        let avoided = Avoided { why: why.to_owned(), until: now + patience, times: (times + 1).min(10) };
+        let patience = (0..times).fold(AVOIDED_FIRST, |patience, _| patience.saturating_mul(2).min(AVOIDED_MOST));
+        let avoided = Avoided { why: why.to_owned(), until: after(now, patience), times: (times + 1).min(10) };
         inner.avoided.insert(place.clone(), avoided);
     }
 
@@ -168,7 +169,8 @@ impl Memory {
         let mut inner = self.lock();
         let known = inner.failures.entry(claim.to_owned()).or_default();
         known.times = known.times.saturating_add(1);
-        let is_repeated = known.reported.as_ref().is_some_and(|(last, at)| last == message && *at + REPEAT_AFTER > now);
+        let is_repeated =
+            known.reported.as_ref().is_some_and(|(last, at)| last == message && after(*at, REPEAT_AFTER) > now);
         if !is_repeated {
             known.reported = Some((message.to_owned(), now));
         }

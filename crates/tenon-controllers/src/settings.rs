@@ -36,7 +36,7 @@ const NOMINATION_LEAST: Duration = Duration::from_secs(10);
 impl Settings {
     /// How long pods are expected on a node they were promised: two windows.
     pub(crate) fn nomination(&self) -> Duration {
-        (self.batch_max * 2).max(NOMINATION_LEAST)
+        self.batch_max.saturating_mul(2).max(NOMINATION_LEAST)
     }
 }
 

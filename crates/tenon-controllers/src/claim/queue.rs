@@ -18,6 +18,7 @@ use tokio::time::{Duration, Instant};
 use super::reconcile::reconcile;
 use crate::context::Context;
 use crate::kube_error;
+use crate::moments::instant_after;
 use crate::stop::Stop;
 use crate::watched::Changes;
 
@@ -72,7 +73,7 @@ impl Queue {
     fn finish(&mut self, name: &str, again: Option<Duration>) {
         self.busy.remove(name);
         if let Some(wait) = again {
-            let at = Instant::now() + wait;
+            let at = instant_after(Instant::now(), wait);
             let due = self.due.entry(name.to_owned()).or_insert(at);
             *due = at.min(*due);
         }
@@ -114,11 +115,8 @@ pub(crate) async fn run(
                 },
             },
             Some(name) = woken.recv() => queue.wake(name),
-            Some(done) = work.join_next() => match done {
-                Ok((again, name)) => queue.finish(&name, again),
-                // A pass that panicked is a fault of ours; the others go on, and this claim stands still and says so.
-                Err(error) => tracing::error!(%error, "reconciling a NodeClaim panicked; please report this bug"),
-            },
+            // A pass catches its own panics, so that every slot is given back.
+            Some(Ok((again, name))) = work.join_next() => queue.finish(&name, again),
             () = sleep_until(next) => {}
         }
     }

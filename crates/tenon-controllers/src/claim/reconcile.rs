@@ -15,6 +15,8 @@ use crate::context::Context;
 use crate::events::Event;
 use crate::kube_error;
 use crate::metrics::Loop;
+use crate::moments::backoff;
+use crate::panics;
 use crate::provision::record_of;
 use crate::status::Verdict;
 
@@ -26,6 +28,13 @@ const RETRY_MOST: Duration = Duration::from_secs(60);
 
 /// One pass. Starts from what is true now, whatever woke it. When to reconcile again; `None` if the claim is no more.
 pub(crate) async fn reconcile(name: &str, context: &Context) -> Option<Duration> {
+    match panics::caught(reported_pass(name, context)).await {
+        Ok(again) => again,
+        Err(panic) => Some(on_panic(name, context, &panic)),
+    }
+}
+
+async fn reported_pass(name: &str, context: &Context) -> Option<Duration> {
     match pass(name, context).await {
         Ok(again) => {
             context.memory.pass_succeeded(name);
@@ -70,7 +79,7 @@ async fn act(context: &Context, observed: &Observed, step: &ClaimStep) -> Result
 async fn on_error(name: &str, context: &Context, error: &ClaimError) -> Duration {
     let message = error.full_message();
     let failure = context.memory.pass_failed(name, &message, context.clock.now());
-    let wait = (1..failure.times).fold(RETRY_FIRST, |wait, _| (wait * 2).min(RETRY_MOST));
+    let wait = backoff(RETRY_FIRST, RETRY_MOST, failure.times);
     context.metrics.errors.get_or_create(&Loop { controller: "nodeclaim.lifecycle" }).inc();
     let claim = context.watched.claims.get(&ObjectRef::new(name));
     if let Some(claim) = &claim
@@ -106,6 +115,16 @@ async fn on_error(name: &str, context: &Context, error: &ClaimError) -> Duration
             "cannot reconcile NodeClaim; retrying"
         ),
     }
+    wait
+}
+
+/// A bug of ours, which what somebody wrote may have found: said each time, since the log is where it is looked for.
+fn on_panic(name: &str, context: &Context, panic: &str) -> Duration {
+    let failure = context.memory.pass_failed(name, panic, context.clock.now());
+    let wait = backoff(RETRY_FIRST, RETRY_MOST, failure.times);
+    context.metrics.errors.get_or_create(&Loop { controller: "nodeclaim.lifecycle" }).inc();
+    let retry_s = wait.as_secs();
+    tracing::error!(claim = name, panic, retry_s, "reconciling NodeClaim panicked; retrying; please report this bug");
     wait
 }
 

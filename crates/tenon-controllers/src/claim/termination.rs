@@ -25,6 +25,7 @@ use crate::context::Context;
 use crate::disruption::parse_duration;
 use crate::events::Event;
 use crate::metrics::{OfNode, Terminated};
+use crate::moments::after;
 use crate::status::Verdict;
 use crate::writes::{self, Written};
 
@@ -92,7 +93,7 @@ async fn set_deadline(context: &Context, claim: &NodeClaim) -> Result<Option<Out
     let (Some(grace), Some(since), None) = (grace, &claim.metadata.deletion_timestamp, deadline(claim)) else {
         return Ok(None);
     };
-    let by = since.0 + grace;
+    let by = after(since.0, grace);
     let by = by.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let patch = json!({ "metadata": { "annotations": { names::ANNOTATION_TERMINATION_TIMESTAMP: by } } });
     let written = writes::merge(&context.workload, claim, patch).await;

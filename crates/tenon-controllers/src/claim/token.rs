@@ -14,6 +14,7 @@ use tenon_cloudinit::BootstrapToken;
 use super::ClaimError;
 use super::outcome::Outcome;
 use crate::context::Context;
+use crate::moments::after;
 use crate::writes::{self, Written};
 
 /// Where Kubernetes looks for bootstrap tokens.
@@ -114,7 +115,7 @@ fn secret(context: &Context, claim: &NodeClaim, id: &str) -> Result<Secret, Clai
     getrandom::fill(&mut random).map_err(unlucky)?;
     // Bytes that would make the first letters likelier than the last are thrown away.
     let even: Vec<u8> = random.into_iter().filter(|byte| *byte < 252).take(16).collect();
-    let expires = context.clock.now() + LIVES;
+    let expires = after(context.clock.now(), LIVES);
     let secret = json!({
         "metadata": {
             "name": secret_name(id),

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 
 use crate::claim::ClaimError;
 use crate::context::{Context, is_ours};
+use crate::panics::{caught, note};
 use crate::stop::Stop;
 use crate::writes;
 
@@ -75,8 +76,12 @@ pub(crate) async fn run(context: Arc<Context>, mut nodes: mpsc::Receiver<String>
             () = stop.wait() => return,
         };
         let Some(node) = node else { return };
-        if let Err(error) = write_time(&context, &node).await {
-            tracing::warn!(claim = node, error = error.full_message(), "updating NodeClaim status failed");
+        match caught(write_time(&context, &node)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(claim = node, error = error.full_message(), "updating NodeClaim status failed");
+            }
+            Err(panic) => note(&context.metrics, "nodeclaim.podevents", &format!("NodeClaim {node}"), &panic),
         }
     }
 }

@@ -11,6 +11,7 @@ use tenon_pve::GuestKind;
 
 use crate::claim::image_id;
 use crate::context::Context;
+use crate::moments::after;
 use crate::status::Estate;
 
 /// A listing, and an image, is good for this long.
@@ -38,21 +39,22 @@ pub(super) struct ProxmoxCache {
 impl ProxmoxCache {
     /// Looks at every Proxmox cluster, unless it was looked at just before.
     pub(super) async fn look(&mut self, context: &Context, now: Timestamp) {
-        if self.estate.as_ref().is_some_and(|(_, at)| *at + KEPT_FOR > now) {
+        if self.estate.as_ref().is_some_and(|(_, at)| after(*at, KEPT_FOR) > now) {
             return;
         }
         let estate = Estate::look(&context.regions).await;
         // A host that does not answer is not a host that is gone.
         let all_answer = estate.regions.values().all(Result::is_ok) && !estate.regions.is_empty();
         self.sizes = all_answer.then(|| offered(&estate, &context.settings.types));
-        self.images.retain(|_, (_, at)| *at + KEPT_FOR > now);
+        self.images.retain(|_, (_, at)| after(*at, KEPT_FOR) > now);
         self.estate = Some((estate, now));
     }
 
     /// The sizes there are, if a claim's is to be looked for.
     pub(super) fn sizes(&self, claim: &NodeClaim, now: Timestamp) -> KnownInstanceTypes<'_> {
-        let is_old = claim.creation_timestamp().is_some_and(|made| made.0 + SIZE_AFTER <= now);
-        let is_found = self.found.get(&claim.uid().unwrap_or_default()).is_some_and(|at| *at + SIZE_FOUND_FOR > now);
+        let is_old = claim.creation_timestamp().is_some_and(|made| after(made.0, SIZE_AFTER) <= now);
+        let is_found =
+            self.found.get(&claim.uid().unwrap_or_default()).is_some_and(|at| after(*at, SIZE_FOUND_FOR) > now);
         match &self.sizes {
             Some(sizes) if is_old && !is_found => KnownInstanceTypes::Are(sizes),
             _ => KnownInstanceTypes::Unknown,
@@ -61,7 +63,7 @@ impl ProxmoxCache {
 
     /// The size of a claim was looked for, and is there.
     pub(super) fn size_is_found(&mut self, claim: &NodeClaim, now: Timestamp) {
-        self.found.retain(|_, at| *at + SIZE_FOUND_FOR > now);
+        self.found.retain(|_, at| after(*at, SIZE_FOUND_FOR) > now);
         self.found.insert(claim.uid().unwrap_or_default(), now);
     }
 
@@ -76,7 +78,7 @@ impl ProxmoxCache {
         let Some(templates) = self.templates(claim, class)? else { return Some(Vec::new()) };
         let mut images = Vec::new();
         for template in templates {
-            let known = self.images.get(&template).filter(|(_, at)| *at + KEPT_FOR > now);
+            let known = self.images.get(&template).filter(|(_, at)| after(*at, KEPT_FOR) > now);
             let image = match known {
                 Some((image, _)) => image.clone(),
                 None => {

@@ -2,6 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::moments::after;
+
 /// As many may be said at once …
 const BURST: i32 = 10;
 
@@ -18,8 +20,8 @@ pub(super) struct Bucket {
 impl Bucket {
     /// Whether one more may be said now; if so, it counts as said.
     pub(super) fn take(&mut self, now: Timestamp) -> bool {
-        let full_at = self.full_at.map_or(now, |at| at.max(now)) + EVERY;
-        let is_allowed = full_at <= now + EVERY * BURST;
+        let full_at = after(self.full_at.map_or(now, |at| at.max(now)), EVERY);
+        let is_allowed = full_at <= after(now, EVERY.saturating_mul(BURST));
         if is_allowed {
             self.full_at = Some(full_at);
         }

@@ -9,6 +9,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use crate::moments::instant_after;
+
 /// Who still waits triggers again after this long, even if nothing changed that we would see.
 const AGAIN: Duration = Duration::from_secs(10);
 
@@ -47,7 +49,7 @@ impl Batcher {
         let opened = Instant::now();
         let mut last = opened;
         loop {
-            let close = (last + self.idle).min(opened + self.max);
+            let close = instant_after(last, self.idle).min(instant_after(opened, self.max));
             self.news(changed, close).await;
             // Asked by the clock alone: where something changes all the time, the time-out never comes.
             if Instant::now() >= close {

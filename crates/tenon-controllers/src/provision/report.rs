@@ -13,6 +13,7 @@ use tenon_model::{Plan, PodKey, Unplaced};
 use super::gather::Gathered;
 use crate::context::Context;
 use crate::events::{Event, Published};
+use crate::moments::after;
 
 /// Pods that are told in one pass why they wait; the others hear it in the next ones.
 const TOLD: usize = 100;
@@ -87,5 +88,5 @@ impl<'a> Report<'a> {
 /// Pods are expected there, so it is not taken away for being empty. Every plan that puts a pod there says so anew.
 pub(super) fn nominate(context: &Context, name: &str) {
     let until = SignedDuration::try_from(context.settings.nomination()).unwrap_or(SignedDuration::from_secs(20));
-    context.memory.nominate(name, context.clock.now() + until);
+    context.memory.nominate(name, after(context.clock.now(), until));
 }

@@ -17,6 +17,8 @@ use crate::context::Context;
 use crate::events::Event;
 use crate::kube_error;
 use crate::metrics::Loop;
+use crate::moments::instant_after;
+use crate::panics::{caught, note};
 use crate::stop::Stop;
 
 /// How often the stores are asked whether something changed.
@@ -71,8 +73,11 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
                 Some(_) => Cause::Waited,
                 None => Cause::Changed,
             };
-            let wait = pass(&context, &pool.name_any(), cause).await;
-            previous.insert(pool.name_any(), Previous { shown, due: Instant::now() + wait });
+            let wait = caught(pass(&context, &pool.name_any(), cause)).await.unwrap_or_else(|panic| {
+                note(&context.metrics, "static.provisioning", &format!("NodePool {}", pool.name_any()), &panic);
+                RETRY
+            });
+            previous.insert(pool.name_any(), Previous { shown, due: instant_after(Instant::now(), wait) });
         }
     }
 }

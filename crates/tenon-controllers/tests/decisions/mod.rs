@@ -9,6 +9,7 @@ mod claims;
 mod class_in_use;
 mod draining_pods;
 mod emptiness;
+mod extremes;
 mod holding_pods;
 mod objects;
 mod pool_limits;

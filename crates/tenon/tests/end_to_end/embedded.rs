@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -32,7 +31,7 @@ pub(crate) struct Embedded {
     pub(crate) cluster: Cluster,
     actors: Option<Actors>,
     controller: Option<Running>,
-    answers: Arc<AtomicBool>,
+    gate: Arc<Mutex<Gate>>,
     secret: Mutex<String>,
     /// How the next controllers reach the API server.
     pub(crate) workload: Client,
@@ -68,19 +67,19 @@ impl Embedded {
             .with_writer(log.clone())
             .finish();
         let _logged = tracing::subscriber::set_default(subscriber);
-        let (answers, workload) = (Arc::new(AtomicBool::new(true)), cluster.client());
+        let (gate, workload) = (Arc::default(), cluster.client());
         let secret = Mutex::new(TOKEN.1.to_owned());
         let gates = String::new();
-        Ok(Embedded { cluster, actors, controller: None, answers, secret, workload, gates, clock, log, _logged })
+        Ok(Embedded { cluster, actors, controller: None, gate, secret, workload, gates, clock, log, _logged })
     }
 
     pub(crate) fn server() -> &'static str {
         SERVER
     }
 
-    /// Whether Proxmox answers.
-    pub(crate) fn answer(&self, does: bool) {
-        self.answers.store(does, Ordering::SeqCst);
+    /// How Proxmox answers from now on.
+    pub(crate) fn answer(&self, gate: Gate) {
+        *self.gate.lock().unwrap_or_else(PoisonError::into_inner) = gate;
     }
 
     /// The secret the next controller starts with.
@@ -120,12 +119,14 @@ impl Embedded {
 
     /// The real client, over memory that may be cut off.
     fn pve(&self, estate: &Estate) -> anyhow::Result<tenon_pve::Client> {
-        let (service, answers) = (estate.service(), self.answers.clone());
+        let (service, gate) = (estate.service(), self.gate.clone());
         let gate = tower::service_fn(move |request: Request<Body>| {
-            let (service, answers) = (service.clone(), answers.clone());
+            let (service, gate) = (service.clone(), *gate.lock().unwrap_or_else(PoisonError::into_inner));
             async move {
-                if !answers.load(Ordering::SeqCst) {
-                    return Err(Unreachable);
+                match gate {
+                    Gate::Open => {}
+                    Gate::Closed => return Err(Unreachable),
+                    Gate::Panics => panic!("a bug that the test brought in"),
                 }
                 let answer: Result<Response<Body>, Infallible> = service.oneshot(request).await;
                 answer.map_err(|never| match never {})
@@ -169,6 +170,18 @@ impl Embedded {
         }
         Ok(())
     }
+}
+
+/// What becomes of a request to Proxmox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// It is answered.
+    #[default]
+    Open,
+    /// Nobody listens.
+    Closed,
+    /// Whoever sends it panics, as if the client had a bug.
+    Panics,
 }
 
 /// Nobody listens.

@@ -8,6 +8,7 @@ mod determinism;
 mod drifting;
 mod election;
 mod embedded;
+mod faults_overflow;
 mod fleet;
 mod ground;
 mod guest;

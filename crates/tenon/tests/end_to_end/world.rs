@@ -17,7 +17,7 @@ use tenon_model::LaunchRecord;
 use tenon_sim::{Estate, EstateConfig, GuestConfig, Guests, LedgerEntry, TemplateSpec, Tls};
 
 use crate::bench::{eventually, from_json, quick_guests};
-use crate::embedded::Embedded;
+use crate::embedded::{Embedded, Gate};
 use crate::ground::{Ground, Kind};
 use crate::real::Real;
 
@@ -97,6 +97,14 @@ impl World {
         }
     }
 
+    /// The embedded ground, for what there is only there: requests that end otherwise than over a network.
+    pub(crate) fn embedded(&mut self) -> anyhow::Result<&mut Embedded> {
+        match &mut self.ground {
+            Ground::Real(_) => bail!("this scenario needs an embedded ground"),
+            Ground::Embedded(embedded) => Ok(embedded),
+        }
+    }
+
     /// The real control plane.
     pub(crate) fn testbed(&self) -> anyhow::Result<&testbed::Testbed> {
         match &self.ground {
@@ -139,7 +147,7 @@ impl World {
     pub(crate) async fn stop_serving(&mut self) {
         match &mut self.ground {
             Ground::Real(real) => real.stop_serving().await,
-            Ground::Embedded(embedded) => embedded.answer(false),
+            Ground::Embedded(embedded) => embedded.answer(Gate::Closed),
         }
     }
 
