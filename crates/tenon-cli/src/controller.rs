@@ -4,6 +4,7 @@
 //! set to nothing counts as unset wherever a text or a file is expected: charts write such variables.
 
 pub(crate) mod clients;
+mod connections;
 mod duration;
 mod election;
 mod endpoint;
@@ -48,6 +49,10 @@ pub struct Controller {
     /// Kubeconfig of the cluster that holds the Lease and the Secrets of the controller; unset: the same cluster.
     #[arg(long, value_name = "FILE", env = "HOME_KUBECONFIG", value_parser = OsStringValueParser::new())]
     home_kubeconfig: Option<OsString>,
+    /// Maximum time for a reply of the Kubernetes API; a request without reply fails, and later requests use new connections.
+    /// Watches have their own limit.
+    #[arg(long, value_name = "DURATION", env = "KUBE_REQUEST_TIMEOUT", default_value = "30s", value_parser = duration::parse_positive)]
+    kube_request_timeout: Duration,
     /// File with the address and the credentials of each Proxmox cluster.
     #[arg(long, value_name = "FILE", env = "CLOUD_CONFIG", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     cloud_config: PathBuf,
@@ -125,8 +130,11 @@ async fn serve(args: &Controller, decided: (Settings, Bid), cloud: &CloudConfig)
     let metrics_port = listen(args.metrics_port, "--metrics-port").await?;
     let health_port = listen(args.health_probe_port, "--health-probe-port").await?;
     let controllers = Controllers::new(clients, settings, Clock::Wall);
-    let controllers =
-        if is_alone { controllers } else { controllers.led_by(Election::new(home.unfenced()?, bid, fence)) };
+    let controllers = if is_alone {
+        controllers
+    } else {
+        controllers.led_by(Election::new(home.unfenced(bid.timing.request())?, bid, fence))
+    };
     let metrics = Server::start(metrics_port, server::metrics(controllers.metrics()))?;
     let health = Server::start(health_port, server::health(controllers.probe()))?;
     tracing::info!(address = %metrics.address(), "serving metrics");
@@ -227,8 +235,12 @@ async fn clients(
     fence: &Fence,
 ) -> anyhow::Result<(Clients, Cluster)> {
     let workload = clients::cluster(args.kubeconfig.as_deref(), "--kubeconfig", identity).await?;
+    let workload = workload.within(args.kube_request_timeout);
     let home = match args.home_kubeconfig.as_deref().filter(|path| !path.is_empty()) {
-        Some(path) => clients::cluster(Some(path), "--home-kubeconfig", identity).await?,
+        Some(path) => {
+            let home = clients::cluster(Some(path), "--home-kubeconfig", identity).await?;
+            home.within(args.kube_request_timeout)
+        }
         None => workload.clone(),
     };
     let client = |region: &cloud_config::Region| {

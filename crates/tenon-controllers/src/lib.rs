@@ -14,6 +14,9 @@ mod memory;
 mod metrics;
 mod moments;
 mod panics;
+mod patience;
+#[cfg(test)]
+mod patience_tests;
 pub mod provision;
 mod settings;
 pub mod static_pools;
@@ -26,4 +29,5 @@ mod writes;
 pub use clock::Clock;
 pub use controllers::{Clients, Controllers, Probe, RunError};
 pub use metrics::Metrics;
+pub use patience::{Bounded, NoReply, Patient};
 pub use settings::Settings;

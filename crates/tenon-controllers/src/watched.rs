@@ -18,6 +18,10 @@ use serde::de::DeserializeOwned;
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate};
 use tokio::sync::{Notify, watch};
 
+/// A watch is begun again after this long, and five seconds later in any case: an API server that froze says nothing, and
+/// nothing else tells it from a cluster in which nothing happens. Beginning again costs the server one small request.
+const WATCHED_FOR_S: u32 = 20;
+
 /// Everything that is watched.
 pub(crate) struct Watched {
     /// All pods.
@@ -123,7 +127,7 @@ where
 {
     let (store, writer) = reflector::store();
     let filled = filled.clone();
-    let changes = watcher::watcher(Api::<K>::all(client.clone()), watcher::Config::default())
+    let changes = watcher::watcher(Api::<K>::all(client.clone()), watcher::Config::default().timeout(WATCHED_FOR_S))
         .default_backoff()
         // Who set which field when is most of an object's size, and nobody here asks.
         .modify(|object| object.managed_fields_mut().clear())

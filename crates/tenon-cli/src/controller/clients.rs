@@ -11,23 +11,22 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, bail};
 use http::HeaderValue;
 use http::header::USER_AGENT;
-use kube::client::{Body, ClientBuilder, DynBody};
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use tenon_controllers::election::Fence;
-use tower::BoxError;
-use tower::util::BoxService;
 
-/// What kube makes of a configuration; its own name for it is not public.
-type GenericService = BoxService<http::Request<Body>, http::Response<Box<DynBody>>, BoxError>;
+use super::connections::{self, KubeService};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time a request has where nobody says otherwise.
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How to reach one cluster, and the flag that says so.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     config: Config,
     flag: &'static str,
+    request_timeout: Duration,
 }
 
 impl Cluster {
@@ -36,13 +35,18 @@ impl Cluster {
         Ok(self.builder()?.with_layer(fence).build())
     }
 
-    /// A client with connections of its own that no fence guards: the election's.
-    pub(crate) fn unfenced(&self) -> anyhow::Result<Client> {
-        Ok(self.builder()?.build())
+    /// A client with connections of its own that no fence guards: the election's, which has less time.
+    pub(crate) fn unfenced(&self, request_timeout: Duration) -> anyhow::Result<Client> {
+        Ok(self.clone().within(request_timeout.min(self.request_timeout)).builder()?.build())
     }
 
-    fn builder(&self) -> anyhow::Result<ClientBuilder<GenericService>> {
-        ClientBuilder::try_from(self.config.clone())
+    /// The same, whose requests have this much time.
+    pub(crate) fn within(self, request_timeout: Duration) -> Cluster {
+        Cluster { request_timeout, ..self }
+    }
+
+    fn builder(&self) -> anyhow::Result<ClientBuilder<KubeService>> {
+        connections::builder(&self.config, self.request_timeout)
             .with_context(|| format!("cannot create a Kubernetes client from the kubeconfig given with {}", self.flag))
     }
 }
@@ -59,16 +63,11 @@ pub(crate) async fn cluster(files: Option<&OsStr>, flag: &'static str, identity:
             "connecting to Kubernetes through a proxy is not supported; remove proxy-url from the kubeconfig, or unset HTTPS_PROXY"
         );
     }
-    // The controllers decide what is tried again; the library would sit on a refused eviction (429).
-    config.default_retry = false;
-    config.connect_timeout = Some(CONNECT_TIMEOUT);
-    // A quiet watch is not a dead one; watches have a limit of their own.
-    config.read_timeout = None;
     let agent = format!("tenon/{} ({identity})", env!("CARGO_PKG_VERSION"));
     let agent = HeaderValue::from_str(&agent).with_context(|| format!("cannot use `{agent}` as the user agent"))?;
     config.headers.push((USER_AGENT, agent));
     // The TLS provider needs no installing: ring is the only one in the build, so rustls takes it.
-    Ok(Cluster { config, flag })
+    Ok(Cluster { config, flag, request_timeout: REQUEST_TIMEOUT })
 }
 
 async fn named(files: &[PathBuf], flag: &str) -> anyhow::Result<Config> {

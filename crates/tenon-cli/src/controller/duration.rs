@@ -43,6 +43,13 @@ pub(super) fn parse(text: &str) -> Result<Duration, String> {
     nanos.map(Duration::from_nanos).ok_or_else(|| "the duration is too long; the maximum is 290 years".to_owned())
 }
 
+/// The same for what must take some time.
+pub(super) fn parse_positive(text: &str) -> Result<Duration, String> {
+    parse(text).and_then(
+        |duration| if duration.is_zero() { Err(format!("the duration is 0; {EXAMPLE}")) } else { Ok(duration) },
+    )
+}
+
 /// The first number with its unit in nanoseconds, and what comes after them.
 fn term(text: &str) -> Result<(u128, &str), String> {
     let (whole, rest) = digits(text);
@@ -74,6 +81,14 @@ fn digits(text: &str) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_must_take_some_time_cannot_take_none() {
+        assert_eq!(parse_positive("30s"), Ok(Duration::from_secs(30)));
+        for text in ["0", "0s", "0.0000000001s"] {
+            assert!(parse_positive(text).unwrap_err().starts_with("the duration is 0; give"), "{text}");
+        }
+    }
 
     #[test]
     fn a_duration_is_read_as_go_reads_it() {

@@ -74,7 +74,7 @@ impl Timing {
     }
 
     /// The most that one request may take: a second one must fit in before the deadline.
-    pub(crate) fn request(&self) -> Duration {
+    pub fn request(&self) -> Duration {
         self.renew / 2
     }
 }

@@ -8,6 +8,7 @@ mod determinism;
 mod drifting;
 mod election;
 mod embedded;
+mod faults_api_server;
 mod faults_overflow;
 mod fleet;
 mod ground;

@@ -22,6 +22,8 @@ pub(crate) struct Real {
     controller: Option<Child>,
     /// What the next controller has switched on.
     pub(crate) gates: String,
+    /// How the next controller reaches the API server, if not as everybody does.
+    pub(crate) kubeconfig: Option<PathBuf>,
 }
 
 impl Real {
@@ -29,7 +31,8 @@ impl Real {
     pub(crate) async fn new(estate: &Estate) -> anyhow::Result<Option<Real>> {
         let Some(testbed) = own_testbed()? else { return Ok(None) };
         let (dir, tls) = (tempfile::tempdir()?, Tls::self_signed()?);
-        let mut real = Real { testbed, server: None, tls, port: 0, dir, controller: None, gates: String::new() };
+        let gates = String::new();
+        let mut real = Real { testbed, server: None, tls, port: 0, dir, controller: None, gates, kubeconfig: None };
         real.serve(estate, real.tls.clone()).await?;
         real.configure(TOKEN.1)?;
         Ok(Some(real))
@@ -96,7 +99,7 @@ impl Real {
             .args(["controller", "-metrics-port=0", "-health-probe-port=0"])
             .args(["--batch-idle-duration=300ms", "--batch-max-duration=1s"])
             .arg("--kubeconfig")
-            .arg(self.testbed.kubeconfig())
+            .arg(self.kubeconfig.clone().unwrap_or_else(|| self.testbed.kubeconfig()))
             .arg("--cloud-config")
             .arg(self.cloud_config())
             .args(["--cluster-endpoint", self.testbed.server()])
