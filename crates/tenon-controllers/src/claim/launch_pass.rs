@@ -8,7 +8,7 @@ use tenon_pve::{Cause, Client, Error, PowerState, ProvenVm, Upid};
 
 use super::desired_vm::{DesiredVm, FirstBoot};
 use super::observe::{self, VmObservation};
-use super::seed_file::seed_file;
+use super::seed_file::{SeedFile, seed_file};
 
 /// How often an id that is said to be taken is looked at before it is left to whoever has it.
 const LOOKS: u32 = 3;
@@ -83,6 +83,7 @@ impl Change<'_> {
 
     async fn clone(&self) -> Result<Begun, ChangeError> {
         let Change { pve, desired, record, .. } = self;
+        self.seed_file()?;
         let template = match desired.storage {
             Some(_) => Some(pve.vm_config(record.host(), record.template).await?),
             None => None,
@@ -104,17 +105,29 @@ impl Change<'_> {
     }
 
     async fn upload(&self, vm: &ProvenVm) -> Result<Begun, ChangeError> {
-        let FirstBoot::Seed(render) = self.desired.first_boot else { return Ok(Begun::Done) };
-        let Some(file) = seed_file(&self.desired.owner, self.record) else {
-            let why = format!(
+        let (FirstBoot::Seed(render), Some(file)) = (self.desired.first_boot, self.seed_file()?) else {
+            return Ok(Begun::Done);
+        };
+        let image = render(self.record, vm.config()).map_err(ChangeError::Desired)?;
+        // With its last image Proxmox deletes the folder too, and makes it anew when it looks at the storage. A token that may
+        // not look may still upload.
+        let _ = self.pve.storage_status(vm.host(), &file.storage).await;
+        Ok(Begun::Task(self.pve.upload_iso(vm.host(), &file.storage, &file.name, &image).await?))
+    }
+
+    /// Where first-boot data goes, if the VM gets any. Without a place for it nothing is cloned.
+    fn seed_file(&self) -> Result<Option<SeedFile>, ChangeError> {
+        if matches!(self.desired.first_boot, FirstBoot::Image) {
+            return Ok(None);
+        }
+        let no_room = || {
+            ChangeError::Desired(format!(
                 "no storage for ISO images on host {} has room for first-boot data; free space, or allow content type iso on \
                  another storage",
                 self.record.host()
-            );
-            return Err(ChangeError::Desired(why));
+            ))
         };
-        let image = render(self.record, vm.config()).map_err(ChangeError::Desired)?;
-        Ok(Begun::Task(self.pve.upload_iso(vm.host(), &file.storage, &file.name, &image).await?))
+        seed_file(&self.desired.owner, self.record).map(Some).ok_or_else(no_room)
     }
 
     /// Turns what a change gave into what is to be recorded.

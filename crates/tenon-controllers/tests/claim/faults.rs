@@ -171,6 +171,28 @@ async fn a_locked_foreign_vm_is_not_taken_for_our_incomplete_clone() {
     assert_eq!(site.estate.vm(FIRST_ID).unwrap().lock.as_deref(), Some("backup"));
 }
 
+#[tokio::test(start_paused = true)]
+async fn without_room_for_first_boot_data_nothing_is_cloned() {
+    let site = Site::new();
+    let mut record = LaunchRecord { seed_storage: None, ..intent(FIRST_ID, site.now()) };
+    let End::GaveUp(why) = live(&site, &site.client(Death::Never), &mut record).await else {
+        panic!("it should give up")
+    };
+    assert!(why.contains("has room for first-boot data"), "{why}");
+    assert!(!site.estate.ledger().iter().any(|entry| entry.path.ends_with("/clone")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_seed_after_the_last_was_deleted_is_uploaded_at_once() {
+    let site = Site::new();
+    let record = launched(&site).await;
+    assert_eq!(let_go(&site.client(Death::Never), &record).await, Some(ReleasePass::Released));
+    let mut next = intent(FIRST_ID + 1, site.now());
+    assert_eq!(live(&site, &site.client(Death::Never), &mut next).await, End::Launched);
+    let uploads = site.estate.ledger().iter().filter(|entry| entry.path.ends_with("/upload")).count();
+    assert_eq!(uploads, 2);
+}
+
 /// The seed of an earlier version, named by the VM's id.
 #[tokio::test(start_paused = true)]
 async fn a_seed_named_by_the_vm_id_goes_with_its_vm() {

@@ -15,6 +15,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use tenon_api::plan_options;
 use tenon_controllers::{Clients, Clock, Controllers, Metrics, Probe, RunError, Settings};
+use tenon_model::LaunchLimits;
 use tenon_pve::{Endpoint, Token, Transport};
 use tenon_sim::{Actors, Cluster, ClusterConfig, Estate};
 use tokio::sync::oneshot;
@@ -32,11 +33,13 @@ pub(crate) struct Embedded {
     actors: Option<Actors>,
     controller: Option<Running>,
     gate: Arc<Mutex<Gate>>,
-    secret: Mutex<String>,
+    token: Mutex<(String, String)>,
     /// How the next controllers reach the API server.
     pub(crate) workload: Client,
     /// What the next controllers have switched on.
     pub(crate) gates: String,
+    /// How long a launch of the next controllers may stand still.
+    pub(crate) launch_timeout: Option<Duration>,
     clock: Clock,
     log: Log,
     _logged: tracing::subscriber::DefaultGuard,
@@ -68,9 +71,20 @@ impl Embedded {
             .finish();
         let _logged = tracing::subscriber::set_default(subscriber);
         let (gate, workload) = (Arc::default(), cluster.client());
-        let secret = Mutex::new(TOKEN.1.to_owned());
-        let gates = String::new();
-        Ok(Embedded { cluster, actors, controller: None, gate, secret, workload, gates, clock, log, _logged })
+        let token = Mutex::new((TOKEN.0.to_owned(), TOKEN.1.to_owned()));
+        Ok(Embedded {
+            cluster,
+            actors,
+            controller: None,
+            gate,
+            token,
+            workload,
+            gates: String::new(),
+            launch_timeout: None,
+            clock,
+            log,
+            _logged,
+        })
     }
 
     pub(crate) fn server() -> &'static str {
@@ -82,9 +96,9 @@ impl Embedded {
         *self.gate.lock().unwrap_or_else(PoisonError::into_inner) = gate;
     }
 
-    /// The secret the next controller starts with.
-    pub(crate) fn configure(&self, secret: &str) {
-        *self.secret.lock().unwrap_or_else(PoisonError::into_inner) = secret.to_owned();
+    /// The token the next controller starts with.
+    pub(crate) fn configure(&self, (id, secret): (&str, &str)) {
+        *self.token.lock().unwrap_or_else(PoisonError::into_inner) = (id.to_owned(), secret.to_owned());
     }
 
     pub(crate) fn log(&self) -> String {
@@ -104,6 +118,10 @@ impl Embedded {
             batch_idle: Duration::from_millis(300),
             batch_max: Duration::from_secs(1),
             planning: plan_options::read(&format!("featureGates: '{}'", self.gates))?,
+            launch_limits: self.launch_timeout.map_or_else(LaunchLimits::default, |limit| LaunchLimits {
+                stalled_s: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
+                ..LaunchLimits::default()
+            }),
             ..Settings::default()
         };
         let controllers = Controllers::new(clients, settings, self.clock);
@@ -133,9 +151,9 @@ impl Embedded {
             }
         });
         let endpoint = Endpoint::new("https://pve.example:8006").context("not an endpoint")?;
-        let secret = self.secret.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (id, secret) = self.token.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let transport = Transport::over(gate, |_: &Unreachable| true);
-        Ok(tenon_pve::Client::new(vec![endpoint], transport, Token::new(TOKEN.0, &secret)?))
+        Ok(tenon_pve::Client::new(vec![endpoint], transport, Token::new(&id, &secret)?))
     }
 
     /// The controllers' tasks end where they stand.

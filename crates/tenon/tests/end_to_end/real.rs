@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use tempfile::TempDir;
@@ -22,6 +23,8 @@ pub(crate) struct Real {
     controller: Option<Child>,
     /// What the next controller has switched on.
     pub(crate) gates: String,
+    /// How long a launch of the next controller may stand still.
+    pub(crate) launch_timeout: Option<Duration>,
     /// How the next controller reaches the API server, if not as everybody does.
     pub(crate) kubeconfig: Option<PathBuf>,
 }
@@ -32,9 +35,19 @@ impl Real {
         let Some(testbed) = own_testbed()? else { return Ok(None) };
         let (dir, tls) = (tempfile::tempdir()?, Tls::self_signed()?);
         let gates = String::new();
-        let mut real = Real { testbed, server: None, tls, port: 0, dir, controller: None, gates, kubeconfig: None };
+        let mut real = Real {
+            testbed,
+            server: None,
+            tls,
+            port: 0,
+            dir,
+            controller: None,
+            gates,
+            launch_timeout: None,
+            kubeconfig: None,
+        };
         real.serve(estate, real.tls.clone()).await?;
-        real.configure(TOKEN.1)?;
+        real.configure(TOKEN)?;
         Ok(Some(real))
     }
 
@@ -55,15 +68,14 @@ impl Real {
         }
     }
 
-    /// Writes the cloud config, with this secret.
-    pub(crate) fn configure(&self, secret: &str) -> anyhow::Result<()> {
+    /// Writes the cloud config, with this token.
+    pub(crate) fn configure(&self, (id, secret): (&str, &str)) -> anyhow::Result<()> {
         let path = self.dir.path();
         let ca = path.join("ca.pem");
         let config = format!(
-            "clusters:\n- region: lab\n  url: https://localhost:{}/api2/json\n  ca_file: {}\n  token_id: {}\n  token_secret: {secret}\n",
+            "clusters:\n- region: lab\n  url: https://localhost:{}/api2/json\n  ca_file: {}\n  token_id: {id}\n  token_secret: {secret}\n",
             self.port,
             ca.display(),
-            TOKEN.0
         );
         Ok(fs::write(path.join("cloud.yaml"), config)?)
     }
@@ -104,6 +116,7 @@ impl Real {
             .arg(self.cloud_config())
             .args(["--cluster-endpoint", self.testbed.server()])
             .args(["--feature-gates", &self.gates])
+            .args(self.launch_timeout.map(|limit| format!("--launch-timeout={}s", limit.as_secs())))
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log);

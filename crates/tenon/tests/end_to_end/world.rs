@@ -161,10 +161,15 @@ impl World {
 
     /// The secret of the cloud config from now on; it is read when a controller starts.
     pub(crate) fn configure(&self, secret: &str) -> anyhow::Result<()> {
+        self.configure_token((TOKEN.0, secret))
+    }
+
+    /// The same for the whole token.
+    pub(crate) fn configure_token(&self, token: (&str, &str)) -> anyhow::Result<()> {
         match &self.ground {
-            Ground::Real(real) => real.configure(secret),
+            Ground::Real(real) => real.configure(token),
             Ground::Embedded(embedded) => {
-                embedded.configure(secret);
+                embedded.configure(token);
                 Ok(())
             }
         }
@@ -175,6 +180,14 @@ impl World {
         match &mut self.ground {
             Ground::Real(real) => gates.clone_into(&mut real.gates),
             Ground::Embedded(embedded) => gates.clone_into(&mut embedded.gates),
+        }
+    }
+
+    /// How long a launch of the next controller may stand still.
+    pub(crate) fn limit_launch(&mut self, limit: Duration) {
+        match &mut self.ground {
+            Ground::Real(real) => real.launch_timeout = Some(limit),
+            Ground::Embedded(embedded) => embedded.launch_timeout = Some(limit),
         }
     }
 
