@@ -108,6 +108,7 @@ fn attempt(state: &mut State, asked: &ParsedRequest, strike: &Strike) -> Answer 
         return Err(Refusal::not_implemented(&asked.method, &asked.path).into());
     };
     let call = check_call(state, endpoint, asked, in_path)?;
+    check_cluster_lock(state, asked, &call)?;
     (state.tasks.next_lot, state.crowded) = (strike.task.clone(), strike.task.full);
     let answer = match strike.stale {
         Some(age) => state.as_of(age, |state| (endpoint.run)(state, &call)),
@@ -177,6 +178,24 @@ fn unread(state: &State, asked: &ParsedRequest, refusal: Refusal) -> Refusal {
         return Refusal::new(400, "bad request", Shape::Empty);
     }
     Refusal { shape: Shape::Empty, ..refusal }.after(state.config.pace.unauthorized)
+}
+
+/// Files of the whole cluster are changed under a lock of the cluster, and without quorum that is waited for in vain.
+fn check_cluster_lock(state: &State, asked: &ParsedRequest, call: &Call) -> Result<(), Refusal> {
+    let lock = match asked.method.as_str() {
+        "GET" => return Ok(()),
+        "POST" if asked.path == "/pools" => "create pool failed: cfs-lock 'file-user_cfg'".to_string(),
+        "PUT" if asked.path.starts_with("/pools") => "update pools failed: cfs-lock 'file-user_cfg'".to_string(),
+        "DELETE" if asked.path.starts_with("/pools") => "delete pool failed: cfs-lock 'file-user_cfg'".to_string(),
+        _ if asked.path.contains("/firewall/") && call.text("vmid").is_some() => {
+            format!("cfs-lock 'firewall-vm-{}'", call.vmid())
+        }
+        _ => return Ok(()),
+    };
+    if state.is_quorate() {
+        return Ok(());
+    }
+    Err(Refusal::failed(format!("{lock} error: no quorum!")).after(state.config.pace.lock_wait))
 }
 
 fn reach(state: &State, node: &str) -> Result<(), Refusal> {

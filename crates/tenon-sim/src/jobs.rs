@@ -76,6 +76,13 @@ impl Job {
         }
     }
 
+    /// The work fails before it has begun; what the call itself had reserved is given back.
+    pub(crate) fn abandon(&self, state: &mut State) {
+        if let Self::Create(job) = self {
+            state.drop_vm(job.vmid);
+        }
+    }
+
     /// Stops the work; the text becomes the exit status.
     pub(crate) fn interrupt(&mut self, state: &mut State) -> String {
         match self {

@@ -203,7 +203,12 @@ impl State {
         let stalls = task.lot.fault == Some(TaskFault::Stalls) || self.tasks.held.contains(task.kind);
         match task.lot.fault.clone() {
             _ if task.begun && stalls => return self.tasks.parked.push(upid.to_string()),
-            Some(TaskFault::Fails(text)) => return self.finish_task(upid, Err(text)),
+            Some(TaskFault::Fails(text)) => {
+                if let Some(job) = task.job.take() {
+                    job.abandon(self);
+                }
+                return self.finish_task(upid, Err(text));
+            }
             Some(TaskFault::Dies) if task.begun => {
                 self.kill_task(upid);
                 return;

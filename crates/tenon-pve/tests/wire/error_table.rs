@@ -460,7 +460,7 @@ const CASES: &[(&str, Answer, &str, Advice)] = &[
 ];
 
 /// Rows of the table by their situation: what stands under the other headings.
-fn rows() -> BTreeMap<String, Vec<String>> {
+pub(crate) fn rows() -> BTreeMap<String, Vec<String>> {
     let rows = TABLE.lines().skip_while(|line| !line.starts_with("|---")).skip(1).filter(|line| line.starts_with("| "));
     let cells = |row: &str| -> Vec<String> {
         let row = row.replace("\\|", "\u{1}");

@@ -173,6 +173,16 @@ async fn a_task_fails_before_or_after_its_effect_or_warns() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_create_that_fails_before_its_effect_leaves_its_id_free() {
+    let estate = estate();
+    let fails = FaultEffect::TaskFails { text: "unable to create VM 2001 - no".into(), after_effect: false };
+    estate.add_fault(rule(FaultMatch::call("POST", "/nodes/*/qemu").times(1), fails));
+    assert_eq!(run(&estate, "POST", "/nodes/pve1/qemu", &[("vmid", "2001")]).await, "unable to create VM 2001 - no");
+    assert!(estate.vm(2001).is_none());
+    assert_eq!(run(&estate, "POST", "/nodes/pve1/qemu", &[("vmid", "2001")]).await, "OK");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_task_stalls_until_it_is_stopped_or_released() {
     let estate = estate_with_vm().await;
     estate.add_fault(rule(FaultMatch::call("POST", CLONE), FaultEffect::TaskStalls));

@@ -100,6 +100,14 @@ async fn without_quorum_nothing_is_written() {
     call(&estate, "POST", "/nodes/pve1/qemu/2001/status/start", &[]).await.refuses(500, text);
     let got = put(&estate, 2001, &[("tags", "a")]).await;
     assert!(got.status == 500 && got.reason.ends_with("- Permission denied"), "{}", got.reason);
+    let began = estate.elapsed();
+    let told = "create pool failed: cfs-lock 'file-user_cfg' error: no quorum!";
+    call(&estate, "POST", "/pools", &[("poolid", "more")]).await.refuses(500, told);
+    let options = "/nodes/pve1/qemu/2001/firewall/options";
+    let told = "cfs-lock 'firewall-vm-2001' error: no quorum!";
+    call(&estate, "PUT", options, &[("enable", "1")]).await.refuses(500, told);
+    assert_eq!(estate.elapsed() - began, Duration::from_secs(20), "each lock is waited for");
+    assert_eq!(get(&estate, options).await.status, 200);
 }
 
 #[tokio::test(start_paused = true)]
