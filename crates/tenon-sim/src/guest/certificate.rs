@@ -52,6 +52,14 @@ pub(crate) async fn obtain(machine: &Machine, kubelet: &Kubelet) -> Result<ApiAc
     Ok(access)
 }
 
+/// The next kubelet asks anew: what the one before it got, or was still asking for, is forgotten.
+pub(crate) fn forget(machine: &Machine, kubelet: &Kubelet) {
+    machine.disk(|disk| {
+        disk.remove(&kubelet.command.kubeconfig);
+        disk.remove(PENDING_KEY);
+    });
+}
+
 /// The key is the same until its request is answered, so that a repeated request is the same request.
 fn pending_key(machine: &Machine) -> Result<KeyPair, Trouble> {
     if let Some(pem) = machine.disk(|disk| disk.text(PENDING_KEY).map(str::to_owned)) {

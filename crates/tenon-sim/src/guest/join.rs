@@ -84,18 +84,21 @@ async fn join(machine: &Machine, kubelet: Kubelet) -> Member {
 }
 
 /// A kubelet that starts before the VM has its name registers a node of its own, and is then started anew without a
-/// certificate. On a later boot the certificate is there, and the name.
+/// certificate; so it is when nobody lets it join under that name. On a later boot the certificate is there, and the name.
 async fn join_before_naming(machine: &Machine, kubelet: Kubelet) {
-    let kubeconfig = kubelet.command.kubeconfig.clone();
-    if machine.disk(|disk| disk.file(&kubeconfig).is_some()) {
+    if machine.disk(|disk| disk.file(&kubelet.command.kubeconfig).is_some()) {
         return;
     }
-    let member = join(machine, kubelet).await;
-    let client = machine.insist(|| async { machine.client(&member.access) }).await;
-    let nodes: Api<Node> = Api::all(client.clone());
-    machine.insist(|| member.register(&client, &nodes)).await;
-    machine.say(format!("registered node {} before the name was set", member.kubelet.node_name));
-    machine.disk(|disk| disk.remove(&kubeconfig));
+    let joining = async {
+        let member = join(machine, kubelet.clone()).await;
+        let client = machine.insist(|| async { machine.client(&member.access) }).await;
+        let nodes: Api<Node> = Api::all(client.clone());
+        machine.insist(|| member.register(&client, &nodes)).await;
+    };
+    let joined = tokio::time::timeout(machine.config.certificate_wait, joining).await.is_ok();
+    let what = if joined { "registered" } else { "could not register" };
+    machine.say(format!("{what} node {} before the name was set", kubelet.node_name));
+    certificate::forget(machine, &kubelet);
 }
 
 impl Member {
