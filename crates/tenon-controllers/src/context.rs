@@ -1,6 +1,5 @@
 //! What every pass works with: clients, settings, stores and a memory that may be lost.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::Client;
@@ -14,6 +13,7 @@ use crate::events::Events;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::provision::instance_type_of;
+use crate::regions::Regions;
 use crate::settings::Settings;
 use crate::vm_id_book::VmIdBook;
 use crate::watched::Watched;
@@ -21,7 +21,7 @@ use crate::watched::Watched;
 /// What every pass works with.
 pub(crate) struct Context {
     pub(crate) workload: Client,
-    pub(crate) regions: BTreeMap<String, tenon_pve::Client>,
+    pub(crate) regions: Regions,
     pub(crate) settings: Settings,
     /// The cluster's name in the proof of every VM.
     pub(crate) cluster_id: String,

@@ -171,7 +171,7 @@ impl Controllers {
         tracing::info!(cluster_id, "started controllers");
         let (watched, watches) = watch_all(&workload);
         let events = Events::new(workload.clone(), clock);
-        let memory = Memory::default();
+        let (memory, regions) = (Memory::default(), regions.into());
         let ids = VmIdBook::new(workload.clone(), &settings.system_namespace);
         let context =
             Arc::new(Context { workload, regions, settings, cluster_id, clock, events, metrics, watched, memory, ids });
@@ -203,6 +203,7 @@ async fn work_loops(context: Arc<Context>, stop: Stop) {
         again("static.provisioning", |context, stop| static_pools::run(context, stop).boxed()),
         again("disruption", |context, stop| disruption::run(context, stop).boxed()),
         again("nodeclaim.disruption", |context, stop| drift::run(context, stop).boxed()),
+        again("regions", |context, stop| async move { context.regions.ask_silent(stop).await }.boxed()),
         again("metrics.node", |context, stop| count_nodes(context, stop).boxed()),
         again("nodeclaim.garbagecollection", |context, stop| garbage_collection::run(context, stop).boxed()),
     );

@@ -18,6 +18,7 @@ mod patience;
 #[cfg(test)]
 mod patience_tests;
 pub mod provision;
+mod regions;
 mod settings;
 pub mod static_pools;
 pub mod status;
@@ -30,4 +31,5 @@ pub use clock::Clock;
 pub use controllers::{Clients, Controllers, Probe, RunError};
 pub use metrics::Metrics;
 pub use patience::{Bounded, NoReply, Patient};
+pub use regions::Regions;
 pub use settings::Settings;

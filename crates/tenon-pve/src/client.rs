@@ -27,6 +27,10 @@ use crate::upid::Upid;
 /// fourteen.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
+/// A read that another endpoint may answer waits no longer than this: just longer than Proxmox takes to give up a host of its
+/// own that is unreachable, since that is an answer.
+const READ_WITHIN: Duration = Duration::from_secs(16);
+
 /// The slowest link an upload is given time for, in bytes a second.
 const SLOWEST_UPLOAD: usize = 1024 * 1024;
 
@@ -34,6 +38,7 @@ const SLOWEST_UPLOAD: usize = 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct Client {
     inner: Arc<Inner>,
+    answer_within: Duration,
 }
 
 #[derive(Debug)]
@@ -95,7 +100,14 @@ impl Client {
         redactor.learn(credentials.secret());
         let (session, gates) = (Session::new(credentials), Gates::new(tuning.limits));
         let (preferred, retry) = (AtomicUsize::new(0), tuning.retry);
-        Client { inner: Arc::new(Inner { endpoints, preferred, transport, session, redactor, gates, retry }) }
+        let inner = Inner { endpoints, preferred, transport, session, redactor, gates, retry };
+        Client { inner: Arc::new(inner), answer_within: ANSWER_WITHIN }
+    }
+
+    /// The same client, for one who cannot wait longer than this for the answer of an endpoint.
+    #[must_use]
+    pub fn within(&self, answer_within: Duration) -> Client {
+        Client { inner: self.inner.clone(), answer_within }
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -174,15 +186,15 @@ impl Client {
         }
     }
 
-    /// Asks the endpoints one after the other. Only what was certainly not sent goes to the next.
+    /// Asks the endpoints one after the other. Only what was certainly not sent goes to the next, and a read that got no
+    /// answer. Whatever it was, an endpoint that did not answer is not asked first again.
     async fn over_endpoints(&self, call: &Call<'_>, message: &Message, authority: &Authority) -> Result<Value> {
         let (endpoints, mut last) = (&self.inner.endpoints, None);
         let first = self.inner.preferred.load(Ordering::Relaxed);
         for offset in 0..endpoints.len() {
             let index = (first + offset) % endpoints.len();
             let request = request(&endpoints[index], call, message, authority)?;
-            let patience = ANSWER_WITHIN + Duration::from_secs((message.body.len() / SLOWEST_UPLOAD) as u64);
-            match self.inner.transport.send(request, patience).await {
+            match self.inner.transport.send(request, self.patience(call, message)).await {
                 Ok(reply) => {
                     self.inner.preferred.store(index, Ordering::Relaxed);
                     return reply::read(&reply).map_err(|cause| Error::new(&call.action, cause));
@@ -191,12 +203,36 @@ impl Client {
                 Err(error @ TransportError::Withheld(_)) => {
                     return Err(Error::new(&call.action, Cause::NotSent(error)));
                 }
-                Err(error) if error.is_not_sent() => last = Some(error.at(&endpoints[index])),
-                Err(error) => return Err(Error::new(&call.action, Cause::MaybeDone(Doubtful::Lost(error)))),
+                Err(error) if error.is_not_sent() => last = Some(Cause::NotSent(error.at(&endpoints[index]))),
+                Err(error) => {
+                    let is_timed_out = matches!(error, TransportError::TimedOut(_));
+                    let cause = Cause::MaybeDone(Doubtful::Lost(error));
+                    if is_timed_out {
+                        self.pass_over(index);
+                    }
+                    if !is_timed_out || call.method != Method::GET {
+                        return Err(Error::new(&call.action, cause));
+                    }
+                    last = Some(cause);
+                }
             }
         }
-        let none = || TransportError::Connect("no endpoint is configured".into());
-        Err(Error::new(&call.action, Cause::NotSent(last.unwrap_or_else(none))))
+        let none = || Cause::NotSent(TransportError::Connect("no endpoint is configured".into()));
+        Err(Error::new(&call.action, last.unwrap_or_else(none)))
+    }
+
+    /// An endpoint did not answer: the next call begins with the one after it, unless another call knows a better one.
+    fn pass_over(&self, index: usize) {
+        let next = index.wrapping_add(1).checked_rem(self.inner.endpoints.len()).unwrap_or_default();
+        // Lost to another call that changed it meanwhile: that one knows more.
+        let _ = self.inner.preferred.compare_exchange(index, next, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// How long one endpoint has to answer. A read has less time where another endpoint can be asked.
+    fn patience(&self, call: &Call<'_>, message: &Message) -> Duration {
+        let may_rotate = call.method == Method::GET && self.inner.endpoints.len() > 1;
+        let within = if may_rotate { self.answer_within.min(READ_WITHIN) } else { self.answer_within };
+        within + Duration::from_secs((message.body.len() / SLOWEST_UPLOAD) as u64)
     }
 
     /// The error without any secret in it.

@@ -143,7 +143,7 @@ impl Proxmox {
     ) -> anyhow::Result<Proxmox> {
         let classes = Api::<ProxmoxNodeClass>::all(client.clone()).list(&ListParams::default()).await;
         let classes = classes.map_err(|error| live::not_listed("ProxmoxNodeClass", &error))?.items;
-        let estate = Estate::look(regions).await;
+        let estate = Estate::look(&regions.clone().into()).await;
         for (region, view) in &estate.regions {
             if let Err(why) = view {
                 notes.note(format!("ignored the hosts of region {region}: {why}"));

@@ -71,7 +71,7 @@ impl Site {
             .await;
         let context = StatusContext {
             workload: self.client.clone(),
-            regions: self.regions.clone(),
+            regions: self.regions.clone().into(),
             gates: FeatureGates::default(),
         };
         let now: Time = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();

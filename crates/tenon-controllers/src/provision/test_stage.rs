@@ -70,7 +70,7 @@ impl Stage {
         let asked = Arc::new(AtomicUsize::new(0));
         let context = Context {
             workload: client.clone(),
-            regions: BTreeMap::from([("lab".to_owned(), proxmox(asked.clone()))]),
+            regions: BTreeMap::from([("lab".to_owned(), proxmox(asked.clone()))]).into(),
             settings,
             cluster_id: "c".to_owned(),
             clock,

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tenon_pve::{Cause, Client, Error, GuestKind, RefusalKind, Resources};
+use tenon_pve::{Cause, Error, GuestKind, RefusalKind, Resources};
+
+use crate::regions::Regions;
 
 /// More than any seed is large.
 const SEED_BYTES: u64 = 4 << 20;
@@ -26,13 +28,9 @@ pub(crate) struct TemplateRow {
 }
 
 impl Estate {
-    /// Looks at every cluster once.
-    pub async fn look(clients: &BTreeMap<String, Client>) -> Estate {
-        let mut regions = BTreeMap::new();
-        for (region, client) in clients {
-            regions.insert(region.clone(), client.resources().await.map_err(|error| explain(&error)));
-        }
-        Estate { regions }
+    /// Looks at every cluster that answers, once.
+    pub async fn look(regions: &Regions) -> Estate {
+        regions.look().await
     }
 
     /// Why regions that matter show nothing, as one text; empty if all do.
@@ -90,7 +88,7 @@ impl Estate {
 }
 
 /// The trouble in a user's words, with the next move.
-fn explain(error: &Error) -> String {
+pub(crate) fn explain(error: &Error) -> String {
     let next = match (error.cause(), error.refusal().map(|refusal| &refusal.kind)) {
         (Cause::NotSent(_), _) => {
             "check the address and the certificate settings in the cloud config, and that pveproxy runs on the host"

@@ -14,6 +14,7 @@ mod template;
 pub(crate) use class::CLASS_CONDITIONS;
 pub use class::{ClassVerdict, ObservedTemplate, judge_class};
 pub use class_finalizer::finalizers;
+pub(crate) use estate::explain;
 pub use estate::{Estate, RegionView};
 pub use pass::{StatusContext, StatusError, StatusReport, pass};
 pub(crate) use pass::{stated, subject};

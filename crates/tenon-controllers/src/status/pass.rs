@@ -28,6 +28,7 @@ use super::{Verdict, class_finalizer};
 use crate::context::is_our_class;
 use crate::events::Event;
 use crate::kube_error;
+use crate::regions::Regions;
 use crate::writes::{self, Written};
 
 /// What a pass works with.
@@ -35,7 +36,7 @@ pub struct StatusContext {
     /// The cluster whose pods need nodes.
     pub workload: Client,
     /// A client for each Proxmox cluster, by region.
-    pub regions: BTreeMap<String, tenon_pve::Client>,
+    pub regions: Regions,
     /// What is switched on.
     pub gates: FeatureGates,
 }

@@ -127,3 +127,40 @@ async fn a_request_that_gets_no_place_was_not_sent() {
     assert_eq!(door.count("pve1"), 1);
     assert!(is_lost(&first.await.unwrap().unwrap_err()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_gets_no_answer_goes_to_another_endpoint_and_the_hung_one_is_not_asked_first_again() {
+    let door = Door::default();
+    door.set("pve1", Way::Silent);
+    let client = client(&door, &["pve1", "pve2"], Tuning::default());
+    let before = tokio::time::Instant::now();
+    client.version().await.unwrap();
+    assert_eq!((door.count("pve1"), door.count("pve2"), before.elapsed().as_secs()), (1, 1, 16));
+    client.version().await.unwrap();
+    client.create_pool("p", None).await.unwrap();
+    assert_eq!((door.count("pve1"), door.count("pve2"), before.elapsed().as_secs()), (1, 3, 16));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_gets_no_answer_is_not_sent_again_but_the_next_call_goes_elsewhere() {
+    let door = Door::default();
+    door.set("pve1", Way::Silent);
+    let client = client(&door, &["pve1", "pve2"], Tuning::default());
+    assert!(is_lost(&client.create_pool("p", None).await.unwrap_err()));
+    assert_eq!((door.count("pve1"), door.count("pve2")), (1, 0));
+    client.create_pool("p", None).await.unwrap();
+    assert_eq!((door.count("pve1"), door.count("pve2")), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_cannot_wait_long_says_so() {
+    let door = Door::default();
+    door.set("pve1", Way::Silent);
+    door.set("pve2", Way::Silent);
+    let client = client(&door, &["pve1", "pve2"], Tuning::default());
+    let before = tokio::time::Instant::now();
+    let error = client.within(Duration::from_secs(3)).version().await.unwrap_err();
+    let is_timeout = matches!(error.cause(), Cause::MaybeDone(Doubtful::Lost(TransportError::TimedOut(3))));
+    assert!(is_timeout, "{}", error.full_message());
+    assert_eq!((door.count("pve1"), door.count("pve2"), before.elapsed().as_secs()), (1, 1, 6));
+}

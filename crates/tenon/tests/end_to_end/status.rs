@@ -43,7 +43,7 @@ async fn site(admin: Client) -> anyhow::Result<Site> {
     let estate = Estate::new(EstateConfig::default());
     let context = StatusContext {
         workload: admin.clone(),
-        regions: BTreeMap::from([("lab".to_owned(), client(&estate, SECRET)?)]),
+        regions: BTreeMap::from([("lab".to_owned(), client(&estate, SECRET)?)]).into(),
         gates: FeatureGates::default(),
     };
     // A definition that is established is served a moment later.
@@ -218,7 +218,8 @@ async fn what_is_not_acted_on_as_a_whole(site: &Site) -> anyhow::Result<()> {
 
 /// A token that stops working leaves what was known in place, is named, and mends by itself.
 async fn lost_and_found(site: &mut Site) -> anyhow::Result<()> {
-    let good = site.context.regions.insert("lab".to_owned(), client(&site.estate, "wrong")?);
+    let good = site.context.regions.clone();
+    site.context.regions = BTreeMap::from([("lab".to_owned(), client(&site.estate, "wrong")?)]).into();
     site.settle().await?;
     let (status, reason, zones) = site.template().await?;
     assert_eq!((status.as_str(), reason.as_str()), ("Unknown", "ReconcilingDependents"));
@@ -229,7 +230,7 @@ async fn lost_and_found(site: &mut Site) -> anyhow::Result<()> {
     assert_eq!(reason, "RegionUnreachable");
     assert!(message.contains("Authentication failed!") && message.contains("check the token"), "{message}");
     assert!(!message.contains("wrong"), "the secret is in the message: {message}");
-    site.context.regions.extend(good.map(|client| ("lab".to_owned(), client)));
+    site.context.regions = good;
     site.settle().await?;
     assert_eq!(site.template().await?.0, "True");
     Ok(())
