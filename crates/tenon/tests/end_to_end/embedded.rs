@@ -17,7 +17,7 @@ use tenon_api::plan_options;
 use tenon_controllers::{Clients, Clock, Controllers, Metrics, Probe, RunError, Settings};
 use tenon_model::LaunchLimits;
 use tenon_pve::{Endpoint, Token, Transport};
-use tenon_sim::{Actors, Cluster, ClusterConfig, Estate};
+use tenon_sim::{Actors, Cluster, ClusterConfig, Estate, EstateConfig};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -36,6 +36,8 @@ pub(crate) struct Embedded {
     token: Mutex<(String, String)>,
     /// How the next controllers reach the API server.
     pub(crate) workload: Client,
+    /// What becomes of requests to a second region of the next controllers, if there is one.
+    pub(crate) beside: Option<Gate>,
     /// What the next controllers have switched on.
     pub(crate) gates: String,
     /// How long a launch of the next controllers may stand still.
@@ -79,6 +81,7 @@ impl Embedded {
             gate,
             token,
             workload,
+            beside: None,
             gates: String::new(),
             launch_timeout: None,
             clock,
@@ -108,11 +111,7 @@ impl Embedded {
     /// Starts the controllers.
     pub(crate) fn start_controller(&mut self, estate: &Estate) -> anyhow::Result<()> {
         let client = self.workload.clone();
-        let clients = Clients {
-            workload: client.clone(),
-            home: client,
-            regions: BTreeMap::from([("lab".to_owned(), self.pve(estate)?)]),
-        };
+        let clients = Clients { workload: client.clone(), home: client, regions: self.regions(estate)? };
         let settings = Settings {
             cluster_endpoint: Some(SERVER.to_owned()),
             batch_idle: Duration::from_millis(300),
@@ -135,15 +134,26 @@ impl Embedded {
         Ok(())
     }
 
+    /// The region of every world, and perhaps one beside it that has nothing.
+    fn regions(&self, estate: &Estate) -> anyhow::Result<BTreeMap<String, tenon_pve::Client>> {
+        let mut regions = BTreeMap::from([("lab".to_owned(), self.pve(estate, self.gate.clone())?)]);
+        if let Some(gate) = self.beside {
+            let estate = Estate::new(EstateConfig::default());
+            regions.insert("beside".to_owned(), self.pve(&estate, Arc::new(Mutex::new(gate)))?);
+        }
+        Ok(regions)
+    }
+
     /// The real client, over memory that may be cut off.
-    fn pve(&self, estate: &Estate) -> anyhow::Result<tenon_pve::Client> {
-        let (service, gate) = (estate.service(), self.gate.clone());
+    fn pve(&self, estate: &Estate, gate: Arc<Mutex<Gate>>) -> anyhow::Result<tenon_pve::Client> {
+        let service = estate.service();
         let gate = tower::service_fn(move |request: Request<Body>| {
             let (service, gate) = (service.clone(), *gate.lock().unwrap_or_else(PoisonError::into_inner));
             async move {
                 match gate {
                     Gate::Open => {}
                     Gate::Closed => return Err(Unreachable),
+                    Gate::Hangs => std::future::pending().await,
                     Gate::Panics => panic!("a bug that the test brought in"),
                 }
                 let answer: Result<Response<Body>, Infallible> = service.oneshot(request).await;
@@ -198,6 +208,8 @@ pub(crate) enum Gate {
     Open,
     /// Nobody listens.
     Closed,
+    /// It is taken, and no answer ever comes.
+    Hangs,
     /// Whoever sends it panics, as if the client had a bug.
     Panics,
 }

@@ -11,6 +11,7 @@ mod embedded;
 mod endings;
 mod faults_api_server;
 mod faults_overflow;
+mod faults_regions;
 mod fleet;
 mod ground;
 mod guest;
