@@ -212,6 +212,10 @@ event_reasons! {
         when "The VM of a NodeClaim stopped before its Node joined: somebody stopped it, or the guest switched itself off. The NodeClaim is deleted, and its pods are planned again.",
         example "Deleting NodeClaim default-x7: VM 20003 on host pve1 stopped before Node default-x7 joined; read the task log and the console of the VM",
         action "If nobody stopped the VM, check first-boot data and template: a guest that cannot boot switches itself off.";
+    FAILED_GARBAGE_COLLECTION = "FailedGarbageCollection" on "NodeClaim", Warning, Tenon,
+        when "Whether the VM of a NodeClaim still exists, or what to do about it, cannot be found out or written.",
+        example "Cannot check the VM of NodeClaim default-x7: cannot label the Node with its host: nodes \"default-x7\" is forbidden (Kubernetes API, HTTP 403); retrying",
+        action "Read the cause in the message. Other NodeClaims are not affected.";
     EXPIRED = "Expired" on "NodeClaim", Normal, Karpenter,
         when "The NodeClaim is older than its expireAfter.",
         example "Deleting NodeClaim default-x7: older than expireAfter 720h",

@@ -3,23 +3,27 @@
 //! A VM counts as ours only by the line in its description, and goes only after it was seen without a claim twice.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tenon_api::kube_objects::Node;
 
+use futures::future::join_all;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 use serde_json::json;
 use tenon_api::{NodeClaim, condition_reasons, event_reasons, names};
 use tenon_model::{LaunchRecord, LaunchStep, Place, VmId};
-use tenon_pve::{GuestKind, GuestRow, OwnerMark, Resources, VmConfig};
+use tenon_pve::{GuestKind, GuestRow, OwnerMark, RefusalKind, Resources, VmConfig};
 
 use crate::claim::{
     ClaimError, DeletionReason, Owner, ReleasePass, attached_seed_storage, delete_claim, is_ready, is_true, release,
 };
 use crate::context::{Context, is_ours};
 use crate::events::Event;
+use crate::kube_error;
 use crate::metrics::Loop;
+use crate::panics::caught;
 use crate::provision::record_of;
 use crate::status::Estate;
 use crate::stop::Stop;
@@ -36,13 +40,28 @@ struct ListedVm {
     lock: Option<String>,
 }
 
-/// What is remembered from pass to pass.
+/// What is remembered of a region from pass to pass.
 #[derive(Default)]
 struct Previous {
     /// VMs that are not ours, as they were listed when they were read.
-    foreign: BTreeMap<(String, VmId), ListedVm>,
+    foreign: BTreeMap<VmId, ListedVm>,
     /// Orphaned VMs of the last pass.
-    orphans: BTreeSet<(String, VmId)>,
+    orphans: BTreeSet<VmId>,
+}
+
+/// Something that could not be done. The others are done all the same.
+struct Failure {
+    /// What it was about.
+    object: String,
+    why: String,
+}
+
+/// What is remembered from pass to pass.
+#[derive(Default)]
+struct Rounds {
+    regions: BTreeMap<String, Previous>,
+    /// What failed in the last pass, and why: the same again is no news.
+    failed: BTreeMap<String, String>,
 }
 
 /// One region and what it shows.
@@ -54,43 +73,99 @@ struct Region<'a> {
 
 /// Collects until stopped.
 pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
-    let mut previous = Previous::default();
+    let mut rounds = Rounds::default();
     loop {
         tokio::select! {
             biased;
             () = tokio::time::sleep(EVERY) => {}
             () = stop.wait() => return,
         }
-        if let Err(error) = pass(&context, &mut previous).await {
-            context.metrics.errors.get_or_create(&Loop { controller: "nodeclaim.garbagecollection" }).inc();
-            tracing::warn!(error = error.full_message(), "garbage collection failed; retrying");
-        }
+        let failures = pass(&context, &mut rounds.regions).await;
+        rounds.failed = report(&context, &rounds.failed, failures);
     }
 }
 
-async fn pass(context: &Context, previous: &mut Previous) -> Result<(), ClaimError> {
+/// Counts what failed, and says so once for each cause. Returns what was said.
+fn report(context: &Context, before: &BTreeMap<String, String>, failures: Vec<Failure>) -> BTreeMap<String, String> {
+    for Failure { object, why } in &failures {
+        context.metrics.errors.get_or_create(&Loop { controller: "nodeclaim.garbagecollection" }).inc();
+        if before.get(object) != Some(why) {
+            tracing::warn!(object, error = why, "garbage collection failed; retrying");
+        }
+    }
+    failures.into_iter().map(|Failure { object, why }| (object, why)).collect()
+}
+
+/// One look at everything. Returns what could not be done.
+async fn pass(context: &Context, previous: &mut BTreeMap<String, Previous>) -> Vec<Failure> {
     let estate = Estate::look(&context.regions).await;
     // Not from the store: what is destroyed here is judged by what the API server says now.
     let api: Api<NodeClaim> = Api::all(context.workload.clone());
-    let claims =
-        api.list(&ListParams::default()).await.map_err(|source| ClaimError::kube("list NodeClaims", source))?.items;
-    for (region, view) in &estate.regions {
-        let (Ok(resources), Ok(pve)) = (view, context.region(region)) else { continue };
-        let shown = Region { name: region, pve, resources };
-        let found = orphans(context, previous, &shown, &claims).await?;
-        for (vmid, orphan) in &found {
-            // Seen twice: a claim that was being written during the first look is there by the second.
-            if previous.orphans.contains(&(region.clone(), *vmid)) {
-                collect(pve, orphan).await?;
-            }
-        }
-        previous.orphans.retain(|(of, _)| of != region);
-        previous.orphans.extend(found.into_keys().map(|vmid| (region.clone(), vmid)));
-        for claim in claims.iter().filter(|claim| is_ours(claim)) {
-            check_claim(context, &shown, claim).await?;
+    let claims = match api.list(&ListParams::default()).await {
+        Ok(list) => list.items,
+        Err(error) => return vec![Failure { object: "NodeClaims".to_owned(), why: kube_error::message(&error) }],
+    };
+    let shown = estate.regions.iter().filter_map(|(name, view)| {
+        let (Ok(resources), Ok(pve)) = (view, context.region(name)) else { return None };
+        Some(Region { name, pve, resources })
+    });
+    let shown: Vec<Region<'_>> = shown.collect();
+    for region in &shown {
+        previous.entry(region.name.clone()).or_default();
+    }
+    let with_previous = previous
+        .iter_mut()
+        .filter_map(|(name, previous)| Some((shown.iter().find(|region| region.name == name)?, previous)));
+    let rounds = with_previous.map(|(region, previous)| collect_in(context, region, previous, &claims));
+    let mut failures: Vec<Failure> = join_all(rounds).await.into_iter().flatten().collect();
+    free_nodes(context, &claims, &mut failures).await;
+    failures
+}
+
+/// One region.
+async fn collect_in(
+    context: &Context,
+    shown: &Region<'_>,
+    previous: &mut Previous,
+    claims: &[NodeClaim],
+) -> Vec<Failure> {
+    let mut failures = Vec::new();
+    let found = orphans(context, previous, shown, claims).await;
+    for (vmid, orphan) in &found {
+        // Seen twice: a claim that was being written during the first look is there by the second.
+        if previous.orphans.contains(vmid) {
+            let host = orphan.record.host();
+            let object = format!("orphaned VM {vmid} on host {host} in region {}", shown.name);
+            let unprotect = format!("; on host {host} run: qm set {vmid} --protection 0");
+            let why = attempt(collect(shown.pve, orphan), &unprotect);
+            failures.extend(why.await.map(|why| Failure { object, why }));
         }
     }
-    free_nodes(context, &claims).await
+    previous.orphans = found.into_keys().collect();
+    for claim in claims.iter().filter(|claim| is_ours(claim)) {
+        if let Some(why) = attempt(check_claim(context, shown, claim), "").await {
+            let note = failed_note(&claim.name_any(), &why);
+            context.events.publish(claim, &Event::new(&event_reasons::FAILED_GARBAGE_COLLECTION, note)).await;
+            failures.push(Failure { object: format!("NodeClaim {}", claim.name_any()), why });
+        }
+    }
+    failures
+}
+
+fn failed_note(claim: &str, why: &str) -> String {
+    format!("Cannot check the VM of NodeClaim {claim}: {why}; retrying")
+}
+
+/// Does one thing; why it failed, if it did, with what to do about a VM that is protected.
+async fn attempt(work: impl Future<Output = Result<(), ClaimError>>, unprotect: &str) -> Option<String> {
+    match caught(work).await {
+        Ok(Ok(())) => None,
+        Ok(Err(ClaimError::Pve(error))) if error.refusal().is_some_and(|told| told.kind == RefusalKind::Protected) => {
+            Some(format!("{}{unprotect}", error.full_message()))
+        }
+        Ok(Err(error)) => Some(error.full_message()),
+        Err(panic) => Some(format!("panicked: {panic}; please report this bug")),
+    }
 }
 
 /// An orphaned VM: ours, without a claim.
@@ -104,7 +179,7 @@ async fn orphans(
     previous: &mut Previous,
     shown: &Region<'_>,
     claims: &[NodeClaim],
-) -> Result<BTreeMap<VmId, Orphan>, ClaimError> {
+) -> BTreeMap<VmId, Orphan> {
     let Region { name: region, pve, resources } = *shown;
     let uids: BTreeSet<String> = claims.iter().filter_map(NodeClaim::uid).collect();
     let records = claims.iter().filter_map(record_of).filter(|record| record.place.region == *region);
@@ -115,9 +190,8 @@ async fn orphans(
         is_vm && context.settings.ids.contains(guest.id) && !known.contains(&guest.id)
     };
     for guest in resources.guests.iter().filter(is_candidate) {
-        let key = (region.clone(), guest.id);
         let listed = ListedVm { host: guest.host.to_string(), name: guest.name.clone(), lock: guest.lock.clone() };
-        if previous.foreign.get(&key) == Some(&listed) {
+        if previous.foreign.get(&guest.id) == Some(&listed) {
             continue;
         }
         // It may be gone already, or not ours to read: then it is not ours to remove either.
@@ -137,12 +211,12 @@ async fn orphans(
             }
             Some(_) => {}
             None => {
-                previous.foreign.insert(key, listed);
+                previous.foreign.insert(guest.id, listed);
             }
         }
     }
-    previous.foreign.retain(|(of, id), _| of != region || resources.guests.iter().any(|guest| guest.id == *id));
-    Ok(found)
+    previous.foreign.retain(|id, _| resources.guests.iter().any(|guest| guest.id == *id));
+    found
 }
 
 /// Whether a node of the cluster runs on a VM.
@@ -219,7 +293,7 @@ async fn publish_host(context: &Context, node: &Node, host: &str) -> Result<(), 
 }
 
 /// Removes our finalizer from a node that is being deleted and has no claim any more.
-async fn free_nodes(context: &Context, claims: &[NodeClaim]) -> Result<(), ClaimError> {
+async fn free_nodes(context: &Context, claims: &[NodeClaim], failures: &mut Vec<Failure>) {
     let is_stuck = |node: &Node| {
         node.metadata.deletion_timestamp.is_some()
             && node.finalizers().iter().any(|name| name == names::FINALIZER)
@@ -227,11 +301,34 @@ async fn free_nodes(context: &Context, claims: &[NodeClaim]) -> Result<(), Claim
             && !claims.iter().any(|claim| claim.name_any() == node.name_any())
     };
     for node in context.watched.nodes.state_filter(is_stuck) {
-        let rest: Vec<&String> = node.finalizers().iter().filter(|name| *name != names::FINALIZER).collect();
-        let patch = json!({ "metadata": { "finalizers": rest } });
-        let written = writes::merge(&context.workload, node.as_ref(), patch).await;
-        written.map_err(|source| ClaimError::kube("remove the finalizer of the Node", source))?;
-        tracing::info!(node = node.name_any(), "removed finalizer of Node without NodeClaim");
+        let why = attempt(free_node(context, &node), "").await;
+        failures.extend(why.map(|why| Failure { object: format!("Node {}", node.name_any()), why }));
     }
+}
+
+async fn free_node(context: &Context, node: &Node) -> Result<(), ClaimError> {
+    let rest: Vec<&String> = node.finalizers().iter().filter(|name| *name != names::FINALIZER).collect();
+    let patch = json!({ "metadata": { "finalizers": rest } });
+    let written = writes::merge(&context.workload, node, patch).await;
+    written.map_err(|source| ClaimError::kube("remove the finalizer of the Node", source))?;
+    tracing::info!(node = node.name_any(), "removed finalizer of Node without NodeClaim");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_that_failed_says_why() {
+        let why = "cannot label the Node with its host: nodes \"default-x7\" is forbidden (Kubernetes API, HTTP 403)";
+        assert_eq!(failed_note("default-x7", why), event_reasons::FAILED_GARBAGE_COLLECTION.example());
+    }
+
+    #[tokio::test]
+    async fn a_panic_about_one_object_is_a_failure_of_that_object() {
+        let why = attempt(async { panic!("index out of bounds") }, "").await;
+        assert_eq!(why.as_deref(), Some("panicked: index out of bounds; please report this bug"));
+        assert_eq!(attempt(async { Ok(()) }, "").await, None);
+    }
 }

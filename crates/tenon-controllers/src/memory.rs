@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use tenon_api::{NodeClaim, names};
 use tenon_model::Place;
 
-use crate::claim::DeletionReason;
+use crate::claim::{DeletionReason, EvictionBackoff};
 use crate::moments::after;
 
 /// A claim we made is added to what the watch shows, which is a moment behind. After this long the watch should show it.
@@ -35,6 +35,8 @@ const FAILURES: usize = 2;
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     inner: Mutex<Inner>,
+    /// Pods whose eviction was refused.
+    pub(crate) evictions: EvictionBackoff,
 }
 
 #[derive(Debug, Default)]

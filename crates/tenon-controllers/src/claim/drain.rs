@@ -15,7 +15,7 @@ use tenon_engine::drain::{DrainPlan, has_seen_all_pods, is_drainable, plan_drain
 use tenon_engine::launch::ObservedVm;
 use tenon_model::PodKey;
 
-use super::evict::{self, Removal};
+use super::evict::{self, Refused, Removal};
 use super::gather::{Observed, condition, is_true};
 use super::outcome::Outcome;
 use super::termination::deadline;
@@ -94,23 +94,35 @@ pub(crate) async fn pass(context: &Context, observed: &Observed) -> Result<Outco
     }
 }
 
-/// Deletes and evicts what the plan says.
+/// Deletes and evicts what the plan says, each as soon as it may be tried. What is refused for one pod keeps no other.
 async fn remove_pods(
     context: &Context,
     observed: &Observed,
     pods: &[Arc<Pod>],
     plan: &DrainPlan,
 ) -> Result<Outcome, ClaimError> {
-    let find = |key: &PodKey| pods.iter().find(|pod| pod_key(pod) == *key);
     let removal = Removal { node: observed.claim.name_any(), reason: disruption_reason(context, &observed.claim) };
-    let mut outcome = Outcome::after(CHECK_EVERY);
+    let find = |key: &PodKey| pods.iter().find(|pod| pod_key(pod) == *key);
+    let mut refused = Vec::new();
+    // A pod that must go by the deadline does not wait for what its eviction waited for.
     for pod in plan.delete.iter().filter_map(find) {
-        evict::delete_pod(context, pod, &removal, deadline(&observed.claim)).await?;
+        let outcome = evict::delete_pod(context, pod, &removal, deadline(&observed.claim)).await?;
+        refused.extend(outcome.map(|refused| Refused { wait: CHECK_EVERY, ..refused }));
     }
-    for pod in plan.evict.iter().filter_map(find) {
-        outcome.events.extend(evict::evict_pod(context, pod, &removal).await?);
+    let (waiting, ready): (Vec<&PodKey>, Vec<_>) =
+        plan.evict.iter().partition(|key| context.memory.evictions.wait(key).is_some());
+    for pod in ready.into_iter().filter_map(find) {
+        refused.extend(evict::evict_pod(context, pod, &removal).await?);
     }
-    Ok(outcome)
+    if let Some(node) = observed.our_node() {
+        for Refused { event, .. } in &refused {
+            context.events.publish(node.as_ref(), event).await;
+        }
+    }
+    let waits = waiting.into_iter().filter_map(|key| context.memory.evictions.wait(key));
+    let next = waits.chain(refused.iter().map(|refused| refused.wait)).fold(CHECK_EVERY, Duration::min);
+    let events = refused.into_iter().map(|refused| refused.event).collect();
+    Ok(Outcome { events, ..Outcome::after(next) })
 }
 
 /// Why the claim is removed, if somebody wrote it down.

@@ -1,6 +1,7 @@
 //! Evicts a pod, or deletes it when the termination grace period of its NodeClaim ends: the only two ways a pod is ended.
 
 use std::fmt;
+use std::time::Duration;
 use tenon_api::kube_objects::Pod;
 
 use jiff::Timestamp;
@@ -11,6 +12,7 @@ use kube::api::{Api, DeleteParams, PostParams};
 use serde_json::Value;
 use tenon_api::pod_predicates::pod_key;
 use tenon_engine::drain::grace_left_s;
+use tenon_model::PodKey;
 
 use super::ClaimError;
 use tenon_api::event_reasons;
@@ -18,6 +20,7 @@ use tenon_api::event_reasons;
 use crate::context::Context;
 use crate::disruption::model_time;
 use crate::events::Event;
+use crate::kube_error;
 use crate::metrics::Code;
 
 /// Which node is removed, and why.
@@ -35,8 +38,15 @@ impl fmt::Display for Removal {
     }
 }
 
-/// Evicts a pod. What PodDisruptionBudgets do not allow now is tried again later. Returns an event for the NodeClaim.
-pub(crate) async fn evict_pod(context: &Context, pod: &Pod, removal: &Removal) -> Result<Option<Event>, ClaimError> {
+/// Why a pod is still there: an event for its Node and its NodeClaim, and how long it takes until it is tried again.
+pub(crate) struct Refused {
+    pub(crate) event: Event,
+    pub(crate) wait: Duration,
+}
+
+/// Evicts a pod. What is refused, by PodDisruptionBudgets or by anybody else, is tried again later; an error only if the API
+/// server did not answer, so that nothing else would be answered either.
+pub(crate) async fn evict_pod(context: &Context, pod: &Pod, removal: &Removal) -> Result<Option<Refused>, ClaimError> {
     let pods: Api<Pod> = Api::namespaced(context.workload.clone(), &pod.namespace().unwrap_or_default());
     // Not the library's own call: it spells the options so that no server reads them, and then another pod with the same
     // name would be evicted in this one's place.
@@ -58,19 +68,33 @@ pub(crate) async fn evict_pod(context: &Context, pod: &Pod, removal: &Removal) -
     let key = pod_key(pod);
     match outcome {
         Ok(_) => {
+            context.memory.evictions.done(&key);
             context.events.publish(pod, &Event::new(&event_reasons::EVICTED, format!("Evicted: {removal}"))).await;
             Ok(None)
         }
         // Deleted, or another pod has its name by now: either way it has left.
-        Err(kube::Error::Api(refusal)) if matches!(refusal.code, 404 | 409) => Ok(None),
+        Err(kube::Error::Api(refusal)) if matches!(refusal.code, 404 | 409) => {
+            context.memory.evictions.done(&key);
+            Ok(None)
+        }
         // A budget forbids it now; more than one budget is a fault of the pod's owner that only they can mend.
         Err(kube::Error::Api(refusal)) if refusal.code == 429 || refusal.message.contains("PodDisruptionBudget") => {
             let message = refusal.message.trim_end_matches('.');
             let note = format!("Eviction of pod {key} from Node {} is blocked: {message}; retrying", removal.node);
-            Ok(Some(Event::new(&event_reasons::FAILED_DRAINING, note)))
+            Ok(Some(refused(context, &key, note)))
+        }
+        Err(error @ kube::Error::Api(_)) => {
+            let why = kube_error::message(&error);
+            let note = format!("Cannot evict pod {key} from Node {}: {why}; retrying", removal.node);
+            Ok(Some(refused(context, &key, note)))
         }
         Err(source) => Err(ClaimError::kube(&format!("evict pod {key}"), source)),
     }
+}
+
+fn refused(context: &Context, pod: &PodKey, note: String) -> Refused {
+    let wait = context.memory.evictions.refused(pod);
+    Refused { event: Event::new(&event_reasons::FAILED_DRAINING, note), wait }
 }
 
 /// Deletes a pod so that it ends by the deadline, whatever budgets say. It always has a second to end by itself.
@@ -79,17 +103,27 @@ pub(crate) async fn delete_pod(
     pod: &Pod,
     removal: &Removal,
     deadline: Option<Timestamp>,
-) -> Result<(), ClaimError> {
+) -> Result<Option<Refused>, ClaimError> {
+    let key = pod_key(pod);
     let grace = grace_left_s(deadline.map(model_time), model_time(context.clock.now()));
     let pods: Api<Pod> = Api::namespaced(context.workload.clone(), &pod.namespace().unwrap_or_default());
     match pods.delete(&pod.name_any(), &only_this(pod, grace)).await {
         Ok(_) => {
             let note = format!("Deleted with a grace period of {grace} s: {removal}, and terminationGracePeriod ends");
+            context.memory.evictions.done(&key);
             context.events.publish(pod, &Event::new(&event_reasons::DISRUPTED, note)).await;
-            Ok(())
+            Ok(None)
         }
-        Err(kube::Error::Api(refusal)) if matches!(refusal.code, 404 | 409) => Ok(()),
-        Err(source) => Err(ClaimError::kube(&format!("delete pod {}", pod_key(pod)), source)),
+        Err(kube::Error::Api(refusal)) if matches!(refusal.code, 404 | 409) => {
+            context.memory.evictions.done(&key);
+            Ok(None)
+        }
+        Err(error @ kube::Error::Api(_)) => {
+            let why = kube_error::message(&error);
+            let note = format!("Cannot delete pod {key} of Node {}: {why}; retrying", removal.node);
+            Ok(Some(refused(context, &key, note)))
+        }
+        Err(source) => Err(ClaimError::kube(&format!("delete pod {key}"), source)),
     }
 }
 

@@ -1,9 +1,9 @@
 //! One NodeClaim: from a written intent to a node that takes pods, and back to nothing.
 //!
 //! `queue` says whose turn it is, `reconcile` is the way in. `gather` reads, the engine decides, then one of these acts:
-//! `launch` (with `launch_pass`, `desired_vm`, `seed`, `token`, `bootstrap`) creates the VM, `await_node` and `registration` match its node,
-//! `seed_cleanup` deletes first-boot data, `drain` (with `evict`) drains the node, `termination` (with `release`) deletes
-//! everything. `outcome` reports.
+//! `launch` (with `launch_pass`, `desired_vm`, `seed`, `token`, `bootstrap`) creates the VM, `await_node` and `registration`
+//! match its node, `seed_cleanup` deletes first-boot data, `drain` (with `evict`, `eviction_backoff`) drains the node,
+//! `termination` (with `release`) deletes everything. `outcome` reports.
 //!
 //! A pass starts from the record as it was last written down and makes at most one outside change. Dying between any two
 //! lines costs a look, never a VM.
@@ -14,6 +14,7 @@ mod deletion;
 mod desired_vm;
 mod drain;
 mod evict;
+mod eviction_backoff;
 #[cfg(test)]
 mod example_tests;
 mod gather;
@@ -36,6 +37,7 @@ mod token;
 pub(crate) use deletion::{DeletionReason, delete_claim};
 pub use desired_vm::{DesiredVm, FirstBoot, Owner, Render};
 pub(crate) use drain::{is_ready, pods_on};
+pub(crate) use eviction_backoff::EvictionBackoff;
 pub(crate) use gather::is_true;
 pub(crate) use image::image_id;
 pub use launch_pass::launch_pass;

@@ -1,5 +1,6 @@
 //! Removes empty nodes after a second check, and reports why other nodes are not removed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tenon_api::kube_objects::Node;
@@ -31,38 +32,52 @@ const CONSOLIDATABLE: &str = condition_reasons::CONSOLIDATABLE.name();
 /// Checks nodes until stopped.
 pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
     let mut validation = Validation::default();
+    // What failed in the last pass: the same again is no news.
+    let mut failed = BTreeMap::new();
     loop {
         tokio::select! {
             biased;
             () = tokio::time::sleep(EVERY) => {}
             () = stop.wait() => return,
         }
-        if let Err(error) = pass(&context, &mut validation).await {
+        let failures = pass(&context, &mut validation).await;
+        for (name, error) in &failures {
             context.metrics.errors.get_or_create(&Loop { controller: "disruption" }).inc();
-            tracing::warn!(error = error.full_message(), "disruption pass failed; retrying");
+            let error = error.full_message();
+            if failed.get(name) != Some(&error) {
+                tracing::warn!(claim = name, error, "cannot disrupt NodeClaim; retrying");
+            }
         }
+        failed = failures.into_iter().map(|(name, error)| (name, error.full_message())).collect();
     }
 }
 
-async fn pass(context: &Context, validation: &mut Validation) -> Result<(), ClaimError> {
+/// One pass. Returns which claims something failed for; the others go on.
+async fn pass(context: &Context, validation: &mut Validation) -> Vec<(String, ClaimError)> {
+    let mut failures = Vec::new();
+    let mut note = |name: &str, outcome: Result<(), ClaimError>| {
+        failures.extend(outcome.err().map(|error| (name.to_owned(), error)));
+    };
     let gathered = gather(context);
     let now = context.clock.now();
     let verdict = judge_emptiness(&gathered.emptiness_input(context, now));
     for (name, consolidatable) in &verdict.consolidatable {
         if let Some(claim) = gathered.claim(name) {
-            write_consolidatable(context, claim, *consolidatable).await?;
+            note(name, write_consolidatable(context, claim, *consolidatable).await);
         }
     }
     report(context, &gathered, &verdict).await;
     let now = model_time(now);
     validation.begin_pass(&verdict.delete, now);
-    remove_stale_taints(context, &gathered, validation).await?;
+    for (name, node) in stale_taints(&gathered, validation) {
+        note(&name, remove_stale_taint(context, &node).await);
+    }
     for name in &verdict.delete {
         if validation.choose(name, now) {
-            disrupt(context, &gathered, name).await?;
+            note(name, disrupt(context, &gathered, name).await);
         }
     }
-    Ok(())
+    failures
 }
 
 /// Says why a node that has nothing to do is not removed; that a node is in use or new is no news.
@@ -141,18 +156,16 @@ async fn disrupt(context: &Context, gathered: &Gathered, name: &str) -> Result<(
 }
 
 /// A controller that died between the taint and the deletion left a node that takes no pods and that nobody removes.
-async fn remove_stale_taints(
-    context: &Context,
-    gathered: &Gathered,
-    validation: &Validation,
-) -> Result<(), ClaimError> {
-    for claim in gathered.claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_none()) {
-        let name = claim.name_any();
-        let Some(node) = gathered.nodes.get(&name).filter(|_| !validation.is_settling(&name)) else { continue };
-        if node.metadata.deletion_timestamp.is_none() && is_disrupted_taint_left(node) {
-            untaint_disrupted(context, node).await?;
-            tracing::info!(node = name, "removed stale disruption taint");
-        }
-    }
+fn stale_taints(gathered: &Gathered, validation: &Validation) -> Vec<(String, Arc<Node>)> {
+    let kept = gathered.claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_none());
+    let settled = kept.map(|claim| claim.name_any()).filter(|name| !validation.is_settling(name));
+    let nodes = settled.filter_map(|name| Some((gathered.nodes.get(&name)?.clone(), name)));
+    let is_stale = |node: &Node| node.metadata.deletion_timestamp.is_none() && is_disrupted_taint_left(node);
+    nodes.filter(|(node, _)| is_stale(node)).map(|(node, name)| (name, node)).collect()
+}
+
+async fn remove_stale_taint(context: &Context, node: &Node) -> Result<(), ClaimError> {
+    untaint_disrupted(context, node).await?;
+    tracing::info!(node = node.name_any(), "removed stale disruption taint");
     Ok(())
 }

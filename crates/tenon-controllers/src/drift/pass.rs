@@ -15,6 +15,7 @@ use super::writer::Writer;
 use crate::context::{Context, is_our_class, is_ours};
 use crate::events::Event;
 use crate::metrics::{DriftedIn, Loop};
+use crate::panics::{caught, note};
 use crate::provision::requirements;
 use crate::stop::Stop;
 
@@ -59,7 +60,12 @@ async fn pass(context: &Context, proxmox: &mut ProxmoxCache) -> Vec<String> {
     }
     let mut drifted = BTreeMap::new();
     for claim in claims.values().filter(|claim| claim.metadata.deletion_timestamp.is_none()) {
-        let Some(standing) = judge(context, &rules, claim, proxmox).await else { continue };
+        // What panics about one claim is said of that one, and the others are looked at.
+        let judged = caught(judge(context, &rules, claim, proxmox)).await.unwrap_or_else(|panic| {
+            note(&context.metrics, "nodeclaim.disruption", &format!("NodeClaim {}", claim.name_any()), &panic);
+            None
+        });
+        let Some(standing) = judged else { continue };
         report(context, &mut writer, claim, &standing).await;
         if let DriftStatus::Drifted(drift) = standing {
             let nodepool = claim.labels().get(names::LABEL_NODEPOOL).cloned().unwrap_or_default();

@@ -10,6 +10,7 @@ mod election;
 mod embedded;
 mod endings;
 mod faults_api_server;
+mod faults_one_of_many;
 mod faults_overflow;
 mod faults_regions;
 mod fleet;
