@@ -1,6 +1,7 @@
 //! Garbage collection, both ways: orphaned VMs of ours, claims whose VM no longer exists, nodes without either.
 //!
-//! A VM counts as ours only by the line in its description, and goes only after it was seen without a claim twice.
+//! A VM counts as ours only by the line in its description, and goes only after it was seen without a claim twice. A claim
+//! that was launched under another id has left the old one: a clone that landed there late is an orphan, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -182,8 +183,11 @@ async fn orphans(
 ) -> BTreeMap<VmId, Orphan> {
     let Region { name: region, pve, resources } = *shown;
     let uids: BTreeSet<String> = claims.iter().filter_map(NodeClaim::uid).collect();
-    let records = claims.iter().filter_map(record_of).filter(|record| record.place.region == *region);
-    let known: BTreeSet<VmId> = records.map(|record| record.vmid).collect();
+    let records = claims.iter().filter_map(|claim| Some((claim.uid()?, record_of(claim)?)));
+    let records: BTreeMap<String, LaunchRecord> =
+        records.filter(|(_, record)| record.place.region == *region).collect();
+    let known: BTreeSet<VmId> = records.values().map(|record| record.vmid).collect();
+    let has_left = |uid: &str, id: VmId| records.get(uid).is_some_and(|record| record.retired.contains(&id));
     let mut found = BTreeMap::new();
     let is_candidate = |guest: &&GuestRow| {
         let is_vm = guest.kind == GuestKind::Qemu && !guest.template;
@@ -202,7 +206,7 @@ async fn orphans(
             Some(mark) if !uids.contains(&mark.claim) && is_a_node(context, &config) => {
                 tracing::warn!(vmid = %guest.id, "keeping orphaned VM: Node is still registered on it; delete the Node first");
             }
-            Some(mark) if !uids.contains(&mark.claim) => {
+            Some(mark) if !uids.contains(&mark.claim) || has_left(&mark.claim, guest.id) => {
                 let owner = Owner { cluster: mark.cluster, claim_uid: mark.claim };
                 let place = Place { region: region.clone(), host: guest.host.clone() };
                 let seed_storage = attached_seed_storage(&owner, &config);
@@ -237,7 +241,7 @@ fn record(context: &Context, place: Place, vmid: VmId) -> LaunchRecord {
 async fn collect(pve: &tenon_pve::Client, orphan: &Orphan) -> Result<(), ClaimError> {
     let vmid = orphan.record.vmid;
     let (host, claim_uid) = (orphan.record.host(), &orphan.owner.claim_uid);
-    tracing::warn!(%vmid, %host, claim_uid, "destroying orphaned VM: its NodeClaim no longer exists");
+    tracing::warn!(%vmid, %host, claim_uid, "destroying orphaned VM: its NodeClaim no longer exists, or uses another VM ID");
     // Bounded: stop, destroy, look. What takes longer is left to the next round.
     for _ in 0..4 {
         match release(pve, &orphan.owner, &orphan.record).await? {

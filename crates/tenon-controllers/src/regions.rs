@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use tenon_pve::Client;
 
-use crate::status::{Estate, RegionView, explain};
+use crate::status::{Estate, RegionTrouble, RegionView};
 use crate::stop::Stop;
 
 /// A listing comes in well under a second. An endpoint that takes longer than this is passed over for the next one …
@@ -26,7 +26,7 @@ const ASKED_EVERY: Duration = Duration::from_secs(5);
 pub struct Regions {
     clients: Arc<BTreeMap<String, Client>>,
     /// Regions that did not answer when they were asked last, and why.
-    silent: Arc<Mutex<BTreeMap<String, String>>>,
+    silent: Arc<Mutex<BTreeMap<String, RegionTrouble>>>,
 }
 
 impl From<BTreeMap<String, Client>> for Regions {
@@ -62,8 +62,11 @@ impl Regions {
         let listed = tokio::time::timeout(SEEN_WITHIN, client.within(LISTED_WITHIN).resources()).await;
         let (view, is_silent) = match listed {
             Ok(Ok(resources)) => (Ok(resources), false),
-            Ok(Err(error)) => (Err(explain(&error)), error.refusal().is_none()),
-            Err(_) => (Err(format!("no reply within {} s; retrying", SEEN_WITHIN.as_secs())), true),
+            Ok(Err(error)) => (Err(RegionTrouble::from(&error)), error.refusal().is_none()),
+            Err(_) => {
+                let why = format!("no reply within {} s; retrying", SEEN_WITHIN.as_secs());
+                (Err(RegionTrouble::Silent(why)), true)
+            }
         };
         match &view {
             Err(why) if is_silent => drop(self.silent().insert(region.to_owned(), why.clone())),
@@ -72,7 +75,7 @@ impl Regions {
         view
     }
 
-    fn silent(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, String>> {
+    fn silent(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, RegionTrouble>> {
         self.silent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -151,7 +154,7 @@ mod tests {
         let estate = regions.look().await;
         assert_eq!(begun.elapsed().as_secs(), LISTED_WITHIN.as_secs());
         assert!(is_seen(&estate, "well") && !is_seen(&estate, "frozen"));
-        let why = estate.regions["frozen"].clone().unwrap_err();
+        let why = estate.regions["frozen"].clone().unwrap_err().to_string();
         assert!(why.contains("no reply within 3 s"), "{why}");
         for _ in 0..100 {
             assert!(is_seen(&regions.look().await, "well"));

@@ -1,7 +1,8 @@
 //! Whether VMs of a ProxmoxNodeClass can be made, and where.
 
 use tenon_api::condition_reasons::{
-    FIELD_NOT_SUPPORTED_YET, INSTANCE_METADATA_OPTIONS_READY, INSTANCE_TEMPLATE_READY, TEMPLATES_NOT_FOUND,
+    FIELD_NOT_SUPPORTED_YET, INSTANCE_METADATA_OPTIONS_READY, INSTANCE_TEMPLATE_READY, PROXMOX_ACCESS_DENIED,
+    TEMPLATES_NOT_FOUND,
 };
 use tenon_api::{CloneMode, InstanceTemplateKind, MetadataType, ProxmoxNodeClassSpec, ZoneBalance};
 
@@ -54,7 +55,10 @@ pub fn judge_class(spec: &ProxmoxNodeClassSpec, found: Option<ObservedTemplate<'
             Some(found) if selected_zones.is_empty() => {
                 Verdict::fails(&TEMPLATES_NOT_FOUND, nowhere(spec, found, estate))
             }
-            Some(_) => Verdict::holds(&INSTANCE_TEMPLATE_READY),
+            Some(_) => estate.refusal_of(&selected_zones).map_or_else(
+                || Verdict::holds(&INSTANCE_TEMPLATE_READY),
+                |why| Verdict::fails(&PROXMOX_ACCESS_DENIED, why),
+            ),
         }
     };
     ClassVerdict { selected_zones, template, metadata: metadata(spec) }
@@ -100,12 +104,23 @@ fn nowhere(spec: &ProxmoxNodeClassSpec, found: ObservedTemplate<'_>, estate: &Es
         [region, host] => estate.takes_seeds(region, host),
         _ => false,
     });
+    let is_blind = !found.zones.iter().map(host_of).any(|parts| match parts.as_slice() {
+        [region, host] => estate.shows_storages(region, host),
+        _ => false,
+    });
     match storage(spec) {
         _ if found.zones.is_empty() => format!("ProxmoxUnmanagedTemplate {name}: {}", found.ready.message()),
-        Some(storage) => format!("no host of template {name} has storage {storage} available; the template is at {at}"),
+        _ if is_blind => format!(
+            "the API token sees no storage on the hosts of template {name}; grant Datastore.Audit on the storages of one of \
+             these hosts: {at}"
+        ),
+        Some(storage) => format!(
+            "no host of template {name} has storage {storage} available, or the API token cannot see it (Datastore.Audit); \
+             the template is at {at}"
+        ),
         None if needs_seed(spec) && !takes_seeds => format!(
-            "no host of template {name} has a storage for ISO images, which first-boot data needs; allow content type iso on a \
-             storage of one of these hosts: {at}"
+            "no host of template {name} has a storage for ISO images, which first-boot data needs, or the API token cannot see \
+             it; grant Datastore.Audit on such a storage, or allow content type iso on a storage of one of these hosts: {at}"
         ),
         None => format!("template {name} does not exist in region {}", spec.region.as_deref().unwrap_or_default()),
     }

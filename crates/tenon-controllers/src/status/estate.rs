@@ -1,6 +1,6 @@
 //! What every Proxmox cluster shows at one look, or why it shows nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tenon_pve::{Cause, Error, GuestKind, RefusalKind, Resources};
 
@@ -16,8 +16,29 @@ pub struct Estate {
     pub regions: BTreeMap<String, RegionView>,
 }
 
-/// One cluster: its listing, or one sentence about why there is none and what to do.
-pub type RegionView = Result<Resources, String>;
+/// One cluster: its listing, or why there is none.
+pub type RegionView = Result<Resources, RegionTrouble>;
+
+/// Why a cluster shows nothing, and what to do: one sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RegionTrouble {
+    /// It does not answer. What was known of it stays true until it does.
+    #[error("{0}")]
+    Silent(String),
+    /// It answers, and refuses: the token is wrong or lacks a privilege. Nothing can be created there until that is mended.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl From<&Error> for RegionTrouble {
+    fn from(error: &Error) -> RegionTrouble {
+        let is_refused = matches!(
+            error.refusal().map(|refusal| &refusal.kind),
+            Some(RefusalKind::Unauthorized | RefusalKind::Denied { .. })
+        );
+        if is_refused { RegionTrouble::Refused(explain(error)) } else { RegionTrouble::Silent(explain(error)) }
+    }
+}
 
 /// A template of somebody's, as the listing shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +85,24 @@ impl Estate {
         Some(&best.storage)
     }
 
+    /// Why every one of these zones is refused, if it is: a token that is wrong for all of them.
+    pub(crate) fn refusal_of(&self, zones: &[String]) -> Option<String> {
+        let region = |zone: &String| zone.split('/').next().unwrap_or_default().to_owned();
+        let regions: BTreeSet<String> = zones.iter().map(region).collect();
+        let refusal = |name: &String| match self.regions.get(name) {
+            Some(Err(RegionTrouble::Refused(why))) => Some(format!("region {name}: {why}")),
+            _ => None,
+        };
+        let refusals: Option<Vec<String>> = regions.iter().map(refusal).collect();
+        refusals.filter(|refusals| !refusals.is_empty()).map(|refusals| refusals.join("; "))
+    }
+
+    /// Whether a listing shows any storage of a host: a token without rights on storages sees none.
+    pub(crate) fn shows_storages(&self, region: &str, host: &str) -> bool {
+        let resources = self.regions.get(region).and_then(|view| view.as_ref().ok());
+        resources.is_some_and(|resources| resources.storages.iter().any(|row| row.host.as_str() == host))
+    }
+
     /// Whether a region does not answer.
     pub(crate) fn is_silent(&self, region: &str) -> bool {
         self.regions.get(region).is_some_and(Result::is_err)
@@ -88,7 +127,7 @@ impl Estate {
 }
 
 /// The trouble in a user's words, with the next move.
-pub(crate) fn explain(error: &Error) -> String {
+fn explain(error: &Error) -> String {
     let next = match (error.cause(), error.refusal().map(|refusal| &refusal.kind)) {
         (Cause::NotSent(_), _) => {
             "check the address and the certificate settings in the cloud config, and that pveproxy runs on the host"

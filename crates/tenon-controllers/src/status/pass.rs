@@ -80,7 +80,7 @@ pub async fn pass(context: &StatusContext, now: &Time) -> Result<StatusReport, S
     let regions = estate
         .regions
         .iter()
-        .map(|(region, view)| (region.clone(), view.as_ref().map(drop).map_err(Clone::clone)))
+        .map(|(region, view)| (region.clone(), view.as_ref().map(drop).map_err(ToString::to_string)))
         .collect();
     let mut report = StatusReport { regions, ..StatusReport::default() };
     judge_managed_templates(context, now, &mut report).await?;

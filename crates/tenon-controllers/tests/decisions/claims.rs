@@ -7,6 +7,7 @@ use serde_json::json;
 use tenon_api::plan_options::PlanOptions;
 use tenon_api::{NodeClaim, hash_stamp, launch_record, names};
 use tenon_controllers::provision::{ClaimError, Gathered, decide, to_claims, to_snapshot};
+use tenon_controllers::status::RegionTrouble;
 use tenon_engine::{LaunchRefusal, plan};
 use tenon_model::resources::MEMORY;
 use tenon_model::{
@@ -204,7 +205,10 @@ fn a_host_that_cannot_be_used_says_why_to_the_pod_that_waits() {
     };
     assert!(said(&gathered).contains("host pve1 was skipped: storage fast is full"), "{}", said(&gathered));
     gathered.avoided.clear();
-    gathered.estate.regions.insert("lab".to_owned(), Err("cannot connect; check the address".to_owned()));
+    gathered
+        .estate
+        .regions
+        .insert("lab".to_owned(), Err(RegionTrouble::Silent("cannot connect; check the address".to_owned())));
     let words = "host pve1 was skipped: Proxmox API of region lab unavailable: cannot connect; check the address";
     assert!(said(&gathered).contains(words), "{}", said(&gathered));
 }

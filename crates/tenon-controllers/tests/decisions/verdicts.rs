@@ -6,7 +6,8 @@ use serde_json::json;
 use tenon_api::plan_options::FeatureGates;
 use tenon_api::{ConditionStatus, condition_reasons};
 use tenon_controllers::status::{
-    ClassVerdict, Estate, ObservedClass, ObservedTemplate, Verdict, judge_class, judge_pool, judge_template,
+    ClassVerdict, Estate, ObservedClass, ObservedTemplate, RegionTrouble, Verdict, judge_class, judge_pool,
+    judge_template,
 };
 
 use crate::decisions::objects::{class_spec, estate, guest, spec, template};
@@ -39,7 +40,7 @@ fn a_template_is_found_by_name_and_by_all_of_its_tags() {
 #[test]
 fn a_region_that_does_not_answer_hides_nothing_that_was_found() {
     let mut estate = estate(vec![]);
-    estate.regions.insert("away".to_owned(), Err("no answer".to_owned()));
+    estate.regions.insert("away".to_owned(), Err(RegionTrouble::Silent("no answer".to_owned())));
     let verdict = judge_template(&spec(json!({ "templateName": "debian" })), &estate);
     assert_eq!(
         (verdict.zones, verdict.ready.status(), verdict.ready.reason()),
@@ -180,9 +181,39 @@ fn a_class_with_seeds_needs_a_storage_that_takes_them() {
 }
 
 #[test]
+fn a_token_that_is_refused_everywhere_makes_a_class_unready_and_keeps_its_places() {
+    let found = zones(&["lab/pve1/9001", "attic/pve9/9009"]);
+    let refused = || Err(RegionTrouble::Refused("Authentication failed!; check the token".to_owned()));
+    let mut estate = estate(vec![]);
+    estate.regions.insert("lab".to_owned(), refused());
+    let verdict = judged(json!({}), &found[..1].to_vec(), &estate);
+    assert_eq!((verdict.template.status(), verdict.template.reason()), (ConditionStatus::False, "ProxmoxAccessDenied"));
+    assert!(verdict.template.message().contains("region lab: Authentication failed!"), "{:?}", verdict.template);
+    assert_eq!(verdict.selected_zones, found[..1]);
+    // Another region of the class works, or does not answer: what is there may be used.
+    estate.regions.insert("attic".to_owned(), Err(RegionTrouble::Silent("no answer".to_owned())));
+    assert_eq!(judged(json!({}), &found, &estate).template.status(), ConditionStatus::True);
+    estate.regions.insert("attic".to_owned(), refused());
+    assert_eq!(judged(json!({}), &found, &estate).template.status(), ConditionStatus::False);
+}
+
+#[test]
+fn a_token_that_sees_no_storage_is_told_so() {
+    let found = zones(&["lab/pve1/9001"]);
+    let mut estate = estate(vec![]);
+    if let Some(Ok(resources)) = estate.regions.get_mut("lab") {
+        resources.storages.clear();
+    }
+    let verdict = judged(json!({}), &found, &estate).template;
+    assert!(
+        verdict.message().contains("the API token sees no storage") && verdict.message().contains("Datastore.Audit")
+    );
+}
+
+#[test]
 fn a_region_that_does_not_answer_takes_no_place_away() {
     let mut estate = estate(vec![]);
-    estate.regions.insert("lab".to_owned(), Err("no answer".to_owned()));
+    estate.regions.insert("lab".to_owned(), Err(RegionTrouble::Silent("no answer".to_owned())));
     let found = zones(&["lab/pve1/9001"]);
     assert_eq!(
         judged(json!({ "bootDevice": { "size": "30G", "storage": "fast" } }), &found, &estate).selected_zones,

@@ -259,3 +259,37 @@ async fn a_node_that_reports_another_machine_is_drained_with_its_claim_and_its_c
     world.until("the class is gone", async || Ok(classes.get_opt("default").await?.is_none().then_some(()))).await?;
     world.end().await
 }
+
+/// A clone that lands under an id that its claim has left is collected; another VM with the claim's mark is not.
+#[tokio::test(start_paused = true)]
+async fn a_clone_that_lands_late_under_an_id_its_claim_has_left_is_collected() -> anyhow::Result<()> {
+    let Some(world) = World::running(Kind::Embedded).await? else { return Ok(()) };
+    world.deploy("web", 1).await?;
+    let (claim, record) = ready_claim(&world, "web").await?;
+    let claims: Api<NodeClaim> = Api::all(world.admin.clone());
+    let left = LaunchRecord { retired: vec![20_777_u32.try_into()?], ..record.clone() };
+    let text = tenon_api::launch_record::write(&left);
+    let patch = json!({ "metadata": { "annotations": { names::ANNOTATION_LAUNCH: text } } });
+    claims.patch(&claim.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await?;
+    let description = world.estate.vm(record.vmid.get()).context("there is no VM")?.config["description"].clone();
+    for vmid in [20_777, 20_778] {
+        let mark = description.replace(&format!("vmid={}", record.vmid), &format!("vmid={vmid}"));
+        let config = [("description".to_owned(), mark)].into();
+        let base =
+            TemplateSpec { vmid, name: "late".into(), cloudinit_drive: false, config, ..TemplateSpec::default() };
+        world.estate.add_vm(&VmSpec { base, running: false })?;
+    }
+    world
+        .until_within(Duration::from_secs(240), "the late clone is collected", async || {
+            Ok(world.estate.vm(20_777).is_none().then_some(()))
+        })
+        .await?;
+    for _ in 0..3 {
+        world.let_pass(Duration::from_secs(60)).await?;
+    }
+    assert_eq!(world.vms(), [record.vmid.get(), 20_778], "{}", world.tail());
+    world.estate.remove_vm(20_778)?;
+    world.scale("web", 0).await?;
+    world.until_nothing_is_left().await?;
+    world.end().await
+}
