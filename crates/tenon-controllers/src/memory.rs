@@ -11,15 +11,19 @@ use tenon_model::Place;
 
 use crate::claim::{DeletionReason, EvictionBackoff};
 use crate::moments::after;
+use crate::provision::LaunchSpot;
 
 /// A claim we made is added to what the watch shows, which is a moment behind. After this long the watch should show it.
 const FRESH_FOR: SignedDuration = SignedDuration::from_secs(30);
 
-/// A host on which a launch failed is left alone this long; twice as long each time it fails again …
+/// A host on which a launch of a class failed is left alone by that class this long; twice as long each time it fails again …
 const AVOIDED_FIRST: SignedDuration = SignedDuration::from_secs(15);
 
 /// … up to this.
 const AVOIDED_MOST: SignedDuration = SignedDuration::from_mins(3);
+
+/// How often it failed is forgotten so long after.
+const AVOIDED_KEPT: SignedDuration = SignedDuration::from_mins(30);
 
 /// The same failure of a claim is logged again only after this long.
 const REPEAT_AFTER: SignedDuration = SignedDuration::from_mins(5);
@@ -44,7 +48,7 @@ struct Inner {
     fresh: Vec<(Arc<NodeClaim>, Timestamp)>,
     nominated: BTreeMap<String, Timestamp>,
     planned_for: BTreeMap<String, Vec<ObjectReference>>,
-    avoided: BTreeMap<Place, Avoided>,
+    avoided: BTreeMap<LaunchSpot, Avoided>,
     launches: BTreeMap<String, Vec<bool>>,
     failures: BTreeMap<String, FailedPasses>,
     deletions: BTreeMap<String, DeletionReason>,
@@ -135,24 +139,26 @@ impl Memory {
     }
 
     /// A launch failed here.
-    pub(crate) fn avoid(&self, place: &Place, why: &str, now: Timestamp) {
+    pub(crate) fn avoid(&self, spot: &LaunchSpot, why: &str, now: Timestamp) {
         let mut inner = self.lock();
-        let times = inner.avoided.get(place).map_or(0, |known| known.times);
+        let times = inner.avoided.get(spot).map_or(0, |known| known.times);
         let patience = (0..times).fold(AVOIDED_FIRST, |patience, _| patience.saturating_mul(2).min(AVOIDED_MOST));
         let avoided = Avoided { why: why.to_owned(), until: after(now, patience), times: (times + 1).min(10) };
-        inner.avoided.insert(place.clone(), avoided);
+        // What was over long ago says nothing any more.
+        inner.avoided.retain(|_, known| after(known.until, AVOIDED_KEPT) > now);
+        inner.avoided.insert(spot.clone(), avoided);
     }
 
-    /// A launch succeeded here.
-    pub(crate) fn trust(&self, place: &Place) {
-        self.lock().avoided.remove(place);
+    /// A launch of a class succeeded on a host.
+    pub(crate) fn trust(&self, place: &Place, class: &str) {
+        self.lock().avoided.retain(|spot, _| spot.place != *place || spot.class != class);
     }
 
-    /// Places that are left alone now, and why.
-    pub(crate) fn avoided(&self, now: Timestamp) -> Vec<(Place, String)> {
+    /// Where nothing is launched for now, and why.
+    pub(crate) fn avoided(&self, now: Timestamp) -> Vec<(LaunchSpot, String)> {
         let inner = self.lock();
         let known = inner.avoided.iter().filter(|(_, known)| known.until > now);
-        known.map(|(place, known)| (place.clone(), known.why.clone())).collect()
+        known.map(|(spot, known)| (spot.clone(), known.why.clone())).collect()
     }
 
     /// A launch of a pool ended; whether the pool is healthy now.
@@ -227,19 +233,23 @@ mod tests {
 
     #[test]
     fn a_host_that_fails_again_is_left_alone_for_longer_until_it_works() {
-        let (memory, place) = (Memory::default(), Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() });
+        let place = Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() };
+        let of = |class: &str| LaunchSpot { place: place.clone(), class: class.to_owned(), storage: None };
+        let (memory, spot) = (Memory::default(), of("default"));
         let is_avoided = |second| !memory.avoided(at(second)).is_empty();
-        memory.avoid(&place, "full", at(0));
-        assert_eq!(memory.avoided(at(14)), [(place.clone(), "full".to_owned())]);
+        memory.avoid(&spot, "full", at(0));
+        assert_eq!(memory.avoided(at(14)), [(spot.clone(), "full".to_owned())]);
         assert!(!is_avoided(15));
-        memory.avoid(&place, "full", at(20));
+        memory.avoid(&spot, "full", at(20));
         assert!(is_avoided(49) && !is_avoided(50));
         for _ in 0..20 {
-            memory.avoid(&place, "full", at(100));
+            memory.avoid(&spot, "full", at(100));
         }
         assert!(is_avoided(279) && !is_avoided(280));
-        memory.trust(&place);
-        memory.avoid(&place, "full", at(1000));
+        memory.trust(&place, "another");
+        assert!(is_avoided(279), "that another class works says nothing of this one");
+        memory.trust(&place, "default");
+        memory.avoid(&spot, "full", at(1000));
         assert!(!is_avoided(1015));
     }
 

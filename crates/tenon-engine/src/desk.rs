@@ -48,6 +48,8 @@ pub(crate) struct Remaining<'n> {
     pub(crate) slots: &'n Bits,
     /// The reservations it holds.
     pub(crate) held: &'n Held,
+    /// Its pool: not every host that is open is open for each.
+    pub(crate) pool: &'n str,
 }
 
 /// A node as it would be with the pod.
@@ -133,7 +135,9 @@ impl<'a> Desk<'a> {
             is_relaxed = true;
         }
         let held = self.reserve(node, state, &slots)?;
-        let hold = self.hold(node, Remaining { state, slots: &slots, held: &held })?;
+        let (_, template) = self.of(node.template).ok_or_else(No::lost_template)?;
+        let pool = template.pool.name.as_str();
+        let hold = self.hold(node, Remaining { state, slots: &slots, held: &held, pool })?;
         Ok(Accepted { state, slots, requests, held, hold, is_relaxed })
     }
 
@@ -205,6 +209,9 @@ impl<'a> Desk<'a> {
             }
             let is_left = state.offerings.has(*number) && offered.slot.is_some_and(|slot| left.slots.has(slot));
             if !is_left || !self.reservations.can_launch(offered.way) || !self.may_use(offered, left.held) {
+                continue;
+            }
+            if offered.host.is_some_and(|host| self.hosts.is_closed_for(host, left.pool)) {
                 continue;
             }
             let Some(memory) = self.room_for(offered, given_back) else { continue };

@@ -179,7 +179,7 @@ fn nearest(stock: &Stock<'_>, template: &Template<'_>, slots: &Bits, requests: &
 
 /// No host has room: said of the cheapest size that would do.
 fn no_host(desk: &Desk<'_>, number: usize, state: usize, slots: &Bits) -> PoolRefusal {
-    let Some((stock, _)) = desk.of(number) else { return lost_template() };
+    let Some((stock, template)) = desk.of(number) else { return lost_template() };
     let placed: Vec<_> =
         offerings(stock, state, slots).filter(|(_, offered)| desk.reservations.can_launch(offered.way)).collect();
     let cheapest = placed.iter().min_by_key(|(number, offered)| (offered.way.price, offered.size, *number));
@@ -191,7 +191,9 @@ fn no_host(desk: &Desk<'_>, number: usize, state: usize, slots: &Bits) -> PoolRe
         stock.catalog.types().get(offered.size).is_some_and(|other| other.name == size.name).then_some(offered.host)?
     };
     let hosts: Vec<usize> = placed.iter().filter_map(here).collect();
-    let (shortage, largest_on) = desk.hosts.largest_gap(hosts.iter().copied(), size);
-    let closed = desk.hosts.closed(hosts.into_iter());
+    let pool = template.pool.name.as_str();
+    let open = hosts.iter().copied().filter(|host| !desk.hosts.is_closed_for(*host, pool));
+    let (shortage, largest_on) = desk.hosts.largest_gap(open, size);
+    let closed = desk.hosts.closed(hosts.into_iter(), pool);
     PoolRefusal::NoHost { instance_type: size.name.clone(), shortage, largest_on, closed }
 }

@@ -57,7 +57,12 @@ impl Packing<'_> {
             let types = listed.iter().filter_map(|name| stock.catalog.find(name)).map(|size| &size.requirements);
             state.requirements.min_values_satisfied_by(types).map_err(Reason::Truncated)?;
         }
-        let left = Remaining { state: claim.now.state, slots: &claim.now.slots, held: &claim.now.held };
+        let left = Remaining {
+            state: claim.now.state,
+            slots: &claim.now.slots,
+            held: &claim.now.held,
+            pool: &template.pool.name,
+        };
         let chosen = claim.now.hold.or_else(|| self.desk.cheapest(stock, left, None));
         // Only reserved offerings were left, and other nodes of this plan take all of them.
         let taken = || Reason::Reserved { pool: template.pool.name.clone(), why: ReservedTrouble::Taken };

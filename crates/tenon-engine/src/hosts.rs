@@ -1,5 +1,7 @@
 //! How much is left of each host while a plan is made.
 
+use std::collections::BTreeMap;
+
 use tenon_model::resources::{CPU, MEMORY};
 use tenon_model::{CatalogType, Host, Place, Quantity, Resources, Shortage};
 
@@ -13,6 +15,7 @@ pub(crate) struct HostLedger {
 struct Entry {
     place: Place,
     closed: Option<String>,
+    closed_for: BTreeMap<String, String>,
     free: Footprint,
 }
 
@@ -54,7 +57,8 @@ impl HostLedger {
     pub(crate) fn new(hosts: &[Host]) -> HostLedger {
         let entry = |host: &Host| {
             let free = Footprint::of(&host.free);
-            Entry { place: host.place.clone(), closed: host.closed.clone(), free }
+            let Host { place, closed, closed_for, .. } = host.clone();
+            Entry { place, closed, closed_for, free }
         };
         let mut hosts: Vec<Entry> = hosts.iter().map(entry).collect();
         hosts.sort_by(|a, b| a.place.cmp(&b.place));
@@ -99,10 +103,16 @@ impl HostLedger {
         size.within(free).then_some(free.memory)
     }
 
-    /// The first of these hosts, by name, that cannot be used at all, and why.
-    pub(crate) fn closed(&self, hosts: impl Iterator<Item = usize>) -> Option<(Place, String)> {
+    /// Whether nodes of a pool are not made on a host, whoever else's are.
+    pub(crate) fn is_closed_for(&self, host: usize, pool: &str) -> bool {
+        self.entry(host).is_some_and(|entry| entry.closed_for.contains_key(pool))
+    }
+
+    /// The first of these hosts, by name, that a pool cannot use at all, and why.
+    pub(crate) fn closed(&self, hosts: impl Iterator<Item = usize>, pool: &str) -> Option<(Place, String)> {
+        let why = |entry: &Entry| entry.closed.clone().or_else(|| entry.closed_for.get(pool).cloned());
         let entries = hosts.filter_map(|host| self.entry(host));
-        entries.filter_map(|entry| Some((entry.place.clone(), entry.closed.clone()?))).min()
+        entries.filter_map(|entry| Some((entry.place.clone(), why(entry)?))).min()
     }
 
     /// Why no host holds a VM of this size: the resource that is short where the most of it is left.

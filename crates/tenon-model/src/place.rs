@@ -1,5 +1,7 @@
 //! Where a VM can be made, and what is left there.
 
+use std::collections::BTreeMap;
+
 use crate::host::HostName;
 use crate::resources::Resources;
 
@@ -19,6 +21,8 @@ pub struct Host {
     pub place: Place,
     /// Why it cannot be used now, if it cannot.
     pub closed: Option<String>,
+    /// NodePools whose nodes are not made on it now, and why: something of theirs failed there, and others may still use it.
+    pub closed_for: BTreeMap<String, String>,
     /// Cores and memory, less what its guests may use at most and what open claims hold. Less than nothing is possible.
     pub free: Resources,
 }

@@ -25,7 +25,7 @@ use super::seed::{SeedFacts, seed_image};
 use super::{ClaimError, bootstrap, registration_health, token};
 use crate::context::Context;
 use crate::events::Event;
-use crate::provision::{record_of, records_in};
+use crate::provision::{LaunchSpot, record_of, records_in};
 use crate::status::Verdict;
 use crate::writes::{self, Written};
 
@@ -234,7 +234,7 @@ impl<'a> Launch<'a> {
             }
             LaunchResult::Relaunch { why, leftover } => self.relaunch(context, &why, leftover).await?,
             LaunchResult::GiveUp(why) => {
-                context.memory.avoid(&record.place, &why, context.clock.now());
+                context.memory.avoid(&LaunchSpot::of(&self.class, &record.place), &why, context.clock.now());
                 give_up(context, claim, record, &Failed::now(why)).await?
             }
             LaunchResult::Refuse(why) => {

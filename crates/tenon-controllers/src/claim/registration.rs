@@ -99,7 +99,7 @@ pub(crate) async fn report_launched(
     let written = writes::merge(&context.workload, &observed.claim, json!({ "metadata": { "labels": labels } })).await;
     let written = written.map_err(|source| ClaimError::kube("label the NodeClaim", source))?;
     let Written::Done(claim) = written else { return Ok(Outcome::outdated()) };
-    context.memory.trust(&record.place);
+    context.memory.trust(&record.place, &observed.claim.spec.node_class_ref.name);
     let note = format!("Started VM {} on host {}", record.vmid, record.host());
     let mut outcome = Outcome { claim: Some(claim), ..Outcome::again() }
         .with_condition(&LAUNCHED, Verdict::holds(&LAUNCHED))

@@ -6,8 +6,9 @@ use tenon_api::kube_objects::{DaemonSet, Node, Pod, PodDisruptionBudget, Service
 use kube::api::{Api, ListParams};
 use tenon_api::plan_options::PlanOptions;
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, names};
-use tenon_model::{Place, Seconds, VmIds};
+use tenon_model::{Seconds, VmIds};
 
+use super::launch_site::LaunchSpot;
 use crate::context::Context;
 use crate::kube_error;
 use crate::status::Estate;
@@ -35,8 +36,8 @@ pub struct Gathered {
     pub estate: Estate,
     /// When it was looked at.
     pub now: Seconds,
-    /// Hosts that are left alone for a while, because a launch failed there, and why.
-    pub avoided: Vec<(Place, String)>,
+    /// Hosts that are left alone for a while by a class, because a launch failed there, and why.
+    pub avoided: Vec<(LaunchSpot, String)>,
     /// What an operator decides about plans.
     pub options: PlanOptions,
     /// VM ids: the range they are chosen from, and those in quarantine.

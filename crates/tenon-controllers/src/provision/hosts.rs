@@ -3,15 +3,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use kube::ResourceExt;
 use tenon_api::{NodeClaim, launch_record, names};
 use tenon_model::resources::{CPU, MEMORY};
 use tenon_model::{Host, HostName, InstanceType, LaunchRecord, Place, Quantity, Resources, VmId};
 use tenon_pve::HostRow;
 
+use super::claims::class_of;
 use super::gather::Gathered;
+use super::launch_site::LaunchSpot;
+use crate::context::is_our_class;
 
-/// The hosts of every region that answers.
-pub(crate) fn hosts(gathered: &Gathered, types: &[InstanceType]) -> Vec<Host> {
+/// Who makes nodes of which class: the name of a NodePool, and the name of its ProxmoxNodeClass.
+pub(crate) type Makers = Vec<(String, String)>;
+
+/// All NodePools of ours.
+pub(crate) fn pools_of(gathered: &Gathered) -> Makers {
+    let ours = gathered.pools.iter().filter(|pool| is_our_class(&pool.spec.template.spec.node_class_ref));
+    ours.map(|pool| (pool.name_any(), pool.spec.template.spec.node_class_ref.name.clone())).collect()
+}
+
+/// The hosts of every region that answers, for those who make nodes.
+pub(crate) fn hosts(gathered: &Gathered, types: &[InstanceType], makers: &Makers) -> Vec<Host> {
     let Gathered { estate, claims, .. } = gathered;
     let mut hosts = silent(gathered);
     for (region, view) in &estate.regions {
@@ -32,11 +45,23 @@ pub(crate) fn hosts(gathered: &Gathered, types: &[InstanceType]) -> Vec<Host> {
                 free = free.without(size);
             }
             let place = Place { region: region.clone(), host: row.host.clone() };
-            let avoided = gathered.avoided.iter().find(|(avoided, _)| *avoided == place).map(|(_, why)| why.clone());
-            hosts.push(Host { place, closed: away(row).or(avoided), free });
+            let closed_for = closed_for(gathered, &place, makers);
+            hosts.push(Host { place, closed: away(row), closed_for, free });
         }
     }
     hosts
+}
+
+/// Who leaves a host alone for a while, and why.
+fn closed_for(gathered: &Gathered, place: &Place, makers: &Makers) -> BTreeMap<String, String> {
+    let why = |class: &str| {
+        let spot = LaunchSpot::of(class_of(class, gathered)?, place);
+        gathered.avoided.iter().find(|(avoided, _)| *avoided == spot).map(|(_, why)| why.clone())
+    };
+    if gathered.avoided.iter().all(|(spot, _)| spot.place != *place) {
+        return BTreeMap::new();
+    }
+    makers.iter().filter_map(|(maker, class)| Some((maker.clone(), why(class)?))).collect()
 }
 
 /// Why a host cannot be planned with, if it cannot.
@@ -59,7 +84,10 @@ fn silent(gathered: &Gathered) -> Vec<Host> {
         Some(Err(why)) => Some(format!("Proxmox API of region {} unavailable: {why}", place.region)),
         None => Some(format!("region {} is not in the cloud config", place.region)),
     };
-    let host = |place: Place| Some(Host { closed: Some(closed(&place)?), place, free: Resources::default() });
+    let host = |place: Place| {
+        let closed = Some(closed(&place)?);
+        Some(Host { closed, place, closed_for: BTreeMap::new(), free: Resources::default() })
+    };
     places.into_iter().filter_map(host).collect()
 }
 

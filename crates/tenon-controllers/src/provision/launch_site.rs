@@ -11,6 +11,26 @@ use super::gather::Gathered;
 use super::hosts::{place_of, record_of};
 use crate::context::is_our_class;
 
+/// Where a launch failed: on a host, for a class, with the storage the class named then. Another class, or the same with
+/// another storage, may well be launched there.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LaunchSpot {
+    /// The host.
+    pub place: Place,
+    /// The ProxmoxNodeClass.
+    pub class: String,
+    /// The storage it names for its disk; unset: the template's.
+    pub storage: Option<String>,
+}
+
+impl LaunchSpot {
+    /// Where VMs of this class are made on a host.
+    pub fn of(class: &ProxmoxNodeClass, place: &Place) -> LaunchSpot {
+        let storage = class.spec.boot_device.storage.clone().filter(|storage| !storage.is_empty());
+        LaunchSpot { place: place.clone(), class: class.name_any(), storage }
+    }
+}
+
 /// What the nodes of every NodePool are launched from.
 pub(crate) fn launch_site(gathered: &Gathered) -> LaunchSite {
     let ours = gathered.pools.iter().filter(|pool| is_our_class(&pool.spec.template.spec.node_class_ref));

@@ -27,6 +27,7 @@ pub(crate) use claims::{entry, owner};
 pub use gather::Gathered;
 pub(crate) use gather::is_being_emptied;
 pub(crate) use hosts::{instance_type_of, record_of, records_in};
+pub use launch_site::LaunchSpot;
 pub(crate) use pass::run;
 pub use recheck::Usage;
 pub(crate) use snapshot::requirements;

@@ -12,7 +12,7 @@ use tenon_engine::Indexes;
 use tenon_model::{Catalog, InstanceType, Place, Requirements, Resources, Snapshot};
 
 use super::gather::Gathered;
-use super::hosts::{hosts, instance_type_of, place_of};
+use super::hosts::{hosts, instance_type_of, place_of, pools_of};
 use super::launch_site::launch_site;
 use crate::context::is_our_class;
 use crate::status::POOL_CONDITIONS;
@@ -44,7 +44,7 @@ impl Lookout {
         };
         let estate = Estate { types, catalogs: &self.catalogs };
         let mut snapshot = self.follower.look(&objects, &estate, &gathered.options, gathered.now);
-        snapshot.hosts = hosts(gathered, types);
+        snapshot.hosts = hosts(gathered, types, &pools_of(gathered));
         snapshot.launch_site = launch_site(gathered);
         snapshot
     }

@@ -149,7 +149,7 @@ fn alone(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) -> Snap
         ..Pod::default()
     };
     Snapshot {
-        hosts: hosts(gathered, types),
+        hosts: hosts(gathered, types, &vec![(name.clone(), claim.spec.node_class_ref.name.clone())]),
         launch_site: class.map(|class| launch_site_for(&name, class, gathered)).unwrap_or_default(),
         options: gathered.options.engine(),
         pools: vec![Arc::new(pool)],

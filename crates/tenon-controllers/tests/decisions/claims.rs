@@ -6,7 +6,7 @@ use tenon_api::kube_objects::{Node, Pod};
 use serde_json::json;
 use tenon_api::plan_options::PlanOptions;
 use tenon_api::{NodeClaim, hash_stamp, launch_record, names};
-use tenon_controllers::provision::{ClaimError, Gathered, decide, to_claims, to_snapshot};
+use tenon_controllers::provision::{ClaimError, Gathered, LaunchSpot, decide, to_claims, to_snapshot};
 use tenon_controllers::status::RegionTrouble;
 use tenon_engine::{LaunchRefusal, plan};
 use tenon_model::resources::MEMORY;
@@ -194,11 +194,36 @@ fn a_claim_that_goes_takes_its_node_out_of_the_plan() {
     assert!(snapshot.nodes.iter().all(|node| node.is_leaving), "{:?}", snapshot.nodes);
 }
 
+/// One bad class must not keep a host from every pool.
+#[test]
+fn a_host_where_a_class_failed_is_left_alone_by_that_class_and_storage_only() {
+    let mut gathered = ready_world(1);
+    let place = |host: &str| Place { region: "lab".to_owned(), host: host.parse().unwrap() };
+    let is_planned = |gathered: &Gathered| {
+        let snapshot = to_snapshot(gathered, &InstanceType::built_in());
+        let plan = plan(&snapshot);
+        assert!(tenon_engine::check(&snapshot, &plan).is_empty());
+        !plan.new_nodes.is_empty()
+    };
+    let both = |spot: &LaunchSpot| -> Vec<(LaunchSpot, String)> {
+        let at = |host: &str| LaunchSpot { place: place(host), ..spot.clone() };
+        vec![(at("pve1"), "storage fast is full".to_owned()), (at("pve2"), "storage fast is full".to_owned())]
+    };
+    let spot = LaunchSpot::of(&gathered.classes[0], &place("pve1"));
+    gathered.avoided = both(&spot);
+    assert!(!is_planned(&gathered));
+    gathered.avoided = both(&LaunchSpot { class: "another".to_owned(), ..spot.clone() });
+    assert!(is_planned(&gathered), "another class failed there");
+    gathered.avoided = both(&LaunchSpot { storage: Some("old".to_owned()), ..spot });
+    assert!(is_planned(&gathered), "the class names another storage by now");
+}
+
 #[test]
 fn a_host_that_cannot_be_used_says_why_to_the_pod_that_waits() {
     let mut gathered = ready_world(1);
     let place = |host: &str| Place { region: "lab".to_owned(), host: host.parse().unwrap() };
-    gathered.avoided = vec![(place("pve1"), "storage fast is full".to_owned()), (place("pve2"), "x".to_owned())];
+    let spot = |host: &str| LaunchSpot::of(&gathered.classes[0], &place(host));
+    gathered.avoided = vec![(spot("pve1"), "storage fast is full".to_owned()), (spot("pve2"), "x".to_owned())];
     let said = |gathered: &Gathered| {
         let plan = plan(&to_snapshot(gathered, &InstanceType::built_in()));
         plan.unplaced[0].reason.to_string()

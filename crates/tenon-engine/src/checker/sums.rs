@@ -16,6 +16,13 @@ impl Checker<'_> {
             let capacity = size.capacity_with(&way.overrides);
             let vm: Resources = [CPU, MEMORY].into_iter().map(|name| (name, capacity.get(name))).collect();
             needed.entry(place).or_default().add(&vm);
+            let host = self.snapshot.hosts.iter().find(|host| host.place == *place);
+            let closed = host.and_then(|host| host.closed_for.get(&node.pool));
+            self.expect(closed.is_none(), || {
+                let why = closed.map(String::as_str).unwrap_or_default();
+                let rule = format!("host {} cannot be used for NodePool {}: {why}", place.host, node.pool);
+                (Subject::Host(place.clone()), rule)
+            });
         }
         for (place, needed) in needed {
             let of_host = |rule: &str| (Subject::Host(place.clone()), format!("host {} {rule}", place.host));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! option    preferences=Ignore min-values=BestEffort reserved=Fallback dra=true credit:r1=2
-//! host      pve1 cpu=16 memory=64Gi closed=offline
+//! host      pve1 cpu=16 memory=64Gi closed=offline closed-for=web
 //! type      small cpu=1 memory=2Gi price=1 zone=a,b capacity-type=spot,on-demand arch=arm64 need:gpu-model=DoesNotExist
 //! offering  small price=0.1 zone=a capacity-type=reserved id=r1 left=2
 //! pool      web weight=5 label:team=red need:zone=In:a,b taint=gpu:NoSchedule limit:cpu=4 used:cpu=2 replicas=1
@@ -159,7 +159,8 @@ fn options(line: &Line<'_>, snapshot: &mut Snapshot) {
 
 fn host(line: &Line<'_>) -> Host {
     let closed = line.get("closed").map(|why| format!("it is {why}"));
-    Host { place: place(line.name), closed, free: line.amounts("") }
+    let closed_for = line.get("closed-for").map(|pool| (pool.to_owned(), format!("the storage of {pool} is full")));
+    Host { place: place(line.name), closed, closed_for: closed_for.into_iter().collect(), free: line.amounts("") }
 }
 
 fn catalog_type(line: &Line<'_>) -> CatalogType {

@@ -32,6 +32,20 @@ fn a_host_is_chosen_only_if_it_holds_the_vm() {
 }
 
 #[test]
+fn a_host_that_one_pool_leaves_alone_is_used_by_the_others() {
+    let one = "host pve1 cpu=16 memory=64Gi closed-for=web";
+    let pools = "pool web weight=5 need:team=In:red\npool db need:team=In:blue";
+    let pods = "pod p cpu=500m memory=1Gi need:team=In:blue";
+    expect(&format!("{one}\n{pools}\n{pods}"), &["db/c1.1VCPU-2GB@pve1: p"]);
+    let any = "pod p cpu=500m memory=1Gi";
+    expect(&format!("{one}\n{pools}\n{any}"), &["db/c1.1VCPU-2GB@pve1: p"]);
+    let two = format!("{one}\nhost pve2 cpu=1 memory=2Gi\n{pools}\n{any}");
+    expect(&two, &["web/c1.1VCPU-2GB@pve2: p"]);
+    let why = reason(&format!("{one}\npool web\n{any}"));
+    assert!(why.contains("host pve1 was skipped: the storage of web is full"), "{why}");
+}
+
+#[test]
 fn a_host_that_is_full_with_this_plans_own_vms_takes_no_more() {
     let pods = "pod a cpu=14 memory=8Gi\npod b cpu=14 memory=8Gi\npod c cpu=14 memory=8Gi\npod d cpu=14 memory=8Gi";
     let plan = sound_plan(&cluster(&format!("{HOSTS}\n{pods}")));

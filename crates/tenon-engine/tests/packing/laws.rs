@@ -31,7 +31,11 @@ fn any_pod(index: usize) -> impl Strategy<Value = String> {
 fn any_ground() -> impl Strategy<Value = String> {
     let hosts = proptest::collection::vec((0_i64..32, 0_i64..96, any::<bool>()), 3).prop_map(|sizes| {
         let host = |(index, (cpu, memory, online)): (usize, (i64, i64, bool))| {
-            let closed = if online || index == 0 { "" } else { "closed=offline" };
+            let closed = match (online, index) {
+                (true, _) => "",
+                (false, 0) => "closed-for=default",
+                (false, _) => "closed=offline",
+            };
             format!("host pve{} cpu={cpu} memory={memory}Gi {closed}", index + 1)
         };
         sizes.into_iter().enumerate().map(host).collect::<Vec<_>>().join("\n")
