@@ -157,7 +157,7 @@ event_reasons! {
         action "Nothing. If it happens often, use a VM ID range that nothing else uses (PROXMOX_VMID, PROXMOX_VMID_MAX).";
     INCOMPLETE_CLONE = "IncompleteClone" on "NodeClaim, NodePool", Warning, Tenon,
         when "A clone was interrupted and its VM is left locked. An API token can neither unlock nor destroy it.",
-        example "VM 20003 on host pve1 is an incomplete clone (lock: clone) and cannot be removed with an API token; on pve1 run: qm unlock 20003 && qm destroy 20003 --purge --destroy-unreferenced-disks 1",
+        example "VM 20003 on host pve1 is an incomplete clone (lock: clone) and cannot be removed with an API token; on pve1 run: qm config 20003. If it shows lock: clone, run: qm unlock 20003 && qm destroy 20003 --purge --destroy-unreferenced-disks 1",
         action "Run the `qm` commands of the message on that host, as root. Until then the VM ID is not used again.";
     SEED_NOT_DELETED = "SeedNotDeleted" on "NodeClaim, NodePool", Warning, Tenon,
         when "The seed image of a VM could not be deleted from its storage. The VM and the NodeClaim are not held up by it, and its bootstrap token is deleted.",

@@ -88,10 +88,10 @@ pub struct Controller {
     #[arg(long, value_name = "DURATION", env = "BATCH_IDLE_DURATION", default_value = "1s", value_parser = duration::parse)]
     batch_idle_duration: Duration,
     /// Maximum time without progress in the launch of a VM; then the NodeClaim is deleted and its pods are planned again.
-    #[arg(long, value_name = "DURATION", env = "LAUNCH_TIMEOUT", default_value = "5m", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", env = "LAUNCH_TIMEOUT", default_value = "5m", value_parser = duration::parse_positive)]
     launch_timeout: Duration,
     /// Maximum time a single Proxmox task of a launch may run, such as a full clone on slow storage.
-    #[arg(long, value_name = "DURATION", env = "PROXMOX_TASK_TIMEOUT", default_value = "30m", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", env = "PROXMOX_TASK_TIMEOUT", default_value = "30m", value_parser = duration::parse_positive)]
     proxmox_task_timeout: Duration,
     #[command(flatten)]
     planning: PlanningArgs,

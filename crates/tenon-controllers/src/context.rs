@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use kube::Client;
+use kube::{Client, ResourceExt};
 use tenon_api::{NodeClaim, NodeClassRef, names};
 use tenon_engine::launch::LaunchTime;
-use tenon_model::InstanceType;
+use tenon_model::{InstanceType, Seconds};
 
 use crate::claim::Owner;
 use crate::clock::Clock;
@@ -39,9 +39,14 @@ impl Context {
         Owner { cluster: self.cluster_id.clone(), claim_uid: claim.metadata.uid.clone().unwrap_or_default() }
     }
 
-    /// Now, and how long a launch may take.
-    pub(crate) fn launch_time(&self) -> LaunchTime {
-        LaunchTime { now: self.clock.seconds(), limits: self.settings.launch_limits }
+    /// Now, how long a launch may take, and since when this one stands still.
+    pub(crate) fn launch_time(&self, claim: &NodeClaim) -> LaunchTime {
+        let since = self.memory.blocked_since(&claim.name_any(), self.clock.now());
+        LaunchTime {
+            now: self.clock.seconds(),
+            limits: self.settings.launch_limits,
+            blocked_since: Seconds(since.as_second()),
+        }
     }
 
     /// The instance type a claim was created for.

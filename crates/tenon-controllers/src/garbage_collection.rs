@@ -138,7 +138,7 @@ async fn collect_in(
             let host = orphan.record.host();
             let object = format!("orphaned VM {vmid} on host {host} in region {}", shown.name);
             let unprotect = format!("; on host {host} run: qm set {vmid} --protection 0");
-            let why = attempt(collect(shown.pve, orphan), &unprotect);
+            let why = attempt(collect(context, shown.pve, orphan), &unprotect);
             failures.extend(why.await.map(|why| Failure { object, why }));
         }
     }
@@ -210,7 +210,10 @@ async fn orphans(
                 let owner = Owner { cluster: mark.cluster, claim_uid: mark.claim };
                 let place = Place { region: region.clone(), host: guest.host.clone() };
                 let seed_storage = attached_seed_storage(&owner, &config);
-                let record = LaunchRecord { seed_storage, ..record(context, place, guest.id) };
+                // Before it is configured, a clone has the protection of its template, and no serial of ours.
+                let is_configured = config.get("smbios1").is_some_and(|smbios| smbios.contains("serial="));
+                let step = if is_configured { LaunchStep::Launched } else { LaunchStep::Configure };
+                let record = LaunchRecord { seed_storage, step, ..record(context, place, guest.id) };
                 found.insert(guest.id, Orphan { owner, record });
             }
             Some(_) => {}
@@ -235,10 +238,10 @@ fn is_a_node(context: &Context, config: &VmConfig) -> bool {
 
 /// What would have been written down of such a VM: enough to release it and its seed.
 fn record(context: &Context, place: Place, vmid: VmId) -> LaunchRecord {
-    LaunchRecord { step: LaunchStep::Launched, ..LaunchRecord::new(place, vmid, vmid, context.clock.seconds()) }
+    LaunchRecord::new(place, vmid, vmid, context.clock.seconds())
 }
 
-async fn collect(pve: &tenon_pve::Client, orphan: &Orphan) -> Result<(), ClaimError> {
+async fn collect(context: &Context, pve: &tenon_pve::Client, orphan: &Orphan) -> Result<(), ClaimError> {
     let vmid = orphan.record.vmid;
     let (host, claim_uid) = (orphan.record.host(), &orphan.owner.claim_uid);
     tracing::warn!(%vmid, %host, claim_uid, "destroying orphaned VM: its NodeClaim no longer exists, or uses another VM ID");
@@ -247,10 +250,11 @@ async fn collect(pve: &tenon_pve::Client, orphan: &Orphan) -> Result<(), ClaimEr
         match release(pve, &orphan.owner, &orphan.record).await? {
             ReleasePass::Again => {}
             ReleasePass::Released => {
+                context.ids.free(&orphan.record.place.region, &[vmid], context.clock.seconds()).await;
                 tracing::info!(%vmid, %host, "destroyed orphaned VM");
                 break;
             }
-            ReleasePass::Hidden => break,
+            ReleasePass::Hidden | ReleasePass::Unreadable => break,
             ReleasePass::SeedLeft(left) => {
                 tracing::warn!(%vmid, %host, volume = left.volume, error = left.why, "destroyed orphaned VM; cannot delete its seed image");
                 break;

@@ -51,6 +51,10 @@ struct Inner {
     avoided: BTreeMap<LaunchSpot, Avoided>,
     launches: BTreeMap<String, Vec<bool>>,
     failures: BTreeMap<String, FailedPasses>,
+    /// Since when a claim's launch is seen to stand still.
+    blocked: BTreeMap<String, Timestamp>,
+    /// When the VM of a claim was first seen to be lost.
+    lost: BTreeMap<String, Timestamp>,
     deletions: BTreeMap<String, DeletionReason>,
 }
 
@@ -185,6 +189,31 @@ impl Memory {
         PassFailure { times: known.times, is_news: !is_repeated }
     }
 
+    /// The launch of a claim stands still.
+    pub(crate) fn blocked(&self, claim: &str, now: Timestamp) {
+        self.lock().blocked.entry(claim.to_owned()).or_insert(now);
+    }
+
+    /// Since when the launch of a claim is seen to stand still; from now on if it was not.
+    pub(crate) fn blocked_since(&self, claim: &str, now: Timestamp) -> Timestamp {
+        self.lock().blocked.get(claim).copied().unwrap_or(now)
+    }
+
+    /// The launch of a claim goes on.
+    pub(crate) fn not_blocked(&self, claim: &str) {
+        self.lock().blocked.remove(claim);
+    }
+
+    /// The VM of a claim is seen to be lost; since when, in a row.
+    pub(crate) fn vm_lost(&self, claim: &str, now: Timestamp) -> Timestamp {
+        *self.lock().lost.entry(claim.to_owned()).or_insert(now)
+    }
+
+    /// The VM of a claim is there and runs.
+    pub(crate) fn vm_found(&self, claim: &str) {
+        self.lock().lost.remove(claim);
+    }
+
     /// We delete a claim; why.
     pub(crate) fn deleting(&self, claim: &str, reason: DeletionReason) {
         let mut inner = self.lock();
@@ -217,6 +246,8 @@ impl Memory {
         inner.planned_for.remove(claim);
         inner.nominated.remove(claim);
         inner.failures.remove(claim);
+        inner.blocked.remove(claim);
+        inner.lost.remove(claim);
         inner.deletions.remove(claim);
     }
 }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams, PostParams};
@@ -13,7 +14,6 @@ use kube::{Client, ResourceExt};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tenon_model::{Seconds, VmId, VmIds};
-use tokio::sync::Mutex;
 
 use crate::{kube_error, writes};
 
@@ -32,9 +32,19 @@ const ATTEMPTS: usize = 3;
 /// The book of ids of every region.
 pub(crate) struct VmIdBook {
     maps: Api<ConfigMap>,
-    /// What was read last; unset until it was.
-    read: Mutex<Option<Pages>>,
+    /// What is known, whether or not it is written yet.
+    known: Mutex<Known>,
+    /// Held while the ConfigMap is read or written.
+    writing: tokio::sync::Mutex<()>,
     is_reported: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    is_read: bool,
+    pages: Pages,
+    /// Ids that were chosen for another launch just now, and do not stand in its claim yet, as far as stores show it.
+    reserved: BTreeMap<(String, VmId), Seconds>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -58,46 +68,70 @@ impl VmIdBook {
     pub(crate) fn new(workload: Client, namespace: &str) -> VmIdBook {
         VmIdBook {
             maps: Api::namespaced(workload, namespace),
-            read: Mutex::new(None),
+            known: Mutex::default(),
+            writing: tokio::sync::Mutex::default(),
             is_reported: AtomicBool::new(false),
         }
     }
 
-    /// Takes ids that are in quarantine, and lets others begin after the highest that was used.
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes ids that are in quarantine or reserved, and lets others begin after the highest that was used.
     pub(crate) async fn apply(&self, ids: &mut VmIds, now: Seconds) {
-        let mut read = self.read.lock().await;
-        if read.is_none() {
-            *read = self.note(self.load().await);
+        if !self.known().is_read {
+            let _writing = self.writing.lock().await;
+            self.read_again().await;
         }
-        for (region, page) in read.iter().flat_map(|pages| &pages.regions) {
+        let mut known = self.known();
+        known.reserved.retain(|_, at| now.since(*at) < QUARANTINE_S);
+        for (region, page) in &known.pages.regions {
             page.apply(region, ids, now);
         }
+        for (region, id) in known.reserved.keys() {
+            ids.take(region, [*id]);
+        }
+    }
+
+    /// An id was chosen for a launch: nobody else chooses it before stores show it.
+    pub(crate) fn reserve(&self, region: &str, id: VmId, now: Seconds) {
+        self.known().reserved.insert((region.to_owned(), id), now);
     }
 
     /// Writes down that ids of a region are free from now on. What cannot be written is remembered until a restart.
     pub(crate) async fn free(&self, region: &str, ids: &[VmId], now: Seconds) {
-        let mut read = self.read.lock().await;
+        self.known().pages.regions.entry(region.to_owned()).or_default().free(ids, now);
+        let _writing = self.writing.lock().await;
         for _ in 0..ATTEMPTS {
-            if read.is_none() {
-                *read = self.note(self.load().await);
+            if !self.known().is_read {
+                self.read_again().await;
             }
-            let mut pages = read.clone().unwrap_or_default();
-            pages.regions.entry(region.to_owned()).or_default().free(ids, now);
-            let saved = self.save(&pages).await;
-            match saved {
+            let pages = self.known().pages.clone();
+            match self.save(&pages).await {
                 Ok(version) => {
                     self.is_reported.store(false, Ordering::Relaxed);
-                    *read = Some(Pages { version, ..pages });
+                    self.known().pages.version = version;
                     return;
                 }
-                Err(error) if writes::is_outdated(&error) => *read = None,
+                Err(error) if writes::is_outdated(&error) => self.known().is_read = false,
                 Err(error) => {
                     self.note::<Pages>(Err(error));
-                    *read = Some(pages);
                     return;
                 }
             }
         }
+    }
+
+    /// Reads the ConfigMap, and adds what is known besides.
+    async fn read_again(&self) {
+        let Some(read) = self.note(self.load().await) else { return };
+        let mut known = self.known();
+        known.pages.version = read.version;
+        for (region, page) in read.regions {
+            known.pages.regions.entry(region).or_default().merge(page);
+        }
+        known.is_read = true;
     }
 
     async fn load(&self) -> Result<Pages, kube::Error> {
@@ -134,6 +168,14 @@ impl VmIdBook {
 }
 
 impl Page {
+    fn merge(&mut self, other: Page) {
+        self.highest = self.highest.max(other.highest);
+        for (id, at) in other.freed {
+            let known = self.freed.entry(id).or_insert(at);
+            *known = at.max(*known);
+        }
+    }
+
     fn free(&mut self, ids: &[VmId], now: Seconds) {
         self.freed.retain(|_, at| now.since(Seconds(*at)) < QUARANTINE_S);
         for id in ids {

@@ -164,7 +164,9 @@ pub fn next_step(observed: &ObservedClaim, now: Seconds) -> ClaimStep {
 
 /// Its VM runs.
 fn after_launch(observed: &ObservedClaim, record: &LaunchRecord, now: Seconds) -> ClaimStep {
-    let is_late = now.since(observed.conditions.waiting_since) > REGISTER_WITHIN_S;
+    // From the start of the VM, however long its launch took.
+    let started_at = observed.conditions.waiting_since.max(record.last_progress_at);
+    let is_late = now.since(started_at) > REGISTER_WITHIN_S;
     match &observed.node {
         _ if !observed.conditions.launched => ClaimStep::ReportLaunched(record.clone()),
         ObservedNode::Absent if observed.conditions.registered => ClaimStep::Delete(DeletionCause::NodeDeleted),

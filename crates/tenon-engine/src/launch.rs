@@ -123,12 +123,15 @@ pub struct LaunchTime {
     pub now: Seconds,
     /// How long it may take.
     pub limits: LaunchLimits,
+    /// Since when it is seen to stand still. A task that ran for an hour, and a controller that was away for one, do not count
+    /// against a launch whose host does not answer for a moment.
+    pub blocked_since: Seconds,
 }
 
 impl LaunchTime {
     /// Whether nothing went forward for too long. A task that runs has a limit of its own.
     pub fn is_stalled(&self, record: &LaunchRecord) -> bool {
-        self.now.since(record.last_progress_at) > self.limits.stalled_s
+        self.now.since(record.last_progress_at.max(self.blocked_since)) > self.limits.stalled_s
     }
 
     fn is_task_overdue(&self, record: &LaunchRecord) -> bool {
@@ -192,6 +195,7 @@ fn later_step(record: &LaunchRecord, uuid: Option<&str>, task: &ObservedTask, no
         (_, ObservedTask::Failed(Failure::Hopeless(why))) => LaunchResult::GiveUp(why.clone()),
         (_, ObservedTask::Failed(Failure::IdTaken)) => LaunchResult::Refuse(format!("VM {vmid} exists twice")),
         (_, ObservedTask::Failed(failure)) => try_again(record, failure.words()),
+        (_, ObservedTask::Lost) => try_again(record, "the worker of the task died"),
         (step, _) => return LaunchDecision::Perform(step),
     };
     result.into()

@@ -49,11 +49,17 @@ fn locked_clone(record: &LaunchRecord, lock: &str, task: &ObservedTask, time: &L
             relaunch(record, &format!("the clone was interrupted (lock: {lock})"), Leftover::IncompleteClone)
         }
         _ if !time.is_stalled(record) => LaunchResult::Wait(AwaitedEnd::Lock(lock.to_owned())),
-        ObservedTask::Failed(_) => {
-            let why = format!("another clone holds the VM ID (lock: {lock}) and does not end");
+        // The clone may go on while its host cannot be asked: it is not made twice.
+        ObservedTask::Unreachable => LaunchResult::GiveUp(no_answer(record, time)),
+        ObservedTask::Done => {
+            LaunchResult::GiveUp(format!("VM {} is locked (lock: {lock}) after its clone task ended", record.vmid))
+        }
+        ObservedTask::Failed(failure) if *failure != Failure::IdTaken => {
+            let why = format!("the clone failed and is still locked (lock: {lock})");
             relaunch(record, &why, Leftover::IncompleteClone)
         }
-        _ => relaunch(record, &format!("the clone is locked (lock: {lock}) without a task"), Leftover::IncompleteClone),
+        // No task of ours clones into the id: whoever does has nothing to do with us.
+        _ => relaunch(record, &format!("another clone holds the VM ID (lock: {lock})"), Leftover::Nothing),
     }
 }
 

@@ -93,6 +93,14 @@ pub enum Credentials {
 }
 
 impl Credentials {
+    /// Who calls, as the name of a task says it.
+    pub(crate) fn user(&self) -> &str {
+        match self {
+            Credentials::Token(token) => token.id(),
+            Credentials::Password(password) => password.user(),
+        }
+    }
+
     /// What must never be told.
     pub(crate) fn secret(&self) -> &str {
         match self {

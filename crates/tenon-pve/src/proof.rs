@@ -139,14 +139,9 @@ impl Proof {
     }
 }
 
-/// Whether a VM does not say yet who it is: until its first disk is there, a clone has only this description, and a VM that
-/// is created has none.
+/// Whether a VM is a clone that does not say yet whose it is: until its first disk is there it has only this description.
 pub fn is_being_made(config: &VmConfig, lock: &str) -> bool {
-    match lock {
-        "clone" => config.description().trim() == CLONE_PLACEHOLDER,
-        "create" => config.name().is_none() && config.description().is_empty(),
-        _ => false,
-    }
+    lock == "clone" && config.description().trim() == CLONE_PLACEHOLDER
 }
 
 impl Client {
@@ -252,7 +247,8 @@ mod tests {
         let held = |lock: &str| Err(Doubt::Locked(lock.to_owned()));
         let placeholder = json!({ "lock": "clone", "description": " qmclone temporary file" });
         assert_eq!(examine(&proof(None), &placeholder), held("clone"));
-        assert_eq!(examine(&proof(None), &json!({ "lock": "create" })), held("create"));
+        // Ours are cloned; what is created is somebody else's.
+        assert_eq!(examine(&proof(None), &json!({ "lock": "create" })), Err(Doubt::NoMark));
         for lock in ["clone", "backup"] {
             let locked = json!({ "lock": lock, "description": proof(None).mark.to_string() });
             assert_eq!(examine(&proof(None), &locked), held(lock));

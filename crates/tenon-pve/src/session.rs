@@ -96,6 +96,11 @@ impl Session {
         Session { credentials, state: Mutex::new(State::Nothing) }
     }
 
+    /// Who calls.
+    pub(crate) fn user(&self) -> &str {
+        self.credentials.user()
+    }
+
     /// Forgets a ticket that was refused, unless somebody has a newer one already. Says whether asking again makes sense.
     pub(crate) async fn forget(&self, refused: &Authority) -> bool {
         let Authority::Ticket(refused) = refused else { return false };

@@ -77,6 +77,11 @@ struct Wire {
 }
 
 impl Client {
+    /// Whether we started a task.
+    pub fn is_own_task(&self, task: &Upid) -> bool {
+        task.user() == self.session().user()
+    }
+
     /// Tasks of a host, the newest first. Without other rights a token sees its own.
     pub async fn tasks(&self, host: &HostName, filter: &TaskFilter) -> Result<Vec<TaskRow>> {
         let form = Form::default()

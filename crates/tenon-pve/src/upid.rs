@@ -12,9 +12,15 @@ pub struct Upid {
     host: HostName,
     kind: String,
     id: String,
+    user: String,
 }
 
 impl Upid {
+    /// Who started it: `user@realm`, or `user@realm!token`.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
     /// The host whose worker runs the task.
     pub fn host(&self) -> &HostName {
         &self.host
@@ -48,7 +54,13 @@ impl FromStr for Upid {
             return Err(error());
         }
         let host = host.parse().map_err(|_| error())?;
-        Ok(Upid { text: text.to_owned(), host, kind: (*kind).to_owned(), id: (*id).to_owned() })
+        Ok(Upid {
+            text: text.to_owned(),
+            host,
+            kind: (*kind).to_owned(),
+            id: (*id).to_owned(),
+            user: (*user).to_owned(),
+        })
     }
 }
 
@@ -74,7 +86,7 @@ mod tests {
         let text = "UPID:pve1:00002874:00091F65:6AF96A3F:qmclone:1001:root@pam!test:";
         let upid: Upid = text.parse().unwrap();
         assert_eq!((upid.host().as_str(), upid.kind(), upid.id()), ("pve1", "qmclone", "1001"));
-        assert_eq!(upid.to_string(), text);
+        assert_eq!((upid.to_string().as_str(), upid.user()), (text, "root@pam!test"));
         // An upload works on nothing that has an id.
         assert_eq!("UPID:pve1:0:0:0:imgcopy::a@pve!b:".parse::<Upid>().unwrap().id(), "");
     }

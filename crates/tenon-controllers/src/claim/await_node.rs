@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use kube::ResourceExt;
 use tenon_api::condition_reasons::{self, REGISTERED};
 use tenon_api::{NodeClaim, event_reasons};
@@ -21,15 +22,30 @@ use crate::status::Verdict;
 /// A VM whose node did not join yet is looked at this often: somebody may stop or destroy it.
 const LOOK_AT_VM: Duration = Duration::from_secs(15);
 
+/// A VM that is not there, or stopped, is looked at again after this long …
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+
+/// … and is lost if it is so still.
+const LOST_AFTER: SignedDuration = SignedDuration::from_secs(10);
+
 /// Waits for the node, as long as its VM runs.
 pub(crate) async fn await_node(
     context: &Context,
     observed: &Observed,
     mismatch: Option<&str>,
 ) -> Result<Outcome, ClaimError> {
-    match lost_vm(context, observed).await {
-        Some(lost) => lost.delete(context, &observed.claim).await,
-        None => Ok(still_awaited(observed, mismatch)),
+    let (name, now) = (observed.claim.name_any(), context.clock.now());
+    let lost = if observed.state.conditions.registered { None } else { lost_vm(context, observed).await };
+    match lost {
+        None => {
+            context.memory.vm_found(&name);
+            Ok(still_awaited(observed, mismatch))
+        }
+        // A VM that reboots is stopped for a moment, and a listing may be a moment behind: one look is not enough.
+        Some(lost) if now.duration_since(context.memory.vm_lost(&name, now)) >= LOST_AFTER => {
+            lost.delete(context, &observed.claim).await
+        }
+        Some(_) => Ok(still_awaited(observed, mismatch).requeued(LOOK_AGAIN)),
     }
 }
 

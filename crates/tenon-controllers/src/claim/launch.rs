@@ -10,7 +10,7 @@ use tenon_api::condition_reasons::{self, ConditionReason};
 use tenon_api::event_reasons::{self, EventReason};
 use tenon_api::{KubeletConfiguration, MetadataType, NodeClaim, ProxmoxNodeClass, launch_record, names};
 use tenon_cloudinit::Bootstrap;
-use tenon_engine::launch::{AwaitedEnd, LaunchResult};
+use tenon_engine::launch::{AwaitedEnd, LaunchResult, LaunchTime};
 use tenon_model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
 use tenon_model::{InstanceType, LaunchRecord, LaunchStep, Leftover, VmId, VmIds};
 use tenon_pve::VmConfig;
@@ -18,7 +18,7 @@ use tenon_pve::VmConfig;
 use super::bootstrap::NoBootstrap;
 use super::deletion::DeletionReason;
 use super::desired_vm::{DesiredVm, FirstBoot, Render};
-use super::gather::{Observed, is_true};
+use super::gather::Observed;
 use super::launch_pass::launch_pass;
 use super::outcome::Outcome;
 use super::seed::{SeedFacts, seed_image};
@@ -34,6 +34,8 @@ const LOOK_SOON: Duration = Duration::from_millis(400);
 /// A task that takes longer than this is not about to end, and is looked at less often.
 const SOON_S: i64 = 15;
 const LOOK_LATER: Duration = Duration::from_secs(2);
+/// What lasts longer than this is worth a condition.
+const REPORT_AFTER_S: i64 = 30;
 /// What an operator has to mend is looked at this often.
 const LOOK_RARELY: Duration = Duration::from_secs(30);
 /// A VM that the API token cannot read is looked at this often; each look goes through the last clone tasks.
@@ -47,29 +49,47 @@ pub(crate) async fn pass(context: &Context, observed: &Observed, record: &Launch
         Ok(launch) => launch,
         Err(why) => return give_up(context, &observed.claim, record, &Failed::now(why)).await,
     };
-    match launch.advance(context).await? {
+    let (claim, time) = (&observed.claim, context.launch_time(&observed.claim));
+    let advance = launch.advance(context, &time).await?;
+    match &advance {
+        Advance::To(_) => context.memory.not_blocked(&claim.name_any()),
+        Advance::Waiting(..) | Advance::Blocked(_) => context.memory.blocked(&claim.name_any(), context.clock.now()),
+    }
+    match advance {
         Advance::To(outcome) => Ok(*outcome),
-        Advance::Blocked(block) if context.launch_time().is_stalled(record) => {
-            give_up(context, &observed.claim, record, &Failed::timed_out(block.message)).await
+        Advance::Waiting(why, _) | Advance::Blocked(Block { message: why, .. }) if time.is_stalled(record) => {
+            give_up(context, claim, record, &Failed::timed_out(why)).await
         }
+        Advance::Waiting(_, outcome) => Ok(*outcome),
         Advance::Blocked(block) => Ok(block.outcome()),
     }
 }
 
 /// Ends a launch that stands still for too long because every pass fails; nothing if it may still be retried.
-pub(crate) async fn time_out(context: &Context, claim: &NodeClaim, why: &str) -> Option<Result<Outcome, ClaimError>> {
-    let record = record_of(claim).filter(|_| claim.metadata.deletion_timestamp.is_none())?;
-    let is_over = context.launch_time().is_stalled(&record) && !is_true(claim, &condition_reasons::LAUNCHED);
-    if !is_over {
+pub(crate) async fn time_out(
+    context: &Context,
+    claim: &NodeClaim,
+    error: &ClaimError,
+) -> Option<Result<Outcome, ClaimError>> {
+    let is_launching = |record: &LaunchRecord| record.step != LaunchStep::Launched;
+    let record = record_of(claim).filter(is_launching).filter(|_| claim.metadata.deletion_timestamp.is_none())?;
+    context.memory.blocked(&claim.name_any(), context.clock.now());
+    if !context.launch_time(claim).is_stalled(&record) {
         return None;
     }
-    context.memory.avoid(&record.place, why, context.clock.now());
-    Some(give_up(context, claim, &record, &Failed::timed_out(why.to_owned())).await)
+    let class = context.watched.classes.get(&ObjectRef::new(&claim.spec.node_class_ref.name));
+    let why = error.full_message();
+    if let (ClaimError::Pve(_), Some(class)) = (error, class) {
+        context.memory.avoid(&LaunchSpot::of(&class, &record.place), &why, context.clock.now());
+    }
+    Some(give_up(context, claim, &record, &Failed::timed_out(why)).await)
 }
 
 /// What came of trying to go on.
 enum Advance {
     To(Box<Outcome>),
+    /// Nothing went forward; why, and when to look again.
+    Waiting(String, Box<Outcome>),
     Blocked(Block),
 }
 
@@ -125,7 +145,7 @@ impl<'a> Launch<'a> {
         Ok(Launch { claim, record, class, instance_type, pve: context.region(&record.place.region)? })
     }
 
-    async fn advance(&self, context: &Context) -> Result<Advance, ClaimError> {
+    async fn advance(&self, context: &Context, time: &LaunchTime) -> Result<Advance, ClaimError> {
         if let Some(block) = self.name_taken().await? {
             return Ok(Advance::Blocked(block));
         }
@@ -135,7 +155,7 @@ impl<'a> Launch<'a> {
         };
         let render = |record: &LaunchRecord, config: &VmConfig| self.render(bootstrap.as_ref(), record, config);
         let desired = self.desired_vm(context, &render);
-        let result = launch_pass(self.pve, &desired, self.record, &context.launch_time()).await?;
+        let result = launch_pass(self.pve, &desired, self.record, time).await?;
         self.settle(context, result).await
     }
 
@@ -227,11 +247,8 @@ impl<'a> Launch<'a> {
         let Launch { claim, record, .. } = self;
         let outcome = match result {
             LaunchResult::Record(next) => write_record(context, claim, &next).await?,
-            LaunchResult::Wait(AwaitedEnd::HiddenVm) => Outcome::after(LOOK_AT_HIDDEN),
-            LaunchResult::Wait(_) => {
-                let is_slow = context.clock.seconds().since(record.last_progress_at) > SOON_S;
-                Outcome::after(if is_slow { LOOK_LATER } else { LOOK_SOON })
-            }
+            LaunchResult::Wait(AwaitedEnd::Task) => self.look_again(context),
+            LaunchResult::Wait(awaited) => return Ok(self.waiting(context, &awaited)),
             LaunchResult::Relaunch { why, leftover } => self.relaunch(context, &why, leftover).await?,
             LaunchResult::GiveUp(why) => {
                 context.memory.avoid(&LaunchSpot::of(&self.class, &record.place), &why, context.clock.now());
@@ -245,6 +262,30 @@ impl<'a> Launch<'a> {
             LaunchResult::Launched => Outcome::again(),
         };
         Ok(Advance::To(Box::new(outcome)))
+    }
+
+    fn look_again(&self, context: &Context) -> Outcome {
+        let is_slow = context.clock.seconds().since(self.record.last_progress_at) > SOON_S;
+        Outcome::after(if is_slow { LOOK_LATER } else { LOOK_SOON })
+    }
+
+    /// Nothing goes forward. What lasts is said in the condition.
+    fn waiting(&self, context: &Context, awaited: &AwaitedEnd) -> Advance {
+        let (vmid, host) = (self.record.vmid, self.record.host());
+        let why = match awaited {
+            AwaitedEnd::Task => format!("a task of VM {vmid} still runs"),
+            AwaitedEnd::Lock(lock) => format!("VM {vmid} is locked (lock: {lock})"),
+            AwaitedEnd::Host => format!("host {host} does not answer"),
+            AwaitedEnd::HiddenVm => format!("VM {vmid} exists, and the API token cannot read it"),
+        };
+        // Each look goes through the last clone tasks.
+        let is_searching = self.record.step == LaunchStep::Clone && self.record.upid.is_none();
+        let outcome = if is_searching { Outcome::after(LOOK_AT_HIDDEN) } else { self.look_again(context) };
+        let lasts = context.clock.seconds().since(self.record.last_progress_at) > REPORT_AFTER_S;
+        let note = format!("Cannot launch VM {vmid} on host {host} yet: {why}; retrying");
+        let verdict = Verdict::unknown(&condition_reasons::LAUNCH_FAILED, note);
+        let outcome = if lasts { outcome.with_condition(&condition_reasons::LAUNCHED, verdict) } else { outcome };
+        Advance::Waiting(why, Box::new(outcome))
     }
 
     /// Starts again under another VM id.
@@ -269,7 +310,7 @@ impl<'a> Launch<'a> {
         let mut ids = VmIds::new(context.settings.ids);
         context.ids.apply(&mut ids, context.clock.seconds()).await;
         ids.take(region, pve.resources().await?.guests.iter().map(|guest| guest.id));
-        let claims = context.watched.claims.state();
+        let claims = context.memory.with_fresh(context.watched.claims.state());
         for other in records_in(region, claims.iter().map(AsRef::as_ref)) {
             ids.begin_after(region, other.vmid);
             ids.take(region, other.retired.into_iter().chain([other.vmid]));
@@ -279,6 +320,7 @@ impl<'a> Launch<'a> {
             let Some(vmid) = ids.take_next(region) else { return Ok(None) };
             // A token with rights on a pool only does not see every VM, but may ask of every id.
             if pve.is_id_free(vmid).await? {
+                context.ids.reserve(region, vmid, context.clock.seconds());
                 return Ok(Some(vmid));
             }
         }
@@ -313,7 +355,8 @@ pub(crate) fn incomplete_clone(record: &LaunchRecord, vmid: VmId, why: &str) -> 
     let host = record.host();
     let note = format!(
         "VM {vmid} on host {host} is an incomplete clone ({why}) and cannot be removed with an API token; on {host} run: qm \
-         unlock {vmid} && qm destroy {vmid} --purge --destroy-unreferenced-disks 1"
+         config {vmid}. If it shows lock: clone, run: qm unlock {vmid} && qm destroy {vmid} --purge \
+         --destroy-unreferenced-disks 1"
     );
     Event::new(&event_reasons::INCOMPLETE_CLONE, note)
 }

@@ -68,7 +68,9 @@ impl Change<'_> {
             (LaunchStep::UploadSeed, Some(vm)) => self.upload(&vm).await,
             (LaunchStep::AttachSeed, Some(vm)) => {
                 if let (FirstBoot::Seed(_), Some(seed)) = (&desired.first_boot, seed_file(&desired.owner, record)) {
-                    pve.configure_vm(vm.host(), vm.vmid(), &DesiredVm::drive(&seed)).await?;
+                    let digest = vm.config().digest().map(|digest| ("digest", digest.to_owned()));
+                    let keys: Vec<_> = DesiredVm::drive(&seed).into_iter().chain(digest).collect();
+                    pve.configure_vm(vm.host(), vm.vmid(), &keys).await?;
                 }
                 Ok(Begun::Done)
             }
@@ -152,6 +154,17 @@ impl Change<'_> {
                 }),
                 (_, Some(Failure::NoLinkedClone(_))) => Ok(launch::clone_in_full(self.record, &error.full_message())),
                 (_, Some(Failure::OtherState(_))) => Ok(launch::try_again(self.record, &error.full_message())),
+                // The seed was deleted under our hands, or an earlier version gave it another name.
+                (_, Some(Failure::Hopeless(_)))
+                    if self.record.step == LaunchStep::AttachSeed && error.is_not_found() =>
+                {
+                    Ok(match launch::try_again(self.record, &error.full_message()) {
+                        LaunchResult::Record(again) => {
+                            LaunchResult::Record(LaunchRecord { step: LaunchStep::UploadSeed, ..again })
+                        }
+                        ended => ended,
+                    })
+                }
                 (_, Some(Failure::Hopeless(_) | Failure::IdTaken)) => Ok(LaunchResult::GiveUp(error.full_message())),
                 _ => Err(error),
             },

@@ -10,7 +10,10 @@ use tenon_pve::{
 use super::desired_vm::Owner;
 
 /// Clone tasks that are looked through for a lost one, the newest first.
-const TASKS: u64 = 20;
+const TASKS: u64 = 200;
+
+/// How much the clock of a host may be behind ours for its tasks to be found.
+const SKEW_S: i64 = 600;
 
 /// What is observed of the VM, with the proof if there is one.
 pub(crate) struct VmObservation {
@@ -129,14 +132,16 @@ pub(crate) async fn task(pve: &Client, record: &LaunchRecord) -> Result<Observed
         Ok(TaskProgress::Done(_)) => Ok(ObservedTask::Done),
         Ok(TaskProgress::Failed(refusal)) => Ok(ObservedTask::Failed(failure(&refusal))),
         Ok(TaskProgress::Died) => Ok(ObservedTask::Lost),
-        Err(error) if error.is_not_found() => Ok(ObservedTask::Lost),
+        // Another token began it, and this one may not read it: what it did must be looked for.
+        Err(error) if error.is_not_found() || is_denied(&error) => Ok(ObservedTask::Lost),
         Err(error) if matches!(error.cause(), Cause::MaybeDone(_)) => Ok(ObservedTask::Unreachable),
         Err(error) => Err(error),
     }
 }
 
 /// Looks for the clone task of a record that names none, where something has the id: the reply may have been lost, or the
-/// controller killed before it wrote the UPID down. Only a task that says in its log that it clones into this id counts.
+/// controller killed before it wrote the UPID down. Only a task of our own counts, begun since the launch, that says in its log
+/// that it clones into this id.
 pub(crate) async fn lost_clone_task(
     pve: &Client,
     record: &LaunchRecord,
@@ -150,11 +155,12 @@ pub(crate) async fn lost_clone_task(
         source: Some(TaskSource::All),
         vmid: Some(record.template),
         kind: Some("qmclone".to_owned()),
+        since: u64::try_from(record.started_at.0.saturating_sub(SKEW_S)).ok(),
         limit: Some(TASKS),
         ..TaskFilter::default()
     };
     let made = format!("with ID {}", record.vmid);
-    for row in pve.tasks(record.host(), &filter).await? {
+    for row in pve.tasks(record.host(), &filter).await?.into_iter().filter(|row| pve.is_own_task(&row.upid)) {
         let log = pve.task_log_from(&row.upid, 0, Some(1)).await?;
         if log.first().is_some_and(|line| line.trim_end().ends_with(&made)) {
             return Ok(Some(row.upid));

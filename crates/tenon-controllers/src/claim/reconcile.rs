@@ -83,7 +83,7 @@ async fn on_error(name: &str, context: &Context, error: &ClaimError) -> Duration
     context.metrics.errors.get_or_create(&Loop { controller: "nodeclaim.lifecycle" }).inc();
     let claim = context.watched.claims.get(&ObjectRef::new(name));
     if let Some(claim) = &claim
-        && let Some(ended) = launch::time_out(context, claim, &message).await
+        && let Some(ended) = launch::time_out(context, claim, error).await
     {
         // What cannot be written now is tried by the next pass.
         let again = match ended {

@@ -88,9 +88,9 @@ pub(crate) async fn report_launched(
         Ok(pve) => pve,
         Err(why) => return Ok(Outcome::after(LOOK_LATER).with_condition(&LAUNCHED, no_region(&why))),
     };
-    // The template may be deleted by now; the clone has the same options.
+    // The template may be gone by now, or not ours to read; the clone has the same options.
     let template = match pve.vm_config(record.host(), record.template).await {
-        Err(error) if error.is_not_found() => pve.vm_config(record.host(), record.vmid).await?,
+        Err(error) if error.refusal().is_some() => pve.vm_config(record.host(), record.vmid).await?,
         found => found?,
     };
     let cpu = cpu_type(&template);

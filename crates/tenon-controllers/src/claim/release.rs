@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenon_engine::launch::{ObservedTask, ObservedVm};
+use tenon_engine::launch::{Failure, ObservedTask, ObservedVm};
 use tenon_model::{LaunchRecord, LaunchStep};
 use tenon_pve::{Client, Error, PowerState, ProvenVm};
 
@@ -26,6 +26,8 @@ pub enum ReleasePass {
     Hidden,
     /// The VM under our id is not proven to be ours: it stays, and this says why.
     Refuse(String),
+    /// The API token may not read the VM under our id any more: it stays.
+    Unreadable,
     /// The VM is gone; its seed could not be deleted.
     SeedLeft(SeedLeft),
     /// VM and seed are gone.
@@ -70,12 +72,9 @@ pub async fn release(pve: &Client, owner: &Owner, record: &LaunchRecord) -> Resu
         (ObservedVm::Foreign(why), _) => {
             Ok(ReleasePass::Refuse(format!("VM {} does not belong to this NodeClaim: {why}", record.vmid)))
         }
-        (ObservedVm::Hidden, _) if was_made => Ok(ReleasePass::Refuse(format!(
-            "VM {} does not belong to this NodeClaim: the API token cannot read it",
-            record.vmid
-        ))),
+        (ObservedVm::Hidden, _) if was_made => Ok(ReleasePass::Unreadable),
         (ObservedVm::Hidden, _) => match task {
-            ObservedTask::None | ObservedTask::Failed(_) => delete_seed(pve, owner, record).await,
+            ObservedTask::None | ObservedTask::Failed(Failure::IdTaken) => delete_seed(pve, owner, record).await,
             _ => Ok(ReleasePass::Hidden),
         },
     }

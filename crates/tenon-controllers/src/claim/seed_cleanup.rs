@@ -44,13 +44,13 @@ pub(crate) async fn delete_seed(
         };
         let by_id = attached_by_id(vm.config(), vm.vmid());
         if by_id.is_some() || attached(vm.config()).as_ref() == Some(&file.volume) {
-            let digest = vm.config().digest().map(|digest| ("digest", digest.to_owned()));
-            let keys: Vec<_> = [(DRIVE, EMPTY_DRIVE.to_owned())].into_iter().chain(digest).collect();
-            pve.configure_vm(vm.host(), vm.vmid(), &keys).await?;
-            // Once it is out of the drive nothing proves that a file named by the id was this VM's.
+            // Once it is out of the drive nothing proves that a file named by the id was this VM's, so the file goes first.
             if let Some(volume) = by_id {
                 events.extend(delete_file(pve, vm.host(), &volume).await.err().map(|left| seed_left(&left)));
             }
+            let digest = vm.config().digest().map(|digest| ("digest", digest.to_owned()));
+            let keys: Vec<_> = [(DRIVE, EMPTY_DRIVE.to_owned())].into_iter().chain(digest).collect();
+            pve.configure_vm(vm.host(), vm.vmid(), &keys).await?;
             return Ok(Outcome { events, ..Outcome::again() });
         }
         match delete_file(pve, vm.host(), &file.volume).await {
@@ -79,7 +79,8 @@ pub(crate) async fn check_incomplete_clones(
     let Ok(pve) = context.region(&record.place.region) else { return Ok(Outcome::default()) };
     let mut left = Vec::new();
     for vmid in &record.incomplete {
-        if observe::is_incomplete_clone(pve, &context.owner(&observed.claim), record, *vmid).await? {
+        // A host that does not answer says nothing of a claim that is settled.
+        if observe::is_incomplete_clone(pve, &context.owner(&observed.claim), record, *vmid).await.unwrap_or(true) {
             left.push(*vmid);
         }
     }

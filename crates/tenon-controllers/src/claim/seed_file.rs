@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use tenon_model::{HostName, LaunchRecord, VmId};
-use tenon_pve::{Client, Error, VmConfig};
+use tenon_pve::{Advice, Client, Error, RefusalKind, VmConfig};
 
 use super::desired_vm::Owner;
 use super::release::SeedLeft;
@@ -64,8 +64,14 @@ pub(crate) async fn delete_file(pve: &Client, host: &HostName, volume: &str) -> 
         outcome = delete_at(pve, &other, volume).await;
     }
     outcome.map_err(|error| {
-        let may_help = error.refusal().is_none();
-        SeedLeft { volume: volume.to_owned(), why: error.full_message(), may_help }
+        let is_denied = matches!(error.refusal().map(|told| &told.kind), Some(RefusalKind::Denied { .. }));
+        let next = if is_denied {
+            "; grant Datastore.Allocate on its storage, and delete the image"
+        } else {
+            "; delete the image if it stays"
+        };
+        let may_help = matches!(error.advice(), Advice::SendAgain | Advice::LookFirst | Advice::Wait);
+        SeedLeft { volume: volume.to_owned(), why: format!("{}{next}", error.full_message()), may_help }
     })
 }
 

@@ -11,6 +11,7 @@ use serde_json::json;
 use tenon_api::condition_reasons::{self, INSTANCE_TERMINATING};
 use tenon_api::{NodeClaim, event_reasons, names};
 use tenon_engine::claim::{DeletionCause, REGISTER_WITHIN_S};
+use tenon_engine::launch::ObservedVm;
 use tenon_model::{LaunchRecord, LaunchStep, Seconds, VmId};
 
 use super::deletion::DeletionReason;
@@ -125,16 +126,18 @@ pub(crate) async fn release_vm(
         Ok(pve) => pve,
         Err(why) => return Ok(refused(claim, &why)),
     };
-    // Whatever keeps the VM, nobody joins with its token any more.
-    token::delete(context, claim).await?;
+    // Whatever keeps the VM, nobody joins with its token any more. A token that cannot be deleted does not keep the VM: it is
+    // tried again at the end.
+    let _ = token::delete(context, claim).await;
     match release(pve, &context.owner(claim), record).await? {
         ReleasePass::Again => Ok(terminating(Duration::ZERO)),
         ReleasePass::Wait(_) if is_interrupted(context, observed, record) => abandon(context, observed, record).await,
-        ReleasePass::Wait(_) => Ok(terminating(LOOK_SOON)),
+        ReleasePass::Wait(why) => Ok(waiting(waited_s(context, observed, record), record, &why)),
         ReleasePass::Hidden if is_interrupted(context, observed, record) => abandon(context, observed, record).await,
         ReleasePass::Hidden => Ok(terminating(LOOK_LATER)),
         ReleasePass::Locked(lock) => locked(context, observed, record, &lock).await,
         ReleasePass::Refuse(why) => Ok(refused(claim, &why)),
+        ReleasePass::Unreadable => Ok(unreadable(claim, record)),
         ReleasePass::SeedLeft(left) if left.may_help && waited_s(context, observed, record) <= SEED_AFTER_S => {
             Ok(terminating(LOOK_LATER).with_event(seed_left(&left)))
         }
@@ -166,10 +169,7 @@ async fn abandon(context: &Context, observed: &Observed, record: &LaunchRecord) 
 
 /// What is said about a seed that could not be deleted.
 pub(crate) fn seed_left(left: &SeedLeft) -> Event {
-    let note = format!(
-        "Cannot delete seed image {}: {}; grant Datastore.Allocate on its storage, and delete the image",
-        left.volume, left.why
-    );
+    let note = format!("Cannot delete seed image {}: {}", left.volume, left.why);
     Event::new(&event_reasons::SEED_NOT_DELETED, note)
 }
 
@@ -185,15 +185,17 @@ pub(crate) async fn release_without_vm(
         && let Some(seed) = seed_file(&owner, record)
     {
         // The VM is its operator's now: an image in its drive stays there, or the VM would not start again.
-        let found = observe::vm(pve, &owner, record).await;
-        let is_attached = match &found {
-            Ok(VmObservation { proven: Some(vm), .. }) => attached(vm.config()).as_ref() == Some(&seed.volume),
-            Ok(_) => false,
-            Err(_) => true,
+        let is_loose = match observe::vm(pve, &owner, record).await {
+            Ok(VmObservation { proven: Some(vm), .. }) => attached(vm.config()).as_ref() != Some(&seed.volume),
+            Ok(VmObservation { vm: ObservedVm::Absent | ObservedVm::Foreign(_), .. }) => true,
+            Ok(_) | Err(_) => false,
         };
-        let why = "it is in the drive of a VM, or the VM cannot be read".to_owned();
+        let why = format!(
+            "it may be in the drive of VM {}, which is left alone; eject the image before you delete it",
+            record.vmid
+        );
         let left = SeedLeft { volume: seed.volume.clone(), why, may_help: false };
-        let deleted = if is_attached { Err(left) } else { delete_file(pve, record.host(), &seed.volume).await };
+        let deleted = if is_loose { delete_file(pve, record.host(), &seed.volume).await } else { Err(left) };
         if let Err(left) = deleted {
             publish_on_pool(context, &observed.claim, &seed_left(&left)).await;
         }
@@ -203,6 +205,28 @@ pub(crate) async fn release_without_vm(
 
 fn terminating(wait: Duration) -> Outcome {
     Outcome::after(wait).with_condition(&INSTANCE_TERMINATING, Verdict::holds(&INSTANCE_TERMINATING))
+}
+
+/// Something is under way, or a host does not answer. Soon it is said what, and looked at less often.
+fn waiting(waited_s: i64, record: &LaunchRecord, why: &str) -> Outcome {
+    if waited_s <= REPORT_AFTER_S {
+        return terminating(LOOK_SOON);
+    }
+    let note = format!("Cannot destroy VM {} on host {} yet: {why}; retrying", record.vmid, record.host());
+    terminating(LOOK_RARELY).with_event(Event::new(&event_reasons::FAILED_TERMINATION, note))
+}
+
+/// The API token may not read the VM any more: it may be ours still.
+fn unreadable(claim: &NodeClaim, record: &LaunchRecord) -> Outcome {
+    let message = format!(
+        "Cannot delete NodeClaim {}: the API token cannot read VM {} any more; put the VM back into its resource pool, or \
+         grant VM.Audit on it. No VM was changed",
+        claim.name_any(),
+        record.vmid
+    );
+    Outcome::after(LOOK_RARELY)
+        .with_condition(&INSTANCE_TERMINATING, Verdict::fails(&condition_reasons::NOT_PROVEN_OURS, message.clone()))
+        .with_event(Event::new(&event_reasons::FAILED_TERMINATION, message))
 }
 
 /// The VM under our id is not proven to be ours.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use tenon_api::{NodeClaim, launch_record, names};
+use tenon_api::{MetadataType, NodeClaim, launch_record, names};
 use tenon_model::resources::{CPU, MEMORY};
 use tenon_model::{Host, HostName, InstanceType, LaunchRecord, Place, Quantity, Resources, VmId};
 use tenon_pve::HostRow;
@@ -54,11 +54,18 @@ pub(crate) fn hosts(gathered: &Gathered, types: &[InstanceType], makers: &Makers
 
 /// Who leaves a host alone for a while, and why.
 fn closed_for(gathered: &Gathered, place: &Place, makers: &Makers) -> BTreeMap<String, String> {
+    let has_seed_storage = gathered.estate.seed_storage(&place.region, place.host.as_str()).is_some();
     let why = |class: &str| {
-        let spot = LaunchSpot::of(class_of(class, gathered)?, place);
+        let class = class_of(class, gathered)?;
+        if class.spec.metadata_options.type_ == MetadataType::Cdrom && !has_seed_storage {
+            return Some("no storage for ISO images has room for first-boot data; free space, or allow content type iso on another \
+                 storage"
+                    .to_owned());
+        }
+        let spot = LaunchSpot::of(class, place);
         gathered.avoided.iter().find(|(avoided, _)| *avoided == spot).map(|(_, why)| why.clone())
     };
-    if gathered.avoided.iter().all(|(spot, _)| spot.place != *place) {
+    if has_seed_storage && gathered.avoided.iter().all(|(spot, _)| spot.place != *place) {
         return BTreeMap::new();
     }
     makers.iter().filter_map(|(maker, class)| Some((maker.clone(), why(class)?))).collect()

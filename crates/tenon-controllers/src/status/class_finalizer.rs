@@ -29,7 +29,7 @@ pub(super) fn claims_of(class: &ProxmoxNodeClass, claims: &[NodeClaim]) -> usize
     claims.iter().filter(|claim| is_ours(claim) && claim.spec.node_class_ref.name == name).count()
 }
 
-/// Sets or removes the finalizer; the class as it is then. `None` if it is gone, or somebody else wrote first.
+/// Sets or removes the finalizer; the class as it is then. `None` if it is gone.
 pub(super) async fn keep(
     workload: &Client,
     class: &ProxmoxNodeClass,
@@ -41,7 +41,8 @@ pub(super) async fn keep(
         // The last finalizer of a deleted class deletes it.
         Written::Done(done) if done.metadata.deletion_timestamp.is_some() && done.finalizers().is_empty() => Ok(None),
         Written::Done(done) => Ok(Some(*done)),
-        Written::Outdated => Ok(None),
+        // The next pass looks again.
+        Written::Outdated => Ok(Some(class.clone())),
     }
 }
 

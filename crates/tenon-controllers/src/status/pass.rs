@@ -187,7 +187,8 @@ async fn judge_classes(
             source: Box::new(source),
         };
         let kept = class_finalizer::keep(&context.workload, class, claims).await.map_err(failed);
-        let Some(Some(class)) = &report.keep(kept) else { continue };
+        // A finalizer that cannot be written does not make a class unusable.
+        let Some(class) = &report.keep(kept).unwrap_or_else(|| Some(class.clone())) else { continue };
         let in_use = class_finalizer::still_in_use(class, claims);
         report.events.extend(in_use.map(|event| (class.object_ref(&()), event)));
         let template = found.templates.get(&class.spec.instance_template_ref.name);

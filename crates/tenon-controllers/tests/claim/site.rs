@@ -138,7 +138,7 @@ impl Site {
     }
 
     pub(crate) fn time(&self) -> LaunchTime {
-        LaunchTime { now: self.now(), limits: LaunchLimits::default() }
+        LaunchTime { now: self.now(), limits: LaunchLimits::default(), blocked_since: Seconds(0) }
     }
 
     pub(crate) fn now(&self) -> Seconds {

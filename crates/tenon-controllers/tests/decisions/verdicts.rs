@@ -204,7 +204,7 @@ fn a_token_that_sees_no_storage_is_told_so() {
     if let Some(Ok(resources)) = estate.regions.get_mut("lab") {
         resources.storages.clear();
     }
-    let verdict = judged(json!({}), &found, &estate).template;
+    let verdict = judged(json!({ "metadataOptions": { "type": "cdrom" } }), &found, &estate).template;
     assert!(
         verdict.message().contains("the API token sees no storage") && verdict.message().contains("Datastore.Audit")
     );

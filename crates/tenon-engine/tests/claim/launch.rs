@@ -11,7 +11,7 @@ pub(crate) fn record(step: LaunchStep) -> LaunchRecord {
 }
 
 pub(crate) fn at(now: i64) -> LaunchTime {
-    LaunchTime { now: Seconds(now), limits: LaunchLimits { stalled_s: 300, task_s: 1_800 } }
+    LaunchTime { now: Seconds(now), limits: LaunchLimits { stalled_s: 300, task_s: 1_800 }, blocked_since: Seconds(0) }
 }
 
 fn ours() -> ObservedVm {
@@ -95,7 +95,7 @@ fn an_id_that_a_late_call_of_ours_took_is_ours() {
     let locked = ObservedVm::Locked("clone".to_owned());
     assert_eq!(next(LaunchStep::Clone, &locked, &taken), LaunchResult::Wait(AwaitedEnd::Lock("clone".to_owned())));
     let late = next_step(&record(LaunchStep::Clone), &locked, &taken, Seconds(1_301));
-    assert!(matches!(late, LaunchResult::Relaunch { leftover: Leftover::IncompleteClone, .. }), "{late:?}");
+    assert!(matches!(late, LaunchResult::Relaunch { leftover: Leftover::Nothing, .. }), "{late:?}");
 }
 
 #[test]
@@ -226,4 +226,40 @@ fn no_more_than_three_ids_are_tried_for_one_launch() {
     assert!(record.incomplete.is_empty());
     let ended = next_step(&record, &foreign, &ObservedTask::None, Seconds(1_010));
     assert!(matches!(ended, LaunchResult::GiveUp(_)), "{ended:?}");
+}
+
+#[test]
+fn what_stands_still_only_for_a_moment_does_not_end_a_launch_that_took_long() {
+    let time = LaunchTime { blocked_since: Seconds(2_000), ..at(2_010) };
+    let launch = tenon_engine::launch::next_step(
+        &record(LaunchStep::Clone),
+        &ObservedVm::Locked("clone".to_owned()),
+        &ObservedTask::Unreachable,
+        &time,
+    );
+    assert!(matches!(launch, LaunchDecision::Conclude(LaunchResult::Wait(_))), "{launch:?}");
+    let time = LaunchTime { blocked_since: Seconds(2_000), ..at(2_301) };
+    assert!(time.is_stalled(&record(LaunchStep::Clone)));
+}
+
+#[test]
+fn a_clone_of_somebody_else_on_our_id_is_never_taken_for_our_incomplete_one() {
+    let locked = ObservedVm::Locked("clone".to_owned());
+    for task in [ObservedTask::None, ObservedTask::Failed(Failure::IdTaken)] {
+        let left = next_step(&record(LaunchStep::Clone), &locked, &task, Seconds(1_301));
+        assert!(matches!(left, LaunchResult::Relaunch { leftover: Leftover::Nothing, .. }), "{task:?} {left:?}");
+    }
+}
+
+#[test]
+fn a_step_whose_worker_dies_every_time_ends() {
+    let mut record = record(LaunchStep::Start);
+    for _ in 0..2 {
+        let LaunchResult::Record(again) = next_step(&record, &ours(), &ObservedTask::Lost, Seconds(1_010)) else {
+            panic!("it should be tried again")
+        };
+        record = again;
+    }
+    let ended = next_step(&record, &ours(), &ObservedTask::Lost, Seconds(1_010));
+    assert!(matches!(&ended, LaunchResult::GiveUp(why) if why.contains("worker")), "{ended:?}");
 }

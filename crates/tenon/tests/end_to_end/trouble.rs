@@ -21,7 +21,7 @@ scenarios! {
     what_is_missing_is_named_where_it_is_missed_and_nodes_come_once_it_is_there,
     a_wrong_secret_in_the_cloud_config_is_told_until_the_file_is_mended_and_read_again,
     a_full_storage_is_told_in_proxmox_words_and_tried_again_without_a_storm,
-    a_vm_without_room_for_its_first_boot_data_goes_again_and_comes_once_there_is_room,
+    without_room_for_first_boot_data_nothing_is_cloned_and_nodes_come_once_there_is_room,
     a_pool_that_no_size_meets_is_told_until_its_requirements_are_mended,
 }
 
@@ -245,7 +245,7 @@ async fn a_full_storage_is_told_in_proxmox_words_and_tried_again_without_a_storm
     world.end().await
 }
 
-async fn a_vm_without_room_for_its_first_boot_data_goes_again_and_comes_once_there_is_room(
+async fn without_room_for_first_boot_data_nothing_is_cloned_and_nodes_come_once_there_is_room(
     kind: Kind,
 ) -> anyhow::Result<()> {
     let Some(mut world) = World::running(kind).await? else { return Ok(()) };
@@ -254,11 +254,11 @@ async fn a_vm_without_room_for_its_first_boot_data_goes_again_and_comes_once_the
     world.estate.set_storage_free("local", 0)?;
     world.estate.set_storage_free("shared", 4 * MIB)?;
     world.deploy("web", 1).await?;
-    let pod = world.pod("web").await?;
     let words = "has room for first-boot data; free space";
-    world.until_told(("Pod", &pod), "InsufficientCapacityError", words).await?;
+    world.until_pod_waits("web", words).await?;
     world.until_warned(words).await?;
     nothing_is_leaked(&world).await?;
+    assert!(world.clones().is_empty(), "{}", world.tail());
 
     world.estate.set_storage_free("local", 100 * GIB)?;
     world.until_running("web", 1).await?;
