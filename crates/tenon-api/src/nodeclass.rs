@@ -157,8 +157,9 @@ pub enum InstanceTemplateKind {
 /// The boot disk of the VMs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BootDevice {
-    /// The size of the disk in whole `G`, `T`, `Gi` or `Ti`, or in bytes as a number. A larger disk of the template
-    /// keeps its size.
+    /// The size of the disk in whole `G`, `T`, `Gi` or `Ti`, or in bytes as a number. The disk is at least as large as the
+    /// ephemeral storage of the instance type; both are rounded up to decimal gigabytes, which Proxmox reads as GiB. So
+    /// `2G` with an instance type of 30Gi gives a disk of 33 GiB. A larger disk of the template keeps its size.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "read_amount")]
     #[schemars(schema_with = "disk_size")]
     pub size: Option<IntOrString>,

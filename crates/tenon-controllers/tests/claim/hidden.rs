@@ -105,3 +105,31 @@ async fn a_foreign_vm_that_cannot_be_seen_costs_an_id_and_is_never_reported_as_o
     assert_eq!((record.vmid.get(), record.incomplete.len()), (FIRST_ID + 1, 0));
     assert_eq!(site.estate.vm(FIRST_ID).unwrap().name, "mail");
 }
+
+/// Somebody else clones into the id that our claim means to take.
+#[tokio::test(start_paused = true)]
+async fn a_clone_task_of_somebody_else_is_neither_followed_nor_stopped() {
+    for is_pool_scoped in [true, false] {
+        let site = if is_pool_scoped { Site::pool_scoped().await } else { Site::new() };
+        site.estate.hold_tasks("qmclone");
+        let newid = FIRST_ID.to_string();
+        site.admin("POST", "/access/users", &[("userid", "other@pve")]).await;
+        site.admin("PUT", "/access/acl", &[("path", "/"), ("roles", "Administrator"), ("users", "other@pve")]).await;
+        let made = site.admin("POST", "/access/users/other@pve/token/tt", &[("privsep", "0")]).await;
+        let secret = made["data"]["value"].as_str().unwrap().to_owned();
+        let clone = "/nodes/pve1/qemu/9000/clone";
+        site.call_as(("other@pve!tt", &secret), "POST", clone, &[("newid", &newid), ("name", "theirs")]).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let client = site.client(Death::Never);
+        let record = intent(FIRST_ID, site.now());
+        // Whatever is decided about our launch, their clone goes on.
+        for _ in 0..5 {
+            let _ = tenon_controllers::claim::release(&client, &site.order().owner, &record).await;
+            let _ = tenon_controllers::claim::launch_pass(&client, &site.order(), &record, &site.time()).await;
+        }
+        site.estate.release_tasks();
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        let theirs = site.estate.vm(FIRST_ID).expect("their VM is gone");
+        assert_eq!((theirs.name.as_str(), theirs.lock), ("theirs", None), "pool-scoped: {is_pool_scoped}");
+    }
+}

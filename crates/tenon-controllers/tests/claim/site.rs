@@ -89,12 +89,23 @@ impl Site {
 
     /// A call of the administrator's.
     pub(crate) async fn admin(&self, method: &str, path: &str, params: &[(&str, &str)]) -> serde_json::Value {
+        self.call_as(ADMIN, method, path, params).await
+    }
+
+    /// A call with somebody's token.
+    pub(crate) async fn call_as(
+        &self,
+        token: (&str, &str),
+        method: &str,
+        path: &str,
+        params: &[(&str, &str)],
+    ) -> serde_json::Value {
         let body =
             params.iter().map(|(name, value)| format!("{name}={}", value.replace('/', "%2F").replace('=', "%3D")));
         let request = http::Request::builder()
             .method(method)
             .uri(format!("https://pve.example/api2/json{path}"))
-            .header("authorization", format!("PVEAPIToken={}={}", ADMIN.0, ADMIN.1))
+            .header("authorization", format!("PVEAPIToken={}={}", token.0, token.1))
             .header("content-type", "application/x-www-form-urlencoded")
             .body(axum::body::Body::from(body.collect::<Vec<_>>().join("&")))
             .unwrap();

@@ -125,6 +125,16 @@ fn a_claim_whose_vm_is_kept_deletes_its_node_and_does_not_wait_for_a_drain() {
 }
 
 #[test]
+fn the_time_to_register_counts_from_the_start_of_the_vm_however_long_its_launch_took() {
+    let started = LaunchRecord { last_progress_at: Seconds(50_000), ..record(LaunchStep::Launched) };
+    let mut seen = ObservedClaim { launch: ObservedLaunch::Record(started), ..launched() };
+    seen.node = ObservedNode::Absent;
+    seen.conditions = said(1);
+    assert_eq!(next_step(&seen, Seconds(50_900)), ClaimStep::AwaitNode(None));
+    assert_eq!(next_step(&seen, Seconds(50_901)), ClaimStep::Delete(DeletionCause::NotRegistered));
+}
+
+#[test]
 fn what_tenon_did_not_make_is_never_released() {
     let mut seen = ObservedClaim { launch: ObservedLaunch::Foreign, deleting_since: Some(Seconds(1)), ..launched() };
     assert_eq!(step(&seen), ClaimStep::LeaveAlone(Unmanaged::Foreign));

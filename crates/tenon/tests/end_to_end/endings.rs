@@ -293,3 +293,29 @@ async fn a_clone_that_lands_late_under_an_id_its_claim_has_left_is_collected() -
     world.until_nothing_is_left().await?;
     world.end().await
 }
+
+/// A storage that hangs under every upload: each call takes its whole time, and nothing says no.
+#[tokio::test(start_paused = true)]
+async fn a_storage_that_never_answers_an_upload_ends_the_launch_with_that_cause() -> anyhow::Result<()> {
+    let Some(world) = impatient(Kind::Embedded).await? else { return Ok(()) };
+    let upload = FaultMatch::call("POST", "/nodes/*/storage/*/upload");
+    world.estate.add_fault(FaultRule::new(upload, FaultEffect::TimeoutBefore));
+    world.deploy("web", 1).await?;
+    let (claim, record) = until_claim(&world).await?;
+    let words = format!("host {} does not answer", record.host());
+    world
+        .until_within(Duration::from_secs(300), &words, async || {
+            Ok(world.events("InsufficientCapacityError").await?.into_iter().find(|note| note.contains(&words)))
+        })
+        .await?;
+    world.estate.remove_faults();
+    world
+        .until_within(Duration::from_secs(300), "the pod runs", async || {
+            Ok(world.claims().await?.iter().all(|other| other.uid() != claim.uid()).then_some(()))
+        })
+        .await?;
+    world.until_running("web", 1).await?;
+    world.scale("web", 0).await?;
+    world.until_nothing_is_left().await?;
+    world.end().await
+}
