@@ -186,7 +186,7 @@ fn a_token_that_is_refused_everywhere_makes_a_class_unready_and_keeps_its_places
     let refused = || Err(RegionTrouble::Refused("Authentication failed!; check the token".to_owned()));
     let mut estate = estate(vec![]);
     estate.regions.insert("lab".to_owned(), refused());
-    let verdict = judged(json!({}), &found[..1].to_vec(), &estate);
+    let verdict = judged(json!({}), &found[..1], &estate);
     assert_eq!((verdict.template.status(), verdict.template.reason()), (ConditionStatus::False, "ProxmoxAccessDenied"));
     assert!(verdict.template.message().contains("region lab: Authentication failed!"), "{:?}", verdict.template);
     assert_eq!(verdict.selected_zones, found[..1]);
