@@ -27,11 +27,15 @@ mod queue;
 mod reconcile;
 mod registration;
 mod registration_health;
+#[cfg(test)]
+mod registration_tests;
 mod release;
 mod seed;
 mod seed_cleanup;
 mod seed_file;
 mod termination;
+#[cfg(test)]
+pub(crate) mod test_stage;
 mod token;
 
 pub(crate) use deletion::{DeletionReason, delete_claim};
