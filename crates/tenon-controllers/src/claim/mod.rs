@@ -21,6 +21,8 @@ mod gather;
 mod image;
 mod launch;
 mod launch_pass;
+#[cfg(test)]
+mod launch_tests;
 mod observe;
 mod outcome;
 mod queue;

@@ -246,9 +246,9 @@ impl ClaimStage {
         self.pods_api().get_opt(name).await.unwrap()
     }
 
-    /// Whether a pod was told to end.
+    /// Whether a pod, which must be there, was told to end.
     pub(crate) async fn is_leaving(&self, pod: &str) -> bool {
-        self.pod(pod).await.is_none_or(|pod| pod.metadata.deletion_timestamp.is_some())
+        self.pod(pod).await.unwrap().metadata.deletion_timestamp.is_some()
     }
 
     pub(crate) async fn record(&self, claim: &str) -> LaunchRecord {
