@@ -259,7 +259,7 @@ condition_reasons! {
         when "The ProxmoxNodeClass of the NodePool is being deleted.",
         example "ProxmoxNodeClass default is being deleted",
         action "Refer to another ProxmoxNodeClass, or create it again once it is deleted.";
-    NODE_CLASS_READINESS_UNKNOWN = "NodeClassReadinessUnknown" for [("NodeClassReady", Unknown)], Karpenter,
+    NODE_CLASS_READINESS_UNKNOWN = "NodeClassReadinessUnknown" for [("NodeClassReady", Unknown), ("Launched", Unknown)], Karpenter,
         when "Whether the ProxmoxNodeClass is Ready is not known yet.",
         example "ProxmoxNodeClass default is not evaluated yet: region lab: Proxmox API unavailable",
         action "See the conditions of the ProxmoxNodeClass.";

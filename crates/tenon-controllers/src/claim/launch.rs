@@ -8,7 +8,9 @@ use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
 use tenon_api::condition_reasons::{self, ConditionReason};
 use tenon_api::event_reasons::{self, EventReason};
-use tenon_api::{KubeletConfiguration, MetadataType, NodeClaim, ProxmoxNodeClass, launch_record, names};
+use tenon_api::{
+    ConditionStatus, KubeletConfiguration, MetadataType, NodeClaim, ProxmoxNodeClass, launch_record, names,
+};
 use tenon_cloudinit::Bootstrap;
 use tenon_engine::launch::{AwaitedEnd, LaunchResult, LaunchTime};
 use tenon_model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
@@ -146,6 +148,9 @@ impl<'a> Launch<'a> {
     }
 
     async fn advance(&self, context: &Context, time: &LaunchTime) -> Result<Advance, ClaimError> {
+        if let Some(advance) = self.unready_class() {
+            return Ok(advance);
+        }
         if let Some(block) = self.name_taken().await? {
             return Ok(Advance::Blocked(block));
         }
@@ -159,10 +164,38 @@ impl<'a> Launch<'a> {
         self.settle(context, result).await
     }
 
+    /// With a class that is not Ready nothing is begun; what is under way is finished.
+    fn unready_class(&self) -> Option<Advance> {
+        let name = self.class.name_any();
+        let conditions = self.class.status.as_ref().and_then(|status| status.conditions.as_deref());
+        let ready = conditions.unwrap_or_default().iter().find(|condition| condition.type_ == "Ready");
+        let why = ready.map_or("it was not evaluated yet", |ready| ready.message.as_str());
+        match ready.map_or(ConditionStatus::Unknown, |ready| ready.status) {
+            _ if !self.is_only_intended() => None,
+            ConditionStatus::True => None,
+            ConditionStatus::False => {
+                let claim = self.claim.name_any();
+                let note = format!("Deleting NodeClaim {claim}: ProxmoxNodeClass {name} is not Ready: {why}");
+                let event = Event::new(&event_reasons::LAUNCH_FAILED, note);
+                Some(Advance::To(Box::new(Outcome::deleted(DeletionReason::NodeClassNotReady).with_event(event))))
+            }
+            ConditionStatus::Unknown => {
+                let message = format!("ProxmoxNodeClass {name} is not evaluated yet: {why}");
+                let condition = &condition_reasons::NODE_CLASS_READINESS_UNKNOWN;
+                Some(Advance::Blocked(Block { condition, event: &event_reasons::LAUNCH_FAILED, message }))
+            }
+        }
+    }
+
+    /// Whether no task of this launch was begun yet.
+    fn is_only_intended(&self) -> bool {
+        self.record.step == LaunchStep::Clone && self.record.upid.is_none()
+    }
+
     /// A VM that has the claim's name already stops the launch: two VMs with one name are one node to Kubernetes.
     async fn name_taken(&self) -> Result<Option<Block>, ClaimError> {
         let Launch { claim, record, pve, .. } = self;
-        if record.step != LaunchStep::Clone || record.upid.is_some() {
+        if !self.is_only_intended() {
             return Ok(None);
         }
         let listing = pve.resources().await?;

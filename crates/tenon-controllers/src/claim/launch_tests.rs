@@ -92,6 +92,32 @@ async fn without_its_class_a_claim_is_deleted_for_want_of_capacity() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn with_a_class_that_is_not_ready_a_claim_is_deleted_before_anything_is_made() {
+    let stage = ClaimStage::new().await;
+    let classes = || Api::<ProxmoxNodeClass>::all(stage.client.clone());
+    stage.patch_status(classes(), "default", json!({ "conditions": ready("False") })).await;
+    stage.add_claim("n", json!({})).await;
+    stage.run("n", 60).await;
+    assert!(stage.is_gone("n").await);
+    assert_eq!((disrupted(&stage, "nodeclass_not_ready"), changes(&stage)), (1, 0));
+    assert!(stage.told("n", "InsufficientCapacityError").await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_a_class_of_which_nothing_is_known_a_claim_waits_and_says_so() {
+    let stage = ClaimStage::new().await;
+    let classes = || Api::<ProxmoxNodeClass>::all(stage.client.clone());
+    stage.patch_status(classes(), "default", json!({ "conditions": ready("Unknown") })).await;
+    stage.add_claim("n", json!({})).await;
+    stage.run("n", 60).await;
+    let (status, reason, _) = stage.condition("n", "Launched").await;
+    assert_eq!((status.as_str(), reason.as_str(), changes(&stage)), ("Unknown", "NodeClassReadinessUnknown", 0));
+    stage.patch_status(classes(), "default", json!({ "conditions": ready("True") })).await;
+    stage.run("n", 60).await;
+    assert_eq!(stage.condition("n", "Launched").await.0, "True");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_class_that_fails_while_a_vm_is_made_does_not_end_the_launch() {
     let stage = ClaimStage::new().await;
     stage.add_claim("n", json!({})).await;
