@@ -188,19 +188,19 @@ fn written(object: &ObjectReference, event: &Event, series: &Series) -> Value {
         "reportingInstance": REPORTER,
         "action": event.reason.name(),
         "reason": event.reason.name(),
-        "note": cut(&event.note),
+        "note": cut(&event.note, NOTE_MAX),
         "type": event.reason.severity().as_str(),
         "regarding": object,
     })
 }
 
-/// At most as long as an event may be, at a character's edge.
-fn cut(note: &str) -> String {
-    if note.len() <= NOTE_MAX {
-        return note.to_owned();
+/// At most so many bytes, at a character's edge.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
     }
-    let end = (0..=NOTE_MAX - 3).rev().find(|end| note.is_char_boundary(*end)).unwrap_or_default();
-    format!("{}...", note.get(..end).unwrap_or_default())
+    let end = (0..=most.saturating_sub(3)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    format!("{}...", text.get(..end).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -216,8 +216,8 @@ mod tests {
 
     #[test]
     fn a_note_is_cut_at_a_characters_edge() {
-        assert_eq!(cut("short"), "short");
-        let long = cut(&"é".repeat(600));
+        assert_eq!(cut("short", NOTE_MAX), "short");
+        let long = cut(&"é".repeat(600), NOTE_MAX);
         assert!(long.len() <= NOTE_MAX && long.ends_with("..."), "{}", long.len());
     }
 

@@ -132,6 +132,21 @@ async fn a_class_that_fails_while_a_vm_is_made_does_not_end_the_launch() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_error_nobody_knows_is_retried_and_told_in_at_most_1024_bytes() {
+    let stage = ClaimStage::new().await;
+    stage.estate.add_fault(refuse("POST", "/nodes/*/qemu/*/clone", &"é".repeat(2000)));
+    stage.add_claim("n", json!({})).await;
+    stage.run("n", 20).await;
+    let (status, reason, message) = stage.condition("n", "Launched").await;
+    assert_eq!((status.as_str(), reason.as_str()), ("Unknown", "LaunchFailed"));
+    assert!(message.len() <= 1024 && message.len() > 1020 && message.ends_with("..."), "{}", message.len());
+    assert!(!stage.is_deleting("n").await && changes(&stage) > 1, "it is tried again");
+    stage.estate.remove_faults();
+    stage.run("n", 60).await;
+    assert_eq!(stage.condition("n", "Launched").await.0, "True");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_launch_that_fails_for_five_minutes_ends_its_claim() {
     let stage = ClaimStage::new().await;
     stage.estate.add_fault(refuse("POST", "/nodes/*/qemu/*/clone", "the moon is in the wrong house"));

@@ -12,7 +12,7 @@ use super::gather::{Observed, gather, is_true};
 use super::outcome::{Outcome, report};
 use super::{await_node, drain, launch, registration, seed_cleanup, termination};
 use crate::context::Context;
-use crate::events::Event;
+use crate::events::{Event, cut};
 use crate::kube_error;
 use crate::metrics::Loop;
 use crate::moments::backoff;
@@ -25,6 +25,9 @@ const RETRY_FIRST: Duration = Duration::from_secs(1);
 
 /// … up to this.
 const RETRY_MOST: Duration = Duration::from_secs(60);
+
+/// The longest message of condition Launched, in bytes, as with Karpenter.
+const MESSAGE_MAX: usize = 1024;
 
 /// One pass. Starts from what is true now, whatever woke it. When to reconcile again; `None` if the claim is no more.
 pub(crate) async fn reconcile(name: &str, context: &Context) -> Option<Duration> {
@@ -152,7 +155,8 @@ pub(super) fn failed(claim: &NodeClaim, message: &str) -> Outcome {
     }
     let note = format!("Cannot launch the VM of NodeClaim {name}: {message}; retrying");
     let outcome = Outcome::default().with_event(Event::new(&event_reasons::LAUNCH_FAILED, note.clone()));
-    outcome.with_condition(&condition_reasons::LAUNCHED, Verdict::unknown(&condition_reasons::LAUNCH_FAILED, note))
+    let verdict = Verdict::unknown(&condition_reasons::LAUNCH_FAILED, cut(&note, MESSAGE_MAX));
+    outcome.with_condition(&condition_reasons::LAUNCHED, verdict)
 }
 
 /// Why a pass did not end.
