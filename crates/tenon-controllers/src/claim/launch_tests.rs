@@ -79,6 +79,38 @@ async fn planned(stage: &ClaimStage, name: &str) -> ObjectReference {
 }
 
 #[tokio::test(start_paused = true)]
+async fn without_room_a_claim_is_deleted_and_the_pods_that_still_wait_hear_why() {
+    let stage = ClaimStage::new().await;
+    stage.add_claim("n", json!({})).await;
+    let pending = json!({ "spec": { "nodeName": null }, "status": { "phase": "Pending" } });
+    for name in ["waits", "bound", "ended", "leaving", "deleted"] {
+        stage.add_pod(("", name), pending.clone()).await;
+    }
+    let mut pods = Vec::new();
+    for name in ["waits", "bound", "ended", "leaving", "deleted"] {
+        pods.push(planned(&stage, name).await);
+    }
+    stage.end_pod("bound").await;
+    stage.add_pod(("other", "bound"), json!({})).await;
+    pods[1].uid = stage.pod("bound").await.unwrap().uid();
+    stage.patch_status(stage.pods_api(), "ended", json!({ "phase": "Succeeded" })).await;
+    stage.patch(stage.pods_api(), "leaving", json!({ "metadata": { "finalizers": ["example.com/wait"] } })).await;
+    stage.delete(stage.pods_api(), "leaving").await;
+    stage.end_pod("deleted").await;
+    stage.context.memory.add_claim(&stage.claim("n").await, pods, stage.context.clock.now());
+    stage.estate.set_storage_free("shared", 0).unwrap();
+    stage.run("n", 60).await;
+    assert!(stage.is_gone("n").await && stage.vms().is_empty());
+    let told = stage.told("n", "InsufficientCapacityError").await;
+    assert!(told.iter().any(|note| note.contains("No space left on device")), "{told:?}");
+    assert_eq!(stage.told("waits", "InsufficientCapacityError").await, told);
+    for name in ["bound", "ended", "leaving", "deleted"] {
+        assert_eq!(stage.told(name, "InsufficientCapacityError").await, [""; 0], "pod {name} needs no node");
+    }
+    assert_eq!(disrupted(&stage, "insufficient_capacity"), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_its_class_a_claim_is_deleted_for_want_of_capacity() {
     let stage = ClaimStage::new().await;
     stage.add_claim("n", json!({})).await;

@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::Resource;
+use kube::runtime::reflector::ObjectRef;
+use kube::{Resource, ResourceExt};
 use serde_json::{Map, Value, json};
 use tenon_api::NodeClaim;
 use tenon_api::condition_reasons::ConditionType;
+use tenon_api::kube_objects::Pod;
+use tenon_api::pod_predicates::{bound_to, is_active};
 
 use super::ClaimError;
 use super::deletion::{DeletionReason, delete_claim};
@@ -86,7 +89,8 @@ pub(crate) async fn report(context: &Context, found: &NodeClaim, outcome: Outcom
     for event in &outcome.events {
         context.events.publish(claim, event).await;
     }
-    for pod in context.memory.pods_of(claim.meta().name.as_deref().unwrap_or_default()) {
+    let pods = context.memory.pods_of(claim.meta().name.as_deref().unwrap_or_default());
+    for pod in pods.into_iter().filter(|pod| needs_node(context, pod)) {
         publish_on_pod(context, &pod, &outcome.pod_events).await;
     }
     write_status(context, claim, &outcome).await?;
@@ -104,6 +108,13 @@ fn until_expiry(context: &Context, claim: &NodeClaim) -> Duration {
     let at = expires_at(claim).filter(|_| claim.metadata.deletion_timestamp.is_none());
     let left = at.map_or(i64::MAX, |at| at.since(context.clock.seconds()).saturating_add(1));
     Duration::from_secs(u64::try_from(left).unwrap_or(u64::MAX))
+}
+
+/// Whether a pod is still there and waits for a node: its owner is told nothing of a node that nobody needs any more.
+fn needs_node(context: &Context, pod: &ObjectReference) -> bool {
+    let reference = ObjectRef::<Pod>::new(pod.name.as_deref().unwrap_or_default());
+    let found = context.watched.pods.get(&reference.within(pod.namespace.as_deref().unwrap_or_default()));
+    found.is_some_and(|found| found.uid() == pod.uid && is_active(&found) && bound_to(&found).is_none())
 }
 
 async fn publish_on_pod(context: &Context, pod: &ObjectReference, events: &[Event]) {
