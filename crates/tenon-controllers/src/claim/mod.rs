@@ -37,6 +37,8 @@ mod seed_cleanup;
 mod seed_file;
 mod termination;
 #[cfg(test)]
+mod termination_tests;
+#[cfg(test)]
 pub(crate) mod test_stage;
 mod token;
 

@@ -10,7 +10,7 @@ use tenon_pve::RefusalKind;
 
 use super::gather::{Observed, gather, is_true};
 use super::outcome::{Outcome, report};
-use super::{await_node, drain, launch, registration, seed_cleanup, termination};
+use super::{await_node, launch, registration, seed_cleanup, termination};
 use crate::context::Context;
 use crate::events::{Event, cut};
 use crate::kube_error;
@@ -69,7 +69,7 @@ async fn act(context: &Context, observed: &Observed, step: &ClaimStep) -> Result
         ClaimStep::Settled(record) => seed_cleanup::check_incomplete_clones(context, observed, record).await,
         ClaimStep::Delete(cause) => termination::delete(context, observed, *cause).await,
         ClaimStep::DeleteNode => termination::delete_node(context, observed).await,
-        ClaimStep::Drain => drain::pass(context, observed).await,
+        ClaimStep::Drain => termination::drain_node(context, observed).await,
         ClaimStep::Release(record) => termination::release_vm(context, observed, record).await,
         ClaimStep::ReleaseWithoutVm(record) => {
             termination::release_without_vm(context, observed, record.as_ref()).await

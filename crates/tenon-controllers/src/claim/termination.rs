@@ -21,7 +21,7 @@ use super::observe::{self, VmObservation};
 use super::outcome::Outcome;
 use super::release::{ReleasePass, SeedLeft, release};
 use super::seed_file::{attached, delete_file, seed_file};
-use super::{ClaimError, registration_health, token};
+use super::{ClaimError, drain, registration_health, token};
 use crate::context::Context;
 use crate::disruption::parse_duration;
 use crate::events::Event;
@@ -87,6 +87,14 @@ pub(crate) async fn delete_node(context: &Context, observed: &Observed) -> Resul
     tracing::info!(claim = observed.claim.name_any(), node = node.name_any(), reason, "deleting and draining Node");
     // The store shows it in a moment, and wakes us then.
     Ok(Outcome::after(LOOK_SOON))
+}
+
+/// Drains the node. Whoever deleted it may have deleted the node only, so the deadline is written down here, too.
+pub(crate) async fn drain_node(context: &Context, observed: &Observed) -> Result<Outcome, ClaimError> {
+    match set_deadline(context, &observed.claim).await? {
+        Some(outcome) => Ok(outcome),
+        None => drain::pass(context, observed).await,
+    }
 }
 
 async fn set_deadline(context: &Context, claim: &NodeClaim) -> Result<Option<Outcome>, ClaimError> {
