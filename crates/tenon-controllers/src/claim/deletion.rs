@@ -8,6 +8,7 @@ use tenon_api::{NodeClaim, names};
 
 use super::ClaimError;
 use crate::context::Context;
+use crate::disruption::parse_duration;
 use crate::metrics::Disrupted;
 use crate::writes;
 
@@ -79,9 +80,19 @@ pub(crate) async fn delete_claim(
     Ok(())
 }
 
+/// How long pods have to leave: as long as they need, not at all, or until the termination grace period ends.
+fn termination_mode(claim: &NodeClaim) -> &'static str {
+    let grace = claim.spec.termination_grace_period.as_deref().map(parse_duration);
+    match grace {
+        None => "graceful",
+        Some(Ok(grace)) if !grace.is_positive() => "forceful",
+        Some(_) => "eventual",
+    }
+}
+
 fn count_disrupted(context: &Context, claim: &NodeClaim, reason: &str) {
     let label = |name: &str| claim.labels().get(name).cloned().unwrap_or_default();
-    let mode = if claim.spec.termination_grace_period.is_none() { "graceful" } else { "eventual" };
+    let mode = termination_mode(claim);
     context
         .metrics
         .claims_disrupted

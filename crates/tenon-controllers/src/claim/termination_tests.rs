@@ -221,3 +221,15 @@ async fn a_claim_that_is_too_old_is_deleted_whether_its_node_is_there_or_not() {
     assert!(stage.told("n", "Expired").await[0].contains("older than expireAfter 30m"));
     assert_eq!(stage.counted("karpenter_nodeclaims_disrupted", &["reason=\"expired\""]), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_deletion_waits_for_is_in_the_metric_of_disrupted_claims() {
+    for (grace, mode) in [(None, "graceful"), (Some("0s"), "forceful"), (Some("1h"), "eventual")] {
+        let stage = ClaimStage::new().await;
+        let spec = json!({ "expireAfter": "1m", "terminationGracePeriod": grace });
+        stage.add_launched("n", json!({ "spec": spec })).await;
+        stage.run("n", 120).await;
+        let labels = ["reason=\"expired\"", &format!("termination_mode=\"{mode}\"")];
+        assert_eq!(stage.counted("karpenter_nodeclaims_disrupted", &labels), 1, "{}", stage.context.metrics.text());
+    }
+}
