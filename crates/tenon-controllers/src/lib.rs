@@ -9,6 +9,8 @@ mod drift;
 pub mod election;
 mod events;
 mod garbage_collection;
+#[cfg(test)]
+mod garbage_collection_tests;
 mod kube_error;
 mod memory;
 mod metrics;

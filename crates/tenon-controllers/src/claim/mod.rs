@@ -13,6 +13,8 @@ mod bootstrap;
 mod deletion;
 mod desired_vm;
 mod drain;
+#[cfg(test)]
+mod drain_tests;
 mod evict;
 mod eviction_backoff;
 #[cfg(test)]

@@ -7,6 +7,8 @@ mod duration;
 mod gather;
 mod pass;
 pub(crate) mod pod_events;
+#[cfg(test)]
+mod pod_events_tests;
 pub(crate) mod taint;
 
 pub use duration::{parse_duration, parse_duration_or_never};

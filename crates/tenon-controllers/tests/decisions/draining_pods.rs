@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 use tenon_api::kube_objects::Pod;
 use tenon_api::{drain_pod, timestamp};
-use tenon_engine::drain::{DrainPlan, plan_drain};
+use tenon_engine::drain::{DrainPlan, grace_left_s, has_seen_all_pods, plan_drain};
 use tenon_model::{PodKey, Timestamp};
 
 use crate::decisions::candidates::merged;
@@ -86,4 +86,65 @@ fn a_protected_pod_is_waited_for_until_the_deadline() {
 fn a_terminating_pod_is_waited_for_and_not_evicted_again() {
     let plan = plan(&[pod("going", &deleting(10))], None, 0);
     assert_eq!((plan.evict.len(), plan.remaining), (0, 1));
+}
+
+#[test]
+fn pods_that_tolerate_the_taint_of_a_drain_stay() {
+    for tolerations in [
+        json!([{ "key": "karpenter.sh/disrupted", "operator": "Equal", "effect": "NoSchedule" }]),
+        json!([{ "key": "karpenter.sh/disrupted", "operator": "Exists", "effect": "NoSchedule" }]),
+        json!([{ "key": "karpenter.sh/disrupted", "operator": "Exists" }]),
+        json!([{ "operator": "Exists" }]),
+    ] {
+        let pods = [pod("stays", &json!({ "spec": { "tolerations": tolerations } }))];
+        assert_eq!(plan(&pods, Some(-1), 0), DrainPlan::default(), "{tolerations}");
+    }
+}
+
+#[test]
+fn pods_that_tolerate_something_else_leave() {
+    for tolerations in [
+        json!([{ "key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule" }]),
+        json!([{ "key": "karpenter.sh/disrupted", "operator": "Equal", "value": "other", "effect": "NoSchedule" }]),
+        json!([{ "key": "karpenter.sh/disrupted", "operator": "Exists", "effect": "NoExecute" }]),
+    ] {
+        let pods = [pod("leaves", &json!({ "spec": { "tolerations": tolerations } }))];
+        assert_eq!(names_of(&plan(&pods, None, 0).evict), ["leaves"], "{tolerations}");
+    }
+}
+
+#[test]
+fn a_pod_is_stuck_a_minute_after_it_should_have_ended() {
+    assert_eq!(plan(&[pod("ends", &deleting(-60))], None, 0).remaining, 1);
+    assert_eq!(plan(&[pod("stuck", &deleting(-61))], None, 0).remaining, 0);
+}
+
+#[test]
+fn pods_that_are_due_are_deleted_whatever_their_group_and_the_others_wait_for_their_turn() {
+    let class = json!({ "priorityClassName": "system-node-critical", "terminationGracePeriodSeconds": 300 });
+    let critical = pod("critical", &json!({ "spec": class }));
+    let daemon = pod("daemon", &owned("apps/v1", "DaemonSet"));
+    let plan = plan(&[critical, daemon, pod("plain", &json!({}))], Some(100), 0);
+    assert_eq!((names_of(&plan.delete), names_of(&plan.evict)), (vec!["critical"], vec!["plain"]));
+    assert_eq!(plan.remaining, 3);
+}
+
+#[test]
+fn a_terminating_pod_is_deleted_again_only_if_it_would_outlast_the_deadline() {
+    let pods = [pod("long", &deleting(101)), pod("just", &deleting(100)), pod("short", &deleting(20))];
+    let plan = plan(&pods, Some(100), 0);
+    assert_eq!((names_of(&plan.delete), plan.evict.len(), plan.remaining), (vec!["long"], 0, 3));
+}
+
+#[test]
+fn a_drain_lasts_at_least_five_seconds() {
+    assert!(!has_seen_all_pods(at(0), at(4)) && has_seen_all_pods(at(0), at(5)));
+}
+
+#[test]
+fn a_pod_that_is_deleted_has_the_time_until_the_deadline_and_never_less_than_a_second() {
+    for (deadline, expected) in [(Some(at(90)), 90), (Some(at(1)), 1), (Some(at(0)), 1), (Some(at(-90)), 1), (None, 1)]
+    {
+        assert_eq!(grace_left_s(deadline, at(0)), expected, "{deadline:?}");
+    }
 }
