@@ -8,11 +8,12 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 use tenon_api::condition_reasons::{self, INITIALIZED, LAUNCHED, REGISTERED};
-use tenon_api::{NodeClaim, ResourceMap, event_reasons, names};
-use tenon_engine::claim::{Obstacle, Unmanaged};
+use tenon_api::{ConditionStatus, NodeClaim, ResourceMap, event_reasons, names};
+use tenon_engine::claim::{Obstacle, REGISTER_WITHIN_S, Unmanaged};
 use tenon_model::{LaunchRecord, Resources};
 
-use super::gather::Observed;
+use super::deletion::DeletionReason;
+use super::gather::{Observed, condition};
 use super::image::{cpu_type, image_id};
 use super::outcome::Outcome;
 use super::seed::provider_id;
@@ -136,11 +137,8 @@ pub(crate) async fn register(
             && other.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&id)
     });
     if let Some(twin) = twin {
-        let (node, twin) = (node.name_any(), twin.name_any());
-        let message = format!("Nodes {node} and {twin} both have providerID {id}; delete one of them");
-        return Ok(Outcome::after(LOOK_LATER)
-            .with_condition(&REGISTERED, Verdict::fails(&condition_reasons::MULTIPLE_NODES_FOUND, message.clone()))
-            .with_event(Event::new(&event_reasons::MULTIPLE_NODES_FOUND, message)));
+        let message = format!("Nodes {} and {} both have providerID {id}", node.name_any(), twin.name_any());
+        return report_twins(context, observed, &message).await;
     }
     let written = writes::merge(&context.workload, node.as_ref(), synced(&observed.claim, node, record)).await;
     let written = written.map_err(|source| ClaimError::kube("sync the NodeClaim to its Node", source))?;
@@ -163,6 +161,23 @@ pub(crate) async fn register(
         outcome.events.push(Event::new(&event_reasons::UNREGISTERED_TAINT_MISSING, note));
     }
     Ok(outcome)
+}
+
+/// Two nodes claim one VM. Somebody has as long to delete one of them as a node has to register.
+async fn report_twins(context: &Context, observed: &Observed, message: &str) -> Result<Outcome, ClaimError> {
+    let (claim, found) = (&observed.claim, condition(&observed.claim, &REGISTERED));
+    let is_reported = found.is_some_and(|found| found.status == ConditionStatus::False);
+    let waited_s = context.clock.seconds().since(observed.state.conditions.waiting_since);
+    if is_reported && waited_s > REGISTER_WITHIN_S {
+        let note = format!("Deleting NodeClaim {}: {message}", claim.name_any());
+        registration_health::failed(context, claim, &condition_reasons::REGISTRATION_FAILED, &note).await?;
+        let event = Event::new(&event_reasons::MULTIPLE_NODES_FOUND, note);
+        return Ok(Outcome::deleted(DeletionReason::RegistrationTimeout).with_event(event));
+    }
+    let message = format!("{message}; delete one of them");
+    Ok(Outcome::after(LOOK_LATER)
+        .with_condition(&REGISTERED, Verdict::fails(&condition_reasons::MULTIPLE_NODES_FOUND, message.clone()))
+        .with_event(Event::new(&event_reasons::MULTIPLE_NODES_FOUND, message)))
 }
 
 fn is_registered(node: &Node) -> bool {

@@ -279,3 +279,18 @@ async fn a_node_is_initialized_only_when_it_reports_every_resource_that_is_reque
     stage.patch_status(stage.nodes_api(), "n", allocatable("1")).await;
     is_initialized(&stage, "n").await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn two_nodes_with_one_provider_id_end_the_claim_if_nobody_deletes_one() {
+    let stage = ClaimStage::new().await;
+    stage.add_launched("n", json!({})).await;
+    let id = json!({ "spec": { "providerID": "proxmox://lab/20000" } });
+    stage.create(stage.nodes_api(), json!({ "metadata": { "name": "twin" }, "spec": id["spec"] })).await;
+    stage.add_node("n", id).await;
+    stage.run("n", 14 * 60).await;
+    assert!(!stage.is_deleting("n").await, "somebody may still delete one of them");
+    stage.run("n", 180).await;
+    assert!(stage.is_gone("n").await && stage.vms().is_empty());
+    assert_eq!(stage.counted("karpenter_nodeclaims_disrupted", &["reason=\"registration_timeout\""]), 1);
+    assert!(stage.node("twin").await.is_some(), "it is not ours");
+}
