@@ -151,7 +151,9 @@ pub fn next_step(observed: &ObservedClaim, now: Seconds) -> ClaimStep {
     match (&observed.launch, observed.deleting_since) {
         (_, Some(_)) => way_back(observed),
         (_, None) if !observed.has_finalizer => ClaimStep::AddFinalizer,
-        (ObservedLaunch::Record(_), None) if observed.expires_at.is_some_and(|at| at <= now) => {
+        (ObservedLaunch::Record(_) | ObservedLaunch::Unplanned, None)
+            if observed.expires_at.is_some_and(|at| at <= now) =>
+        {
             ClaimStep::Delete(DeletionCause::Expired)
         }
         (ObservedLaunch::Unplanned, _) => ClaimStep::LeaveAlone(Unmanaged::Unplanned),

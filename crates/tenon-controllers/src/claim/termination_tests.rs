@@ -233,3 +233,14 @@ async fn what_a_deletion_waits_for_is_in_the_metric_of_disrupted_claims() {
         assert_eq!(stage.counted("karpenter_nodeclaims_disrupted", &labels), 1, "{}", stage.context.metrics.text());
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_no_host_has_room_for_is_deleted_when_it_is_too_old() {
+    let stage = ClaimStage::new().await;
+    stage.add_claim("n", json!({ "metadata": { "annotations": null }, "spec": { "expireAfter": "5m" } })).await;
+    stage.run("n", 4 * 60).await;
+    assert!(!stage.is_deleting("n").await);
+    stage.run("n", 120).await;
+    assert!(stage.is_gone("n").await);
+    assert_eq!(stage.counted("karpenter_nodeclaims_disrupted", &["reason=\"expired\""]), 1);
+}

@@ -94,10 +94,12 @@ fn a_node_that_is_deleted_or_gone_takes_its_claim_along() {
 }
 
 #[test]
-fn a_claim_that_is_too_old_goes_and_one_that_was_never_launched_is_not_too_old() {
+fn a_claim_that_is_too_old_goes_unless_somebody_else_made_its_vm() {
     let seen = ObservedClaim { conditions: said(3), node: ours(false), expires_at: Some(Seconds(60)), ..launched() };
     assert_eq!(next_step(&seen, Seconds(60)), ClaimStep::Delete(DeletionCause::Expired));
     assert_ne!(next_step(&seen, Seconds(59)), ClaimStep::Delete(DeletionCause::Expired));
+    let unplanned = ObservedClaim { launch: ObservedLaunch::Unplanned, node: ObservedNode::Absent, ..seen.clone() };
+    assert_eq!(next_step(&unplanned, Seconds(60)), ClaimStep::Delete(DeletionCause::Expired));
     let foreign = ObservedClaim { launch: ObservedLaunch::Foreign, ..seen };
     assert_eq!(next_step(&foreign, Seconds(60)), ClaimStep::LeaveAlone(Unmanaged::Foreign));
 }
