@@ -64,6 +64,18 @@ pub(crate) struct Code {
     pub(crate) code: u16,
 }
 
+/// A pod that was evicted, and why its node was drained.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct DrainedPod {
+    pub(crate) reason: String,
+}
+
+/// A Node that was drained.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct DrainedNode {
+    pub(crate) nodepool: String,
+}
+
 /// Which of our loops.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct Loop {
@@ -103,7 +115,9 @@ pub struct Metrics {
     pub(crate) claims_disrupted: Family<Disrupted, Counter>,
     pub(crate) nodes_created: Family<OfNode, Counter>,
     pub(crate) nodes_terminated: Family<OfNode, Counter>,
+    pub(crate) nodes_drained: Family<DrainedNode, Counter>,
     pub(crate) evictions: Family<Code, Counter>,
+    pub(crate) pods_drained: Family<DrainedPod, Counter>,
     pub(crate) scheduling: Scheduling,
     pub(crate) state: ClusterState,
     pub(crate) errors: Family<Loop, Counter>,
@@ -130,7 +144,9 @@ impl Default for Metrics {
             ),
             nodes_created: counted(karpenter, "nodes_created", "Nodes registered"),
             nodes_terminated: counted(karpenter, "nodes_terminated", "Nodes deleted"),
+            nodes_drained: counted(karpenter, "nodes_drained", "Nodes drained"),
             evictions: counted(karpenter, "pods_eviction_requests", "Eviction requests, by HTTP status code"),
+            pods_drained: counted(karpenter, "pods_drained", "Pods evicted from Nodes that are drained, by reason"),
             scheduling: Scheduling::register(karpenter),
             state: ClusterState::register(karpenter),
             errors: counted(&mut registry, "tenon_pass_errors", "Reconcile passes that failed, by controller"),

@@ -15,6 +15,7 @@ use tenon_engine::drain::{DrainPlan, has_seen_all_pods, is_drainable, plan_drain
 use tenon_engine::launch::ObservedVm;
 use tenon_model::PodKey;
 
+use super::deletion::DeletionReason;
 use super::evict::{self, Refused, Removal};
 use super::gather::{Observed, condition, is_true};
 use super::outcome::Outcome;
@@ -101,7 +102,9 @@ async fn remove_pods(
     pods: &[Arc<Pod>],
     plan: &DrainPlan,
 ) -> Result<Outcome, ClaimError> {
-    let removal = Removal { node: observed.claim.name_any(), reason: disruption_reason(context, &observed.claim) };
+    let claim = &observed.claim;
+    let (reason, counted_as) = (disruption_reason(context, claim), drained_reason(context, claim));
+    let removal = Removal { node: claim.name_any(), reason, counted_as };
     let find = |key: &PodKey| pods.iter().find(|pod| pod_key(pod) == *key);
     let mut refused = Vec::new();
     // A pod that must go by the deadline does not wait for what its eviction waited for.
@@ -127,11 +130,20 @@ async fn remove_pods(
 
 /// Why the claim is removed, if somebody wrote it down.
 fn disruption_reason(context: &Context, claim: &NodeClaim) -> Option<String> {
+    told_reason(claim).or_else(|| context.memory.deletion_reason(&claim.name_any()).map(|reason| reason.to_string()))
+}
+
+/// The same in the words of the metric of drained pods.
+fn drained_reason(context: &Context, claim: &NodeClaim) -> String {
+    let is_empty = context.memory.deletion_reason(&claim.name_any()) == Some(DeletionReason::Empty);
+    let otherwise = if is_empty { "Empty" } else { "Forceful Termination" };
+    told_reason(claim).unwrap_or_else(|| otherwise.to_owned())
+}
+
+fn told_reason(claim: &NodeClaim) -> Option<String> {
     let is_told = is_true(claim, &condition_reasons::DISRUPTION_REASON);
-    condition(claim, &condition_reasons::DISRUPTION_REASON)
-        .filter(|_| is_told)
-        .map(|told| told.reason.clone())
-        .or_else(|| context.memory.deletion_reason(&claim.name_any()).map(|reason| reason.to_string()))
+    let told = condition(claim, &condition_reasons::DISRUPTION_REASON).filter(|_| is_told);
+    told.map(|told| told.reason.clone())
 }
 
 fn remaining_note(node: &Node, plan: &DrainPlan) -> String {

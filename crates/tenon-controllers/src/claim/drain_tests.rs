@@ -181,7 +181,7 @@ async fn read_before(stage: &ClaimStage, name: &str) -> tenon_api::kube_objects:
 }
 
 fn removal() -> Removal {
-    Removal { node: "n".to_owned(), reason: None }
+    Removal { node: "n".to_owned(), reason: None, counted_as: String::new() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -338,6 +338,29 @@ async fn volumes_of_pods_that_stay_and_of_other_nodes_are_not_waited_for() {
     delete_and_run(&stage, 60).await;
     assert!(stage.is_gone("n").await);
     assert!(!stage.is_leaving("agent").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn drained_nodes_and_pods_are_counted() {
+    let stage = with_node(json!({})).await;
+    stage.add_pod(("n", "web"), json!({})).await;
+    let told = json!({ "type": "DisruptionReason", "status": "True", "reason": "Drifted", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z" });
+    let mut conditions = serde_json::to_value(stage.claim("n").await.status.unwrap().conditions).unwrap();
+    conditions.as_array_mut().unwrap().push(told);
+    stage.patch_status(stage.claims_api(), "n", json!({ "conditions": conditions })).await;
+    delete_and_run(&stage, 10).await;
+    assert_eq!(stage.counted("karpenter_nodes_drained_total", &[]), 0);
+    stage.end_pod("web").await;
+    stage.run("n", 60).await;
+    assert_eq!(stage.counted("karpenter_nodes_drained_total", &["nodepool=\"default\""]), 1);
+    assert_eq!(stage.counted("karpenter_pods_drained_total", &["reason=\"Drifted\""]), 1);
+
+    stage.add_initialized("m", json!({})).await;
+    stage.add_pod(("m", "db"), json!({})).await;
+    stage.delete(stage.claims_api(), "m").await;
+    stage.run("m", 10).await;
+    assert_eq!(stage.counted("karpenter_pods_drained_total", &["reason=\"Forceful Termination\""]), 1);
 }
 
 #[tokio::test(start_paused = true)]

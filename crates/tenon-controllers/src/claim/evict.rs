@@ -21,7 +21,7 @@ use crate::context::Context;
 use crate::disruption::model_time;
 use crate::events::Event;
 use crate::kube_error;
-use crate::metrics::Code;
+use crate::metrics::{Code, DrainedPod};
 
 /// Which node is removed, and why.
 pub(crate) struct Removal {
@@ -29,6 +29,8 @@ pub(crate) struct Removal {
     pub(crate) node: String,
     /// Why, if it is known.
     pub(crate) reason: Option<String>,
+    /// Why, as the metric of drained pods has it.
+    pub(crate) counted_as: String,
 }
 
 impl fmt::Display for Removal {
@@ -69,6 +71,7 @@ pub(crate) async fn evict_pod(context: &Context, pod: &Pod, removal: &Removal) -
     match outcome {
         Ok(_) => {
             context.memory.evictions.done(&key);
+            context.metrics.pods_drained.get_or_create(&DrainedPod { reason: removal.counted_as.clone() }).inc();
             context.events.publish(pod, &Event::new(&event_reasons::EVICTED, format!("Evicted: {removal}"))).await;
             Ok(None)
         }
@@ -138,8 +141,11 @@ mod tests {
 
     #[test]
     fn why_a_node_is_removed_is_said_where_it_is_known() {
-        let removal =
-            |reason: Option<&str>| Removal { node: "default-x7".to_owned(), reason: reason.map(str::to_owned) };
+        let removal = |reason: Option<&str>| Removal {
+            node: "default-x7".to_owned(),
+            reason: reason.map(str::to_owned),
+            counted_as: String::new(),
+        };
         assert_eq!(removal(None).to_string(), "Node default-x7 is being removed");
         assert_eq!(removal(Some("Drifted")).to_string(), "Node default-x7 is being removed (Drifted)");
     }

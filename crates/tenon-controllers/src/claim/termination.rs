@@ -8,8 +8,8 @@ use kube::ResourceExt;
 use kube::api::Api;
 use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
-use tenon_api::condition_reasons::{self, INSTANCE_TERMINATING};
-use tenon_api::{NodeClaim, event_reasons, names};
+use tenon_api::condition_reasons::{self, ConditionType, INSTANCE_TERMINATING};
+use tenon_api::{ConditionStatus, NodeClaim, event_reasons, names};
 use tenon_engine::claim::{DeletionCause, REGISTER_WITHIN_S};
 use tenon_engine::launch::ObservedVm;
 use tenon_model::{LaunchRecord, LaunchStep, Seconds, VmId};
@@ -25,7 +25,7 @@ use super::{ClaimError, drain, registration_health, token};
 use crate::context::Context;
 use crate::disruption::parse_duration;
 use crate::events::Event;
-use crate::metrics::{OfNode, Terminated};
+use crate::metrics::{DrainedNode, OfNode, Terminated};
 use crate::moments::after;
 use crate::status::Verdict;
 use crate::writes::{self, Written};
@@ -91,10 +91,18 @@ pub(crate) async fn delete_node(context: &Context, observed: &Observed) -> Resul
 
 /// Drains the node. Whoever deleted it may have deleted the node only, so the deadline is written down here, too.
 pub(crate) async fn drain_node(context: &Context, observed: &Observed) -> Result<Outcome, ClaimError> {
-    match set_deadline(context, &observed.claim).await? {
-        Some(outcome) => Ok(outcome),
-        None => drain::pass(context, observed).await,
+    if let Some(outcome) = set_deadline(context, &observed.claim).await? {
+        return Ok(outcome);
     }
+    let outcome = drain::pass(context, observed).await?;
+    let is_drained = |(condition, verdict): &(&ConditionType, Verdict)| {
+        condition.name() == condition_reasons::DRAINED.name() && verdict.status() == ConditionStatus::True
+    };
+    if outcome.conditions.iter().any(is_drained) {
+        let nodepool = label(&observed.claim, names::LABEL_NODEPOOL);
+        context.metrics.nodes_drained.get_or_create(&DrainedNode { nodepool }).inc();
+    }
+    Ok(outcome)
 }
 
 async fn set_deadline(context: &Context, claim: &NodeClaim) -> Result<Option<Outcome>, ClaimError> {
