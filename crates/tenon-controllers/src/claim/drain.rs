@@ -194,8 +194,11 @@ async fn attached_volumes(context: &Context, node: &Node, pods: &[Arc<Pod>]) -> 
         let claims: Api<PersistentVolumeClaim> =
             Api::namespaced(context.workload.clone(), &pod.namespace().unwrap_or_default());
         for volume in pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten()) {
-            let Some(claim) = &volume.persistent_volume_claim else { continue };
-            let found = claims.get_opt(&claim.claim_name).await.map_err(failed)?;
+            let named = volume.persistent_volume_claim.as_ref().map(|claim| claim.claim_name.clone());
+            // One that is made with its pod is named after both.
+            let made = || volume.ephemeral.map(|_| format!("{}-{}", pod.name_any(), volume.name));
+            let Some(claim) = named.or_else(made) else { continue };
+            let found = claims.get_opt(&claim).await.map_err(failed)?;
             kept.extend(found.and_then(|found| found.spec?.volume_name));
         }
     }

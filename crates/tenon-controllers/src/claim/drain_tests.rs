@@ -341,6 +341,22 @@ async fn volumes_of_pods_that_stay_and_of_other_nodes_are_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_volume_that_was_made_for_a_pod_that_stays_is_not_waited_for() {
+    let stage = with_node(json!({})).await;
+    let claims: Api<PersistentVolumeClaim> = Api::namespaced(stage.client.clone(), "default");
+    let spec = json!({ "volumeName": "pv-1", "accessModes": ["ReadWriteOnce"],
+        "resources": { "requests": { "storage": "1Gi" } } });
+    stage.create(claims, json!({ "metadata": { "name": "agent-scratch" }, "spec": spec.clone() })).await;
+    let template = json!({ "accessModes": spec["accessModes"], "resources": spec["resources"] });
+    let volumes = json!([{ "name": "scratch", "ephemeral": { "volumeClaimTemplate": { "spec": template } } }]);
+    let tolerations = json!([{ "operator": "Exists" }]);
+    stage.add_pod(("n", "agent"), json!({ "spec": { "volumes": volumes, "tolerations": tolerations } })).await;
+    attach(&stage, "pv-1").await;
+    delete_and_run(&stage, 60).await;
+    assert!(stage.is_gone("n").await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn drained_nodes_and_pods_are_counted() {
     let stage = with_node(json!({})).await;
     stage.add_pod(("n", "web"), json!({})).await;
