@@ -18,7 +18,8 @@ use tenon_model::{LaunchRecord, LaunchStep, Place, VmId};
 use tenon_pve::{GuestKind, GuestRow, OwnerMark, RefusalKind, Resources, VmConfig};
 
 use crate::claim::{
-    ClaimError, DeletionReason, Owner, ReleasePass, attached_seed_storage, delete_claim, is_ready, is_true, release,
+    ClaimError, DeletionReason, Owner, ReleasePass, attached_seed_storage, delete_claim, drain_orphan, is_ready,
+    is_true, release,
 };
 use crate::context::{Context, is_ours};
 use crate::events::Event;
@@ -300,7 +301,7 @@ async fn publish_host(context: &Context, node: &Node, host: &str) -> Result<(), 
     written.map(drop).map_err(|source| ClaimError::kube("label the Node with its host", source))
 }
 
-/// Removes our finalizer from a node that is being deleted and has no claim any more.
+/// Removes our finalizer from a node that is being deleted and has no claim any more, once its pods have left.
 async fn free_nodes(context: &Context, claims: &[NodeClaim], failures: &mut Vec<Failure>) {
     let is_stuck = |node: &Node| {
         node.metadata.deletion_timestamp.is_some()
@@ -314,10 +315,13 @@ async fn free_nodes(context: &Context, claims: &[NodeClaim], failures: &mut Vec<
     }
 }
 
-async fn free_node(context: &Context, node: &Node) -> Result<(), ClaimError> {
+async fn free_node(context: &Context, node: &Arc<Node>) -> Result<(), ClaimError> {
+    if !drain_orphan(context, node).await? {
+        return Ok(());
+    }
     let rest: Vec<&String> = node.finalizers().iter().filter(|name| *name != names::FINALIZER).collect();
     let patch = json!({ "metadata": { "finalizers": rest } });
-    let written = writes::merge(&context.workload, node, patch).await;
+    let written = writes::merge(&context.workload, node.as_ref(), patch).await;
     written.map_err(|source| ClaimError::kube("remove the finalizer of the Node", source))?;
     tracing::info!(node = node.name_any(), "removed finalizer of Node without NodeClaim");
     Ok(())

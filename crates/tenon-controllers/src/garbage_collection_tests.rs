@@ -83,3 +83,19 @@ async fn a_deleted_node_without_a_claim_is_let_go_and_one_that_is_not_ours_is_no
     collect(&stage, 70).await;
     assert!(stage.node("ours").await.is_none() && stage.node("other").await.is_some());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_node_without_a_claim_is_drained_before_it_is_let_go() {
+    let stage = ClaimStage::new().await;
+    let metadata =
+        json!({ "name": "n", "labels": { names::LABEL_NODECLASS: "default" }, "finalizers": [names::FINALIZER] });
+    stage.create(stage.nodes_api(), json!({ "metadata": metadata, "status": says("True") })).await;
+    stage.add_pod(("n", "web"), json!({ "spec": { "terminationGracePeriodSeconds": 3600 } })).await;
+    stage.delete(stage.nodes_api(), "n").await;
+    collect(&stage, 190).await;
+    assert!(stage.is_leaving("web").await && stage.node("n").await.is_some());
+    assert_eq!(stage.told("web", "Evicted").await, ["Evicted: Node n is being removed"]);
+    stage.end_pod("web").await;
+    collect(&stage, 70).await;
+    assert!(stage.node("n").await.is_none());
+}

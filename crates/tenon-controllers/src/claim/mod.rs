@@ -3,7 +3,7 @@
 //! `queue` says whose turn it is, `reconcile` is the way in. `gather` reads, the engine decides, then one of these acts:
 //! `launch` (with `launch_pass`, `desired_vm`, `seed`, `token`, `bootstrap`) creates the VM, `await_node` and `registration`
 //! match its node, `seed_cleanup` deletes first-boot data, `drain` (with `evict`, `eviction_backoff`) drains the node,
-//! `termination` (with `release`) deletes everything. `outcome` reports.
+//! `drain_orphan` one without a claim, `termination` (with `release`) deletes everything. `outcome` reports.
 //!
 //! A pass starts from the record as it was last written down and makes at most one outside change. Dying between any two
 //! lines costs a look, never a VM.
@@ -13,6 +13,7 @@ mod bootstrap;
 mod deletion;
 mod desired_vm;
 mod drain;
+mod drain_orphan;
 #[cfg(test)]
 mod drain_tests;
 mod evict;
@@ -47,6 +48,7 @@ mod token;
 pub(crate) use deletion::{DeletionReason, delete_claim};
 pub use desired_vm::{DesiredVm, FirstBoot, Owner, Render};
 pub(crate) use drain::{is_ready, pods_on};
+pub(crate) use drain_orphan::drain_orphan;
 pub(crate) use eviction_backoff::EvictionBackoff;
 pub(crate) use gather::is_true;
 pub(crate) use image::image_id;
