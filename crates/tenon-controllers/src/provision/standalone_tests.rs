@@ -8,7 +8,7 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
-use tenon_api::NodeClaim;
+use tenon_api::{NodeClaim, names};
 use tokio::sync::mpsc;
 
 use super::gather::gather;
@@ -39,6 +39,15 @@ async fn of_claims_made_standalone_the_first_is_served_first() {
     let mut made = stage.claims().await;
     made.sort_by_key(|claim| super::record_of(claim).unwrap().vmid);
     assert_eq!(made.iter().map(ResourceExt::name_any).collect::<Vec<_>>(), names);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_made_standalone_gets_the_label_of_its_class() {
+    let mut stage = Stage::new().await;
+    stage.show_claims().await;
+    stage.add_claims(&["a"], "1").await;
+    standalone::pass(&stage.context).await;
+    assert_eq!(stage.claims().await[0].labels()[names::LABEL_NODECLASS], "default");
 }
 
 #[tokio::test(start_paused = true)]
