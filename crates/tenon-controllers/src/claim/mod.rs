@@ -16,6 +16,8 @@ mod drain;
 mod drain_orphan;
 #[cfg(test)]
 mod drain_tests;
+#[cfg(test)]
+mod drain_volume_tests;
 mod evict;
 mod eviction_backoff;
 #[cfg(test)]
