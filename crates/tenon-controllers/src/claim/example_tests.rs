@@ -8,7 +8,7 @@ use tenon_model::{LaunchRecord, Place, Seconds};
 
 use super::await_node::still_awaited;
 use super::gather::{Observed, observe};
-use super::launch::incomplete_clone;
+use super::launch_failure::incomplete_clone;
 use super::outcome::Outcome;
 use super::reconcile::failed;
 use super::registration::{await_readiness, leave_alone};

@@ -21,13 +21,14 @@ use super::bootstrap::NoBootstrap;
 use super::deletion::DeletionReason;
 use super::desired_vm::{DesiredVm, FirstBoot, Render};
 use super::gather::Observed;
+use super::launch_failure::{Failed, give_up, incomplete_clone};
 use super::launch_pass::launch_pass;
 use super::outcome::Outcome;
 use super::seed::{SeedFacts, seed_image};
-use super::{ClaimError, bootstrap, registration_health, token};
+use super::{ClaimError, bootstrap, token};
 use crate::context::Context;
 use crate::events::Event;
-use crate::provision::{LaunchSpot, record_of, records_in};
+use crate::provision::{LaunchSpot, records_in};
 use crate::status::Verdict;
 use crate::writes::{self, Written};
 
@@ -67,26 +68,6 @@ pub(crate) async fn pass(context: &Context, observed: &Observed, record: &Launch
     }
 }
 
-/// Ends a launch that stands still for too long because every pass fails; nothing if it may still be retried.
-pub(crate) async fn time_out(
-    context: &Context,
-    claim: &NodeClaim,
-    error: &ClaimError,
-) -> Option<Result<Outcome, ClaimError>> {
-    let is_launching = |record: &LaunchRecord| record.step != LaunchStep::Launched;
-    let record = record_of(claim).filter(is_launching).filter(|_| claim.metadata.deletion_timestamp.is_none())?;
-    context.memory.blocked(&claim.name_any(), context.clock.now());
-    if !context.launch_time(claim).is_stalled(&record) {
-        return None;
-    }
-    let class = context.watched.classes.get(&ObjectRef::new(&claim.spec.node_class_ref.name));
-    let why = error.full_message();
-    if let (ClaimError::Pve(_), Some(class)) = (error, class) {
-        context.memory.avoid(&LaunchSpot::of(&class, &record.place), &why, context.clock.now());
-    }
-    Some(give_up(context, claim, &record, &Failed::timed_out(why)).await)
-}
-
 /// What came of trying to go on.
 enum Advance {
     To(Box<Outcome>),
@@ -107,22 +88,6 @@ impl Block {
         Outcome::after(LOOK_RARELY)
             .with_condition(&condition_reasons::LAUNCHED, Verdict::unknown(self.condition, self.message.clone()))
             .with_event(Event::new(self.event, self.message.clone()))
-    }
-}
-
-/// Why a launch ends without a VM.
-struct Failed {
-    why: String,
-    reason: DeletionReason,
-}
-
-impl Failed {
-    fn now(why: impl Into<String>) -> Failed {
-        Failed { why: why.into(), reason: DeletionReason::InsufficientCapacity }
-    }
-
-    fn timed_out(why: String) -> Failed {
-        Failed { why, reason: DeletionReason::LaunchTimeout }
     }
 }
 
@@ -381,32 +346,4 @@ pub(crate) async fn write_record(
         Written::Done(claim) => Outcome { claim: Some(claim), ..Outcome::again() },
         Written::Outdated => Outcome::outdated(),
     })
-}
-
-/// What an operator is told about a clone that was interrupted.
-pub(crate) fn incomplete_clone(record: &LaunchRecord, vmid: VmId, why: &str) -> Event {
-    let host = record.host();
-    let note = format!(
-        "VM {vmid} on host {host} is an incomplete clone ({why}) and cannot be removed with an API token; on {host} run: qm \
-         config {vmid}. If it shows lock: clone, run: qm unlock {vmid} && qm destroy {vmid} --purge \
-         --destroy-unreferenced-disks 1"
-    );
-    Event::new(&event_reasons::INCOMPLETE_CLONE, note)
-}
-
-/// The claim is deleted; the pods it was created for are planned again.
-async fn give_up(
-    context: &Context,
-    claim: &NodeClaim,
-    record: &LaunchRecord,
-    failed: &Failed,
-) -> Result<Outcome, ClaimError> {
-    let (host, why) = (record.host(), failed.why.trim_end_matches('.'));
-    let message =
-        format!("Cannot create a node on host {host}: {why}. Its pods are planned again, on other hosts first");
-    registration_health::failed(context, claim, &condition_reasons::LAUNCH_FAILED, &message).await?;
-    let verdict = Verdict::unknown(&condition_reasons::LAUNCH_FAILED, message.clone());
-    Ok(Outcome { pod_events: vec![Event::insufficient_capacity(message.clone())], ..Outcome::deleted(failed.reason) }
-        .with_condition(&condition_reasons::LAUNCHED, verdict)
-        .with_event(Event::new(&event_reasons::INSUFFICIENT_CAPACITY, message)))
 }

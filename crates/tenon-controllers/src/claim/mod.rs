@@ -1,7 +1,7 @@
 //! One NodeClaim: from a written intent to a node that takes pods, and back to nothing.
 //!
 //! `queue` says whose turn it is, `reconcile` is the way in. `gather` reads, the engine decides, then one of these acts:
-//! `launch` (with `launch_pass`, `desired_vm`, `seed`, `token`, `bootstrap`) creates the VM, `await_node` and `registration`
+//! `launch` (with `launch_pass`, `launch_failure`, `desired_vm`, `seed`, `token`, `bootstrap`) creates the VM, `await_node` and `registration`
 //! match its node, `seed_cleanup` deletes first-boot data, `drain` (with `evict`, `eviction_backoff`) drains the node,
 //! `drain_orphan` one without a claim, `termination` (with `release`) deletes everything. `outcome` reports.
 //!
@@ -25,6 +25,7 @@ mod example_tests;
 mod gather;
 mod image;
 mod launch;
+mod launch_failure;
 mod launch_pass;
 #[cfg(test)]
 mod launch_tests;

@@ -10,7 +10,7 @@ use tenon_pve::RefusalKind;
 
 use super::gather::{Observed, gather, is_true};
 use super::outcome::{Outcome, report};
-use super::{await_node, launch, registration, seed_cleanup, termination};
+use super::{await_node, launch, launch_failure, registration, seed_cleanup, termination};
 use crate::context::Context;
 use crate::events::{Event, cut};
 use crate::kube_error;
@@ -86,7 +86,7 @@ async fn on_error(name: &str, context: &Context, error: &ClaimError) -> Duration
     context.metrics.errors.get_or_create(&Loop { controller: "nodeclaim.lifecycle" }).inc();
     let claim = context.watched.claims.get(&ObjectRef::new(name));
     if let Some(claim) = &claim
-        && let Some(ended) = launch::time_out(context, claim, error).await
+        && let Some(ended) = launch_failure::time_out(context, claim, error).await
     {
         // What cannot be written now is tried by the next pass.
         let again = match ended {

@@ -9,7 +9,8 @@ use tenon_engine::launch::ObservedVm;
 use tenon_model::LaunchRecord;
 
 use super::gather::Observed;
-use super::launch::{incomplete_clone, write_record};
+use super::launch::write_record;
+use super::launch_failure::incomplete_clone;
 use super::outcome::Outcome;
 use super::seed_file::{DRIVE, attached, attached_by_id, delete_file, seed_file};
 use super::termination::seed_left;

@@ -16,7 +16,7 @@ use tenon_model::{LaunchRecord, LaunchStep, Seconds, VmId};
 
 use super::deletion::DeletionReason;
 use super::gather::Observed;
-use super::launch::incomplete_clone;
+use super::launch_failure::incomplete_clone;
 use super::observe::{self, VmObservation};
 use super::outcome::Outcome;
 use super::release::{ReleasePass, SeedLeft, release};
