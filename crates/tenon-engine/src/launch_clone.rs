@@ -70,7 +70,9 @@ fn hidden_clone(record: &LaunchRecord, task: &ObservedTask, time: &LaunchTime) -
         ObservedTask::Lost => relaunch(record, "the clone was interrupted", Leftover::IncompleteClone),
         ObservedTask::Failed(Failure::IdTaken) => relaunch(record, taken, Leftover::Nothing),
         // No task of ours clones into it, and no request of ours is on its way any more.
-        ObservedTask::None if !time.may_be_in_flight(record) => relaunch(record, taken, Leftover::Nothing),
+        ObservedTask::None if !time.may_be_in_flight(record) || time.is_stalled(record) => {
+            relaunch(record, taken, Leftover::Nothing)
+        }
         _ if !time.is_stalled(record) => LaunchResult::Wait(AwaitedEnd::HiddenVm),
         ObservedTask::Done => LaunchResult::GiveUp(format!(
             "VM {} was cloned, but the API token cannot read it; grant the privileges of SECURITY.md on its resource pool",

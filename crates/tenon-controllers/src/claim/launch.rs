@@ -279,7 +279,8 @@ impl<'a> Launch<'a> {
         // Each look goes through the last clone tasks.
         let is_searching = self.record.step == LaunchStep::Clone && self.record.upid.is_none();
         let outcome = if is_searching { Outcome::after(LOOK_AT_HIDDEN) } else { self.look_again(context) };
-        let lasts = context.clock.seconds().since(self.record.last_progress_at) > REPORT_AFTER_S;
+        let time = context.launch_time(self.claim);
+        let lasts = time.now.since(self.record.last_progress_at.max(time.blocked_since)) > REPORT_AFTER_S;
         let note = format!("Cannot launch VM {vmid} on host {host} yet: {why}; retrying");
         let verdict = Verdict::unknown(&condition_reasons::LAUNCH_FAILED, note);
         let outcome = if lasts { outcome.with_condition(&condition_reasons::LAUNCHED, verdict) } else { outcome };

@@ -12,9 +12,6 @@ use super::desired_vm::Owner;
 /// Clone tasks that are looked through for a lost one, the newest first.
 const TASKS: u64 = 200;
 
-/// How much the clock of a host may be behind ours for its tasks to be found.
-const SKEW_S: i64 = 600;
-
 /// What is observed of the VM, with the proof if there is one.
 pub(crate) struct VmObservation {
     pub(crate) vm: ObservedVm,
@@ -140,8 +137,8 @@ pub(crate) async fn task(pve: &Client, record: &LaunchRecord) -> Result<Observed
 }
 
 /// Looks for the clone task of a record that names none, where something has the id: the reply may have been lost, or the
-/// controller killed before it wrote the UPID down. Only a task of our own counts, begun since the launch, that says in its log
-/// that it clones into this id.
+/// controller killed before it wrote the UPID down. Only a task of our own counts that says in its log that it clones into
+/// this id; the newest, since a host's clock may tell another time than ours.
 pub(crate) async fn lost_clone_task(
     pve: &Client,
     record: &LaunchRecord,
@@ -155,7 +152,6 @@ pub(crate) async fn lost_clone_task(
         source: Some(TaskSource::All),
         vmid: Some(record.template),
         kind: Some("qmclone".to_owned()),
-        since: u64::try_from(record.started_at.0.saturating_sub(SKEW_S)).ok(),
         limit: Some(TASKS),
         ..TaskFilter::default()
     };

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use tenon_controllers::claim::ReleasePass;
+use tenon_controllers::claim::{DesiredVm, ReleasePass};
 use tenon_model::{LaunchRecord, LaunchStep};
 use tenon_sim::{FaultKind, FaultSpec, TemplateSpec, VmSpec};
 
-use crate::claim::site::{Death, End, FIRST_ID, Site, intent, let_go, live};
+use crate::claim::site::{Death, End, FIRST_ID, Site, intent, let_go, live, live_with};
 
 async fn launched(site: &Site) -> LaunchRecord {
     let mut record = intent(FIRST_ID, site.now());
@@ -205,4 +205,22 @@ async fn a_seed_named_by_the_vm_id_goes_with_its_vm() {
     site.admin("PUT", &format!("/nodes/pve1/qemu/{FIRST_ID}/config"), &[("ide2", &drive)]).await;
     assert_eq!(let_go(&site.client(Death::Never), &record).await, Some(ReleasePass::Released));
     assert_eq!(site.estate.volumes().len(), before);
+}
+
+/// Proxmox names neither path nor privilege when either of two would do.
+#[tokio::test(start_paused = true)]
+async fn a_clone_that_is_refused_without_a_reason_names_the_missing_privilege() {
+    let cases = [
+        ("VM.Allocate", Some("k8s"), "Permission check failed (/pool/k8s, VM.Allocate)"),
+        ("none", None, "Permission check failed (/vms/20000, VM.Allocate)"),
+    ];
+    for (missing, pool, words) in cases {
+        let site = Site::pool_scoped_without(missing).await;
+        let order = DesiredVm { pool: pool.map(str::to_owned), ..site.order() };
+        let mut record = intent(FIRST_ID, site.now());
+        let ended = live_with(&site, (&site.client(Death::Never), &order), &mut record).await;
+        let End::GaveUp(why) = ended else { panic!("it should give up: {ended:?}") };
+        assert!(why.contains(words), "{why}");
+        assert!(site.vms().is_empty());
+    }
 }

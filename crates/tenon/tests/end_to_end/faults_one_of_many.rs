@@ -99,6 +99,8 @@ async fn an_orphan_that_cannot_be_destroyed_and_a_region_that_is_silent_keep_no_
         let config = BTreeMap::from([
             ("description".to_owned(), format!("Karpenter managed instance, class=default\n{mark}")),
             ("protection".to_owned(), protection.to_owned()),
+            // It was configured: the protection is somebody's wish, not the template's.
+            ("smbios1".to_owned(), format!("base64=1,serial=aD14,uuid=9e01f0b4-0000-4000-8000-0000000{vmid}")),
         ]);
         let base = TemplateSpec { vmid, name: format!("orphan-{vmid}"), config, ..TemplateSpec::default() };
         world.estate.add_vm(&VmSpec { base, running: false })?;

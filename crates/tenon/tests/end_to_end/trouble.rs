@@ -147,6 +147,10 @@ async fn a_proxmox_that_cannot_be_asked_is_named_and_used_again_once_it_can() ->
 
     world.estate.revoke_token(TOKEN.0);
     is_told_of(&world, "token", ("Authentication failed!", "check the token and its secret")).await?;
+    let denied = ("False", "ProxmoxAccessDenied");
+    world.until_condition::<ProxmoxNodeClass>(("default", "InstanceTemplateReady"), denied).await?;
+    let told = world.until_condition::<NodePool>(("default", "NodeClassReady"), denied).await?;
+    assert!(told.contains("check the token and its secret"), "{told}");
     world.estate.grant_token(TokenSpec::new(TOKEN.0, TOKEN.1));
     recovers(&mut world, "token").await?;
 
@@ -166,8 +170,11 @@ async fn a_proxmox_that_cannot_be_asked_is_named_and_used_again_once_it_can() ->
 async fn is_told_of(world: &World, app: &str, (cause, next): (&str, &str)) -> anyhow::Result<()> {
     world.deploy(app, 1).await?;
     let told = world.until_pod_waits(app, cause).await?;
-    assert!(told.starts_with("NodePool default: no host can be used for instance type "), "{told}");
-    assert!(told.contains("Proxmox API of region lab unavailable") && told.contains(next), "{told}");
+    let by_plan = told.starts_with("NodePool default: no host can be used for instance type ")
+        && told.contains("Proxmox API of region lab unavailable");
+    // A refusal makes the class unready, and that is said instead once it is.
+    let by_class = cause == "Authentication failed!" && told.contains("region lab: ");
+    assert!((by_plan || by_class) && told.contains(next), "{told}");
     assert!(!told.contains(TOKEN.1), "the secret is in {told}");
     let ready = ("debian", "ProxmoxVirtualMachineTemplateReady");
     let told = world.until_condition::<ProxmoxUnmanagedTemplate>(ready, ("Unknown", "RegionUnreachable")).await?;
