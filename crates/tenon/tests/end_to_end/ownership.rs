@@ -29,6 +29,9 @@ const GONE_CLAIM: &str = "5a0e34a1-0000-4000-8000-0000000000a1";
 /// A VM whose claim is gone, but on which a node runs.
 const LIVE: u32 = 20_000;
 
+/// An orphan that somebody protects.
+const PROTECTED: u32 = 20_005;
+
 scenarios! {
     a_foreign_vm_under_a_claims_id_survives_and_the_claim_waits_until_it_is_let_go,
     a_copy_whose_worker_died_is_told_of_and_the_vm_is_made_under_another_id,
@@ -125,13 +128,18 @@ async fn a_vm_of_a_claim_that_is_gone_is_collected_and_no_other(kind: Kind) -> a
     add_vm(&world, LIVE, "of-a-live-node", &mark(&cluster, LIVE)?)?;
     add_node_on(&world, LIVE).await?;
     let before = world.estate.vms();
-    add_vm(&world, 20_005, "orphan", &mark(&cluster, 20_005)?)?;
+    // One that cannot be destroyed comes before it, and keeps nobody.
+    add_protected_orphan(&world, &mark(&cluster, PROTECTED)?)?;
+    add_vm(&world, 20_006, "orphan", &mark(&cluster, 20_006)?)?;
     world.start_controller()?;
     world
         .until_within(TWO_LOOKS, "the orphan is collected", async || {
-            Ok(world.estate.vm(20_005).is_none().then_some(()))
+            Ok(world.estate.vm(20_006).is_none().then_some(()))
         })
         .await?;
+    let advice = format!("qm set {PROTECTED} --protection 0");
+    world.until("it is said how", async || Ok(world.log().contains(&advice).then_some(()))).await?;
+    world.estate.remove_vm(PROTECTED)?;
     assert_eq!(world.estate.vms(), before, "{}", world.tail());
     for (vmid, ..) in strangers {
         assert_eq!(changes(&world, 0, vmid), [], "{}", world.tail());
@@ -142,6 +150,19 @@ async fn a_vm_of_a_claim_that_is_gone_is_collected_and_no_other(kind: Kind) -> a
     Api::<Node>::all(world.admin.clone()).delete("restored", &DeleteParams::default()).await?;
     world.until_nothing_is_left().await?;
     world.end().await
+}
+
+/// A VM of ours without a claim that was configured and is protected since.
+fn add_protected_orphan(world: &World, description: &str) -> anyhow::Result<()> {
+    let config = [
+        ("description", description),
+        ("protection", "1"),
+        ("smbios1", "base64=1,serial=aD14,uuid=9e01f0b4-0000-4000-8000-000000020005"),
+    ];
+    let config = config.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    let name = "protected-orphan".to_owned();
+    let base = TemplateSpec { vmid: PROTECTED, name, cloudinit_drive: false, config, ..TemplateSpec::default() };
+    Ok(world.estate.add_vm(&VmSpec { base, running: false })?)
 }
 
 /// A node that nobody claims, as a cluster has it that was restored from a backup.
