@@ -11,7 +11,7 @@ use super::Problem;
 use crate::tree::Tree;
 
 /// The crates that decide or render, and do nothing else.
-const PURE: [&str; 3] = ["tenon-model", "tenon-engine", "tenon-cloudinit"];
+const PURE: [&str; 4] = ["tenon-model", "tenon-engine", "tenon-gotemplate", "tenon-cloudinit"];
 
 /// One ban for each thing a pure crate must not have: clock, environment, files, network, random order, randomness.
 const BANS: [(&str, &str); 6] = [

@@ -33,10 +33,11 @@ const IMPURE: &[&str] = &[
 const ENGINE_OUTSIDE_MAX: usize = 5;
 
 /// What the product is made of.
-const PARTS: [&str; 7] = [
+const PARTS: [&str; 8] = [
     "tenon-model",
     "tenon-engine",
     "tenon-cloudinit",
+    "tenon-gotemplate",
     "tenon-api",
     "tenon-pve",
     "tenon-controllers",
@@ -50,7 +51,8 @@ const OPTIONAL: (&str, &str) = ("tenon-cli", "tenon-sim");
 const TABLE: &[Row] = &[
     Row { name: "tenon-model", ours: &[], unknown: IMPURE },
     Row { name: "tenon-engine", ours: &["tenon-model"], unknown: IMPURE },
-    Row { name: "tenon-cloudinit", ours: &["tenon-model"], unknown: IMPURE },
+    Row { name: "tenon-gotemplate", ours: &[], unknown: IMPURE },
+    Row { name: "tenon-cloudinit", ours: &["tenon-model", "tenon-gotemplate"], unknown: IMPURE },
     Row { name: "tenon-api", ours: &["tenon-model"], unknown: &["hyper", "kube-client", "kube-runtime", "tokio"] },
     Row { name: "tenon-pve", ours: &["tenon-model"], unknown: &KUBE },
     Row {
