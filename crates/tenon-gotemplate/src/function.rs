@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Failure, Type, Value};
+use crate::{Delimiters, Failure, Type, Value};
 
 /// A function by its name in templates.
 #[derive(Debug, Clone, Copy)]
@@ -50,4 +50,29 @@ impl Functions {
     pub(crate) fn get(&self, name: &str) -> Option<&Function> {
         self.0.get(name)
     }
+}
+
+/// What a template is read and run with.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Functions beside the built-in ones.
+    pub functions: Functions,
+    /// What surrounds actions.
+    pub delimiters: Delimiters,
+    /// What a map without the key gives.
+    pub missing_key: MissingKey,
+    /// What a template may use up.
+    pub limits: Limits,
+}
+
+/// What a map without the key gives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MissingKey {
+    /// No value.
+    #[default]
+    Missing,
+    /// The zero value of the map's type.
+    Zero,
+    /// An error.
+    Error,
 }

@@ -4,15 +4,34 @@
 //! call each other, the program's stack does not grow. Output, steps and nesting are bounded, so that a bad template
 //! ends with an error that says where.
 
+mod builtin;
+mod error;
+mod evaluate;
 mod failure;
 pub mod format;
 mod function;
+mod go_type;
+mod items;
+mod lexer;
+mod machine;
+mod number;
 mod output;
-mod types;
+mod parser;
+mod pipeline;
+mod scanner;
+mod scope;
+mod template;
+mod token;
+mod tree;
+mod unquote;
 mod value;
+mod words;
 
+pub use error::{Running, Stage, TemplateError};
 pub use failure::Failure;
-pub use function::{Body, Function, Functions, Limits};
+pub use function::{Body, Function, Functions, Limits, MissingKey, Options};
+pub use go_type::{Field, IntKind, StructType, Type, UintKind};
+pub use lexer::Delimiters;
 pub use output::Output;
-pub use types::{Field, IntKind, StructType, Type, UintKind};
+pub use template::Template;
 pub use value::{List, MAX_NESTING, Map, Pointer, Struct, Text, Value};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::Failure;
-use crate::types::{IntKind, StructType, Type, UintKind};
+use crate::go_type::{IntKind, StructType, Type, UintKind};
 
 /// Values nest no deeper than this: printing and dropping them recurses.
 pub const MAX_NESTING: u16 = 100;
@@ -251,6 +251,11 @@ impl Pointer {
         self.target.as_deref()
     }
 
+    /// The type it points to.
+    pub(crate) fn to(&self) -> &'static Type {
+        self.to
+    }
+
     /// Whether both point to the same place.
     pub(crate) fn is_same(&self, other: &Pointer) -> bool {
         match (&self.target, &other.target) {
@@ -324,6 +329,30 @@ impl Value {
             Value::Map(map) => map.is_nil(),
             Value::Struct(struct_) => struct_.fields.iter().all(Value::is_zero),
             Value::Pointer(pointer) => pointer.target.is_none(),
+        }
+    }
+
+    /// What is at the end of pointers; `None` if that is nothing.
+    pub fn indirect(&self) -> Option<&Value> {
+        let mut value = self;
+        loop {
+            match value {
+                Value::Missing | Value::Nil => return None,
+                Value::Pointer(pointer) => value = pointer.target()?,
+                _ => return Some(value),
+            }
+        }
+    }
+
+    /// Whether a condition takes it for true: it holds something, or is not zero.
+    pub fn is_true(&self) -> bool {
+        match self {
+            Value::List(list) => !list.items().is_empty(),
+            Value::Map(map) => !map.is_empty(),
+            Value::Struct(_) => true,
+            Value::Float(number) => *number != 0.0,
+            Value::Complex(real, imaginary) => *real != 0.0 || *imaginary != 0.0,
+            value => !value.is_zero(),
         }
     }
 

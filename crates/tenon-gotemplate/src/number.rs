@@ -1,0 +1,207 @@
+//! Which numbers can a constant stand for?
+//!
+//! A constant has no type until it meets one: `1` fits an integer as well as a float, `1.5` only the latter.
+
+use crate::token::Kind;
+use crate::{Value, unquote};
+
+/// All that a constant can be.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Number {
+    pub(crate) int: Option<i64>,
+    pub(crate) uint: Option<u64>,
+    pub(crate) float: Option<f64>,
+    pub(crate) complex: Option<(f64, f64)>,
+    /// Whether it is written as a float: with a point or an exponent.
+    looks_float: bool,
+    /// As it was written.
+    pub(crate) text: String,
+}
+
+impl Number {
+    /// Its value where nothing asks for a type: the way it is written decides.
+    pub(crate) fn ideal(&self) -> Result<Value, String> {
+        match (self.complex, self.float, self.int) {
+            (Some((real, imaginary)), ..) => Ok(Value::Complex(real, imaginary)),
+            (None, Some(float), _) if self.looks_float => Ok(Value::Float(float)),
+            (None, _, Some(int)) => Ok(Value::int(int)),
+            _ => Err(format!("{} overflows int", self.text)),
+        }
+    }
+}
+
+/// Reads a constant, or says why it is none.
+pub(crate) fn read(text: &str, bytes: &[u8], kind: Kind) -> Result<Number, String> {
+    Ok(Number { text: text.to_owned(), ..value(text, bytes, kind)? })
+}
+
+fn value(text: &str, bytes: &[u8], kind: Kind) -> Result<Number, String> {
+    match kind {
+        Kind::Char => {
+            let c = unquote::character(bytes).ok_or_else(|| format!("malformed character constant: {text}"))?;
+            let code = u32::from(c);
+            Ok(Number {
+                int: Some(i64::from(code)),
+                uint: Some(u64::from(code)),
+                float: Some(f64::from(code)),
+                ..Number::default()
+            })
+        }
+        Kind::Complex => {
+            let parts = split_complex(text).and_then(|(real, imaginary)| Some((float(real)?, float(imaginary)?)));
+            let (real, imaginary) = parts.ok_or_else(|| format!("illegal number syntax: {text:?}"))?;
+            Ok(complex(real, imaginary))
+        }
+        _ => plain(text).ok_or_else(|| format!("illegal number syntax: {text:?}"))?,
+    }
+}
+
+fn plain(text: &str) -> Option<Result<Number, String>> {
+    if let Some(imaginary) = text.strip_suffix('i').and_then(float) {
+        return Some(Ok(complex(0.0, imaginary)));
+    }
+    let is_hex = text.trim_start_matches(['+', '-']).to_ascii_lowercase().starts_with("0x");
+    let floats: &[char] = if is_hex { &['.', 'p', 'P'] } else { &['.', 'e', 'E', 'p', 'P'] };
+    let looks_float = text.contains(floats);
+    let mut number = Number { int: int(text), uint: uint(text), looks_float, ..Number::default() };
+    if number.int == Some(0) {
+        number.uint = Some(0);
+    }
+    number.float = match (number.int, number.uint) {
+        (Some(int), _) => Some(int_to_float(int)),
+        (None, Some(uint)) => Some(uint_to_float(uint)),
+        (None, None) => {
+            let float = float(text)?;
+            if !looks_float {
+                return Some(Err(format!("integer overflow: {text:?}")));
+            }
+            number.int = whole(float);
+            number.uint = whole_unsigned(float);
+            Some(float)
+        }
+    };
+    Some(Ok(number))
+}
+
+fn complex(real: f64, imaginary: f64) -> Number {
+    let float = (imaginary == 0.0).then_some(real);
+    Number {
+        int: float.and_then(whole),
+        uint: float.and_then(whole_unsigned),
+        float,
+        complex: Some((real, imaginary)),
+        ..Number::default()
+    }
+}
+
+/// `1+2i` as its two numbers.
+fn split_complex(text: &str) -> Option<(&str, &str)> {
+    let body = text.strip_suffix('i')?;
+    // The sign between the two, and not one of an exponent.
+    let is_sign =
+        |(at, c): &(usize, char)| matches!(c, '+' | '-') && *at > 0 && !body[..*at].ends_with(['e', 'E', 'p', 'P']);
+    let (at, _) = body.char_indices().filter(is_sign).last()?;
+    Some((&body[..at], &body[at..]))
+}
+
+fn int(text: &str) -> Option<i64> {
+    let (is_negative, digits) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let size = i128::from(uint(digits)?);
+    i64::try_from(if is_negative { -size } else { size }).ok()
+}
+
+/// An unsigned number in Go's spellings; no sign.
+fn uint(text: &str) -> Option<u64> {
+    if !underscores_separate(text) {
+        return None;
+    }
+    let lower = text.to_ascii_lowercase().replace('_', "");
+    let (digits, radix) = match lower.as_bytes() {
+        [b'0', b'x', ..] => (&lower[2..], 16),
+        [b'0', b'o', ..] => (&lower[2..], 8),
+        [b'0', b'b', ..] => (&lower[2..], 2),
+        [b'0', _, ..] => (&lower[1..], 8),
+        _ => (lower.as_str(), 10),
+    };
+    // Rust would take a sign here.
+    let is_plain = digits.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_plain.then(|| u64::from_str_radix(digits, radix).ok()).flatten()
+}
+
+/// Whether every underscore stands between two digits or behind the prefix.
+fn underscores_separate(text: &str) -> bool {
+    let body = text.trim_start_matches(['+', '-']);
+    let has_prefix = body.len() > 2 && body.starts_with('0') && body.as_bytes()[1].is_ascii_alphabetic();
+    let mut before = if has_prefix { b'0' } else { b' ' };
+    let digits = if has_prefix { &body[2..] } else { body };
+    for byte in digits.bytes() {
+        let fits = match byte {
+            b'_' => before.is_ascii_hexdigit(),
+            _ => before != b'_' || byte.is_ascii_hexdigit(),
+        };
+        if !fits {
+            return false;
+        }
+        before = byte;
+    }
+    before != b'_'
+}
+
+/// A finite float in Go's spellings.
+fn float(text: &str) -> Option<f64> {
+    if !underscores_separate(text) || text.is_empty() {
+        return None;
+    }
+    let plain = text.replace('_', "");
+    let body = plain.trim_start_matches(['+', '-']);
+    let number = if body.to_ascii_lowercase().starts_with("0x") {
+        let size = hex_float(&body[2..])?;
+        if plain.starts_with('-') { -size } else { size }
+    } else {
+        // Rust also reads `inf` and `nan`, which are words here.
+        let is_number = body.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+        is_number.then(|| plain.parse::<f64>().ok()).flatten()?
+    };
+    number.is_finite().then_some(number)
+}
+
+/// `1.8p3`: hexadecimal digits and a power of two.
+fn hex_float(text: &str) -> Option<f64> {
+    let (mantissa, exponent) = text.split_once(['p', 'P'])?;
+    let exponent: i32 = exponent.parse().ok()?;
+    let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{part}");
+    let bits = u64::from_str_radix(&digits, 16).ok()?;
+    let shift = exponent.checked_sub(4 * i32::try_from(part.len()).ok()?)?;
+    Some(uint_to_float(bits) * 2.0_f64.powi(shift))
+}
+
+/// The integer that a float is, if it is one.
+fn whole(float: f64) -> Option<i64> {
+    let limit = 9_223_372_036_854_775_808.0;
+    let is_whole = float.fract() == 0.0 && float >= -limit && float < limit;
+    #[expect(clippy::cast_possible_truncation, reason = "it has no fraction and lies within the bounds")]
+    let int = float as i64;
+    is_whole.then_some(int)
+}
+
+fn whole_unsigned(float: f64) -> Option<u64> {
+    let is_whole = float.fract() == 0.0 && (0.0..18_446_744_073_709_551_616.0).contains(&float);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it lies within the bounds")]
+    let uint = float as u64;
+    is_whole.then_some(uint)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "Go rounds to the nearest float as well")]
+fn int_to_float(int: i64) -> f64 {
+    int as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "Go rounds to the nearest float as well")]
+fn uint_to_float(uint: u64) -> f64 {
+    uint as f64
+}

@@ -1,0 +1,96 @@
+//! What is a template made of, once it is read?
+
+use std::collections::BTreeMap;
+
+use crate::Text;
+use crate::error::Span;
+use crate::number::Number;
+
+/// The templates of one source by name: itself, and those that it defines.
+pub(crate) type Definitions = BTreeMap<String, Vec<Node>>;
+
+/// A piece of a template.
+#[derive(Debug)]
+pub(crate) enum Node {
+    Text(Vec<u8>),
+    Action(Pipe),
+    If(Box<Branch>),
+    With(Box<Branch>),
+    Range(Box<Branch>),
+    Template { name: String, argument: Option<Pipe>, span: Span },
+    Break,
+    Continue,
+}
+
+impl Node {
+    /// Whether it prints nothing but white space, whatever the data.
+    pub(crate) fn is_blank(&self) -> bool {
+        // Go looks for Unicode's white space here.
+        matches!(self, Node::Text(text) if String::from_utf8_lossy(text).chars().all(char::is_whitespace))
+    }
+}
+
+/// A condition and what depends on it.
+#[derive(Debug)]
+pub(crate) struct Branch {
+    pub(crate) pipe: Pipe,
+    pub(crate) body: Vec<Node>,
+    pub(crate) otherwise: Option<Vec<Node>>,
+}
+
+/// Commands, each of which gets the value of the one before as its last argument.
+#[derive(Debug, Default)]
+pub(crate) struct Pipe {
+    /// Variables that get the value.
+    pub(crate) variables: Vec<String>,
+    /// Whether the variables are there already.
+    pub(crate) assigns: bool,
+    pub(crate) commands: Vec<Command>,
+    /// How many parentheses it holds inside each other.
+    pub(crate) nesting: usize,
+}
+
+impl Pipe {
+    /// Where an error in its value is shown.
+    pub(crate) fn spot(&self) -> Span {
+        self.commands.last().and_then(|command| command.words.first()).map(|word| word.span).unwrap_or_default()
+    }
+}
+
+/// A value, or a function and its arguments.
+#[derive(Debug)]
+pub(crate) struct Command {
+    pub(crate) words: Vec<Word>,
+    pub(crate) span: Span,
+}
+
+/// One word of a command.
+#[derive(Debug)]
+pub(crate) struct Word {
+    pub(crate) kind: WordKind,
+    pub(crate) span: Span,
+}
+
+#[derive(Debug)]
+pub(crate) enum WordKind {
+    Bool(bool),
+    Dot,
+    Nil,
+    Number(Number),
+    String(Text),
+    /// `.A.B`.
+    Field(Vec<String>),
+    /// `$x.A`: the name with its dollar, and fields.
+    Variable(String, Vec<String>),
+    /// `(pipeline).A`.
+    Chain(Box<Word>, Vec<String>),
+    Function(String),
+    Pipe(Box<Pipe>),
+}
+
+impl WordKind {
+    /// Whether it is a constant or the dot, which take no value from a pipeline.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self, WordKind::Bool(_) | WordKind::Dot | WordKind::Nil | WordKind::Number(_) | WordKind::String(_))
+    }
+}
