@@ -1,0 +1,1 @@
+//! What do templates get to see?
