@@ -3,7 +3,7 @@
 //! What is being run is kept on a stack of our own: templates may call each other as deep as Go allows without touching
 //! the program's stack.
 
-use crate::error::{Running, Stage, TemplateError, Wrong};
+use crate::error::{Running, Span, Stage, TemplateError, Wrong};
 use crate::evaluate::Evaluator;
 use crate::items::Items;
 use crate::scope::{Scope, Variable};
@@ -62,8 +62,10 @@ impl<'t> Machine<'t> {
 
     /// Runs the template of this name.
     pub(crate) fn run(mut self, name: &'t str, source: &[u8], data: &Value) -> Result<Vec<u8>, TemplateError> {
-        let outcome =
-            self.enter(name, data.clone(), Wrong::at(crate::error::Span::default(), "")).and_then(|()| self.go());
+        let undefined = Wrong::at(Span::default(), format!("template {name:?} not defined"));
+        // No data at all, rather than an interface that holds none.
+        let data = if matches!(data, Value::Nil) { Value::Missing } else { data.clone() };
+        let outcome = self.enter(name, data, undefined).and_then(|()| self.go());
         match outcome {
             Ok(()) => Ok(self.out.into_bytes()),
             Err(wrong) => {
@@ -95,8 +97,8 @@ impl<'t> Machine<'t> {
     fn node(&mut self, node: &'t Node) -> Result<(), Wrong> {
         match node {
             Node::Text(text) => {
-                self.evaluator.step(crate::error::Span::default(), 1)?;
-                self.out.push(text).map_err(|failure| Wrong::at(crate::error::Span::default(), failure.to_string()))
+                self.evaluator.step(Span::default(), 1)?;
+                self.out.push(text).map_err(|failure| Wrong::at(Span::default(), failure.to_string()))
             }
             Node::Action(pipe) => self.action(pipe),
             Node::If(branch) => self.branch(branch, false),

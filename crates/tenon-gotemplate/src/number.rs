@@ -100,7 +100,7 @@ fn split_complex(text: &str) -> Option<(&str, &str)> {
     // The sign between the two, and not one of an exponent.
     let is_sign =
         |(at, c): &(usize, char)| matches!(c, '+' | '-') && *at > 0 && !body[..*at].ends_with(['e', 'E', 'p', 'P']);
-    let (at, _) = body.char_indices().filter(is_sign).last()?;
+    let (at, _) = body.char_indices().rfind(is_sign)?;
     Some((&body[..at], &body[at..]))
 }
 

@@ -64,7 +64,7 @@ fn escape(text: &[u8], quote: u8) -> Option<(Escape, &[u8])> {
         b't' => simple(b'\t'),
         b'v' => simple(0x0b),
         b'\\' => simple(b'\\'),
-        b'\'' | b'"' => (*kind == quote).then(|| (Escape::Byte(*kind), rest)),
+        b'\'' | b'"' => (*kind == quote).then_some((Escape::Byte(*kind), rest)),
         b'0'..=b'7' => {
             let code = number(text.get(1..4)?, 8)?;
             Some((Escape::Byte(u8::try_from(code).ok()?), &text[4..]))

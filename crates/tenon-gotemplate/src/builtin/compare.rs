@@ -19,7 +19,7 @@ pub(super) fn eq(_: &Limits, values: &[Value]) -> Result<Value, Failure> {
 }
 
 pub(super) fn ne(limits: &Limits, values: &[Value]) -> Result<Value, Failure> {
-    negated(eq(limits, values)?)
+    negated(&eq(limits, values)?)
 }
 
 pub(super) fn lt(_: &Limits, values: &[Value]) -> Result<Value, Failure> {
@@ -31,14 +31,14 @@ pub(super) fn le(_: &Limits, values: &[Value]) -> Result<Value, Failure> {
 }
 
 pub(super) fn gt(limits: &Limits, values: &[Value]) -> Result<Value, Failure> {
-    negated(le(limits, values)?)
+    negated(&le(limits, values)?)
 }
 
 pub(super) fn ge(limits: &Limits, values: &[Value]) -> Result<Value, Failure> {
-    negated(lt(limits, values)?)
+    negated(&lt(limits, values)?)
 }
 
-fn negated(value: Value) -> Result<Value, Failure> {
+fn negated(value: &Value) -> Result<Value, Failure> {
     Ok(Value::Bool(!value.is_true()))
 }
 

@@ -1,6 +1,8 @@
 //! How is text made safe for a page, a script or an address?
 
+use crate::format::printable::is_printable;
 use crate::machine::printable;
+use crate::scanner::Scanner;
 use crate::{Failure, Limits, Output, Value, format};
 
 /// For HTML.
@@ -51,8 +53,10 @@ pub(super) fn js(limits: &Limits, values: &[Value]) -> Result<Value, Failure> {
 
 /// A character beyond ASCII; gives its length.
 fn js_wide(out: &mut Output, rest: &[u8]) -> Result<usize, Failure> {
-    let (c, length) = format::first_char(rest);
-    if format::is_print(c) {
+    let mut scanner = Scanner::new(rest);
+    let c = scanner.next().unwrap_or(char::REPLACEMENT_CHARACTER);
+    let length = scanner.at();
+    if is_printable(c) {
         out.push(rest.get(..length).unwrap_or_default())?;
     } else {
         out.push(format!("\\u{:04X}", u32::from(c)))?;

@@ -8,7 +8,7 @@ mod directive;
 mod float;
 mod hex_float;
 mod integer;
-mod printable;
+pub(crate) mod printable;
 mod printer;
 mod quote;
 mod spec;

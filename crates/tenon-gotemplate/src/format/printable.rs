@@ -3,7 +3,7 @@
 //! It holds the answers of Go's `strconv.IsPrint`, of Unicode 15.0.0. A test compares it with Go's own.
 
 /// Whether Go prints a character as it is, instead of escaping it.
-pub(super) fn is_printable(char: char) -> bool {
+pub(crate) fn is_printable(char: char) -> bool {
     // An odd number of changes before it: it lies in a run of such characters.
     CHANGES.partition_point(|change| *change <= u32::from(char)) % 2 == 1
 }
