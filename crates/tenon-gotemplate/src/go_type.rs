@@ -82,12 +82,19 @@ impl Eq for StructType {}
 pub struct Field {
     /// The name that templates use; JSON uses it as well.
     pub name: &'static str,
-    /// The key in YAML.
+    /// The key in YAML; `-` hides the field wherever the whole struct is shown.
     pub yaml: &'static str,
     /// Whether YAML leaves the field out while it is empty.
     pub omit_empty: bool,
     /// Its type.
     pub type_: Type,
+}
+
+impl Field {
+    /// Whether only templates that name it see it.
+    pub fn is_hidden(&self) -> bool {
+        self.yaml == "-"
+    }
 }
 
 impl Type {

@@ -1,7 +1,7 @@
 //! What does a range run over?
 
 use crate::go_type::{IntKind, UintKind};
-use crate::{List, Text, Value, format};
+use crate::{List, Text, Value};
 
 /// The items of a value, one after the other.
 pub(crate) enum Items {
@@ -17,7 +17,7 @@ impl Items {
     pub(crate) fn of(value: &Value, variables: usize) -> Result<Items, String> {
         match value {
             Value::Int(..) | Value::Uint(..) if variables > 1 => {
-                Err(format!("can't use {} to iterate over more than one variable", shown(value)))
+                Err("can't use an integer to iterate over more than one variable".to_owned())
             }
             Value::Int(end, kind) => Ok(Items::Ints { next: 0, end: *end, kind: *kind }),
             Value::Uint(end, kind) => Ok(Items::Uints { next: 0, end: *end, kind: *kind }),
@@ -26,9 +26,10 @@ impl Items {
             Value::Missing | Value::Nil => Ok(Items::None),
             Value::Pointer(pointer) => match pointer.target() {
                 Some(target) => Items::of(target, variables),
-                None => Err(format!("range can't iterate over {}", shown(value))),
+                None => Err("range can't iterate over a nil pointer".to_owned()),
             },
-            _ => Err(format!("range can't iterate over {}", shown(value))),
+            // The value itself is not shown: it may be a secret.
+            _ => Err(format!("range can't iterate over {}", type_name(value))),
         }
     }
 
@@ -68,11 +69,7 @@ impl Items {
     }
 }
 
-/// A value in an error message, cut.
-pub(crate) fn shown(value: &Value) -> String {
-    const SHOWN: usize = 200;
-    let mut out = crate::Output::new(SHOWN);
-    let is_whole = format::print(&mut out, std::slice::from_ref(value)).is_ok();
-    let text = String::from_utf8_lossy(out.as_bytes()).into_owned();
-    if is_whole { text } else { format!("{text}...") }
+/// The name of a value's type.
+pub(crate) fn type_name(value: &Value) -> String {
+    value.type_().map_or_else(|| "nil".to_owned(), |type_| type_.to_string())
 }

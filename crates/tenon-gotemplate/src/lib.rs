@@ -33,5 +33,5 @@ pub use function::{Body, Function, Functions, Limits, MissingKey, Options};
 pub use go_type::{Field, IntKind, StructType, Type, UintKind};
 pub use lexer::Delimiters;
 pub use output::Output;
-pub use template::Template;
+pub use template::{Rendered, Template};
 pub use value::{List, MAX_NESTING, Map, Pointer, Struct, Text, Value};

@@ -8,7 +8,7 @@ use crate::evaluate::Evaluator;
 use crate::items::Items;
 use crate::scope::{Scope, Variable};
 use crate::tree::{Branch, Definitions, Node, Pipe};
-use crate::{Options, Output, Value, format};
+use crate::{Options, Output, Rendered, Value, format};
 
 /// A template that is running.
 pub(crate) struct Machine<'t> {
@@ -19,6 +19,8 @@ pub(crate) struct Machine<'t> {
     cursors: Vec<Cursor<'t>>,
     /// The names of the templates that are running, the innermost last.
     running: Vec<&'t str>,
+    /// The first place without a value, and the template it is in.
+    no_value: Option<(Span, &'t str)>,
 }
 
 /// A list of nodes that is being run.
@@ -57,24 +59,27 @@ impl<'t> Machine<'t> {
             evaluator: Evaluator::new(options),
             cursors: Vec::new(),
             running: Vec::new(),
+            no_value: None,
         }
     }
 
     /// Runs the template of this name.
-    pub(crate) fn run(mut self, name: &'t str, source: &[u8], data: &Value) -> Result<Vec<u8>, TemplateError> {
+    pub(crate) fn run(mut self, name: &'t str, source: &[u8], data: &Value) -> Result<Rendered, TemplateError> {
         let undefined = Wrong::at(Span::default(), format!("template {name:?} not defined"));
         // No data at all, rather than an interface that holds none.
         let data = if matches!(data, Value::Nil) { Value::Missing } else { data.clone() };
         let outcome = self.enter(name, data, undefined).and_then(|()| self.go());
+        let error = |Wrong { span, message }: Wrong, inner: &str| {
+            let (line, column) = span.position(source);
+            let running = Some(Running { template: inner.to_owned(), piece: span.piece(source) });
+            TemplateError { stage: Stage::Execute, template: name.to_owned(), line, column, running, message }
+        };
         match outcome {
-            Ok(()) => Ok(self.out.into_bytes()),
-            Err(wrong) => {
-                let (line, column) = wrong.span.position(source);
-                let template = (*self.running.last().unwrap_or(&name)).to_owned();
-                let running = Some(Running { template, piece: wrong.span.piece(source) });
-                let Wrong { message, .. } = wrong;
-                Err(TemplateError { stage: Stage::Execute, template: name.to_owned(), line, column, running, message })
+            Ok(()) => {
+                let no_value = self.no_value.map(|(span, inner)| error(Wrong::at(span, "there is no value"), inner));
+                Ok(Rendered { bytes: self.out.into_bytes(), no_value })
             }
+            Err(wrong) => Err(error(wrong, self.running.last().unwrap_or(&name))),
         }
     }
 
@@ -122,6 +127,9 @@ impl<'t> Machine<'t> {
         let value = self.evaluator.pipeline(&dot, pipe)?;
         if !pipe.variables.is_empty() {
             return Ok(());
+        }
+        if matches!(value, Value::Missing | Value::Nil) && self.no_value.is_none() {
+            self.no_value = self.running.last().map(|name| (pipe.spot(), *name));
         }
         let printed = printable(&value);
         format::print(&mut self.out, &[printed]).map_err(|failure| Wrong::at(pipe.spot(), failure.to_string()))

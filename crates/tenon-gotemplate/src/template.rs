@@ -14,6 +14,15 @@ pub struct Template<'o> {
     definitions: Definitions,
 }
 
+/// What a template printed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// The first place that printed `<no value>`, if one did. Go takes that for no error.
+    pub no_value: Option<TemplateError>,
+}
+
 impl<'o> Template<'o> {
     /// Reads a template. `name` is what errors call it.
     pub fn parse(name: &str, source: &[u8], options: &'o Options) -> Result<Template<'o>, TemplateError> {
@@ -25,7 +34,7 @@ impl<'o> Template<'o> {
     }
 
     /// What it prints for this data.
-    pub fn execute(&self, data: &Value) -> Result<Vec<u8>, TemplateError> {
+    pub fn execute(&self, data: &Value) -> Result<Rendered, TemplateError> {
         Machine::new(&self.definitions, self.options).run(&self.name, &self.source, data)
     }
 }

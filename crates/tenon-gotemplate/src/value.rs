@@ -229,9 +229,9 @@ impl Struct {
         self.fields.get(at)
     }
 
-    /// Its fields and their values.
+    /// The fields that are shown when the whole struct is, with their values.
     pub fn fields(&self) -> impl Iterator<Item = (&'static crate::Field, &Value)> {
-        self.type_.fields.iter().zip(self.fields.iter())
+        self.type_.fields.iter().zip(self.fields.iter()).filter(|(field, _)| !field.is_hidden())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::items::shown;
+use crate::items::type_name;
 use crate::{Failure, Limits, Struct, Value};
 
 /// Whether the first is equal to one of the others.
@@ -124,11 +124,9 @@ fn integer(value: &Value) -> i128 {
 }
 
 fn incompatible(one: &Value, other: &Value) -> Failure {
-    let name = |value: &Value| value.type_().map_or_else(|| "nil".to_owned(), |type_| type_.to_string());
-    Failure::new(format!("incompatible types for comparison: {} and {}", name(one), name(other)))
+    Failure::new(format!("incompatible types for comparison: {} and {}", type_name(one), type_name(other)))
 }
 
 fn incomparable(value: &Value) -> Failure {
-    let name = value.type_().map_or_else(|| "nil".to_owned(), |type_| type_.to_string());
-    Failure::new(format!("non-comparable type {}: {name}", shown(value)))
+    Failure::new(format!("non-comparable type {}", type_name(value)))
 }

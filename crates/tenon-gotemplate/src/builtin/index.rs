@@ -1,6 +1,7 @@
 //! What is at a place of a value, and how long is it?
 
 use crate::go_type::UintKind;
+use crate::items::type_name;
 use crate::{Failure, Limits, Value};
 
 /// The item at an index or under a key, and in that the next.
@@ -103,8 +104,4 @@ fn key(index: &Value) -> Result<&[u8], Failure> {
         Value::Missing | Value::Nil => Err(Failure::new("value is nil; should be of type string")),
         other => Err(Failure::new(format!("value has type {}; should be string", type_name(other)))),
     }
-}
-
-fn type_name(value: &Value) -> String {
-    value.type_().map_or_else(|| "nil".to_owned(), |type_| type_.to_string())
 }

@@ -49,7 +49,7 @@ fn run(case: &Json, data: &Value) -> Result<Vec<u8>, String> {
     let options = options(case);
     let source = case["tmpl"].as_str().unwrap().as_bytes();
     let outcome = Template::parse("t", source, &options).and_then(|template| template.execute(data));
-    outcome.map_err(|error| {
+    outcome.map(|rendered| rendered.bytes).map_err(|error| {
         let stage = if error.stage == Stage::Parse { "parse" } else { "exec" };
         format!("{stage}: {error}")
     })
