@@ -65,6 +65,11 @@ pub(crate) fn plan(input: &SeedInput, labels: &Sorted<'_>) -> Result<Boot, Error
     Ok(boot)
 }
 
+/// The kubelet's configuration file, which names the CA where this module puts it.
+pub(crate) fn kubelet_config(input: &SeedInput) -> Result<String, Error> {
+    kubelet_config::render(input, CLUSTER_CA)
+}
+
 impl Boot {
     /// The files hold for later boots; on the first one systemd read their folders before they were written.
     fn add_hugepages(&mut self, resources: Resources) {
@@ -84,7 +89,7 @@ impl Boot {
 
     fn add_kubelet(&mut self, bootstrap: &Bootstrap, input: &SeedInput, labels: &Sorted<'_>) -> Result<(), Error> {
         bootstrap.check()?;
-        let config = kubelet_config::render(input, CLUSTER_CA)?;
+        let config = kubelet_config(input)?;
         let unit = kubelet_unit::drop_in(&KUBELET, &input.identity.node_name, labels);
         self.files.extend([
             BootFile::new(KUBELET.bootstrap_kubeconfig, Mode::Secret, bootstrap.kubeconfig()?),

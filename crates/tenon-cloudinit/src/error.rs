@@ -1,5 +1,9 @@
 //! Why can a seed not be rendered?
 
+use tenon_gotemplate::TemplateError;
+
+use crate::templates::SeedFileName;
+
 /// A seed that would never become a node, found before a VM is made for it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -39,6 +43,26 @@ pub enum Error {
     /// A kubelet with this policy and nothing reserved does not start.
     #[error("the static CPU manager policy needs `cpu` in kubeReserved or systemReserved")]
     StaticCpuWithoutReserve,
+    /// A template of the user's is wrong.
+    #[error("{file}, line {}, column {}: {}", error.line, error.column, explained(error))]
+    Template {
+        /// Which file it makes.
+        file: SeedFileName,
+        /// Where it is wrong, and why.
+        error: TemplateError,
+    },
+    /// What a template gave is no YAML.
+    #[error("{file} renders to text that is not valid YAML: line {line}, column {column} of the rendered text: {why}")]
+    Unreadable {
+        /// Which file.
+        file: SeedFileName,
+        /// The line of the rendered text.
+        line: usize,
+        /// The column of the rendered text.
+        column: usize,
+        /// What the parser said.
+        why: String,
+    },
     /// The emitter refused a text.
     #[error("cannot write {what} as YAML")]
     Yaml {
@@ -53,4 +77,22 @@ pub enum Error {
         /// What the writer said.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+/// What is wrong, with the piece of the template that was running.
+fn explained(error: &TemplateError) -> String {
+    match &error.running {
+        Some(running) if !running.piece.is_empty() => format!("{} in {{{{ {} }}}}", error.message, running.piece),
+        _ => error.message.clone(),
+    }
+}
+
+impl Error {
+    /// The file that a user's template makes and that is wrong, if that is the trouble.
+    pub fn file(&self) -> Option<SeedFileName> {
+        match self {
+            Error::Template { file, .. } | Error::Unreadable { file, .. } => Some(*file),
+            _ => None,
+        }
+    }
 }

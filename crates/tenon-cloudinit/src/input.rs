@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use tenon_model::VmId;
 
-use crate::{Bootstrap, KubeletSettings, Network};
+use crate::{Bootstrap, KubeletSettings, Network, NetworkConfigVersion};
 
 /// All that a seed is made of. Plain data: nothing in it is looked up later.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct SeedInput {
     pub resources: Resources,
     /// How it reaches the world.
     pub network: Network,
+    /// In which form the built-in network-config says so.
+    pub network_config_version: NetworkConfigVersion,
     /// How its kubelet is set.
     pub kubelet: KubeletSettings,
     /// How its kubelet joins; without it the image brings its own way, and no kubelet file is written.
@@ -36,6 +38,7 @@ impl SeedInput {
             identity,
             resources: Resources::default(),
             network: Network::default(),
+            network_config_version: NetworkConfigVersion::default(),
             kubelet: KubeletSettings::default(),
             bootstrap: None,
             kubernetes_version: String::new(),

@@ -15,7 +15,7 @@ const VOLUME: &str = "cidata";
 const SECTOR: u32 = 2048;
 
 /// The image that holds `files`: name to content.
-pub(crate) fn image(files: &[(&str, &str)]) -> Result<Vec<u8>, Error> {
+pub(crate) fn image(files: &[(&str, &[u8])]) -> Result<Vec<u8>, Error> {
     let mut tree = Tree::new();
     for (name, content) in files {
         tree.insert(name, Node::file(Content::bytes(*content))).map_err(refused)?;

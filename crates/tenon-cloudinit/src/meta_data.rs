@@ -11,8 +11,8 @@ use crate::yaml::to_yaml;
 struct MetaData<'a> {
     hostname: &'a str,
     local_hostname: &'a str,
-    // A text, since cloud-init compares it with the text it kept from the boot before.
-    instance_id: String,
+    // cloud-init keeps and compares it as a text, however it is written.
+    instance_id: u32,
     #[serde(skip_serializing_if = "str::is_empty")]
     instance_type: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -27,7 +27,7 @@ pub(crate) fn render(identity: &Identity) -> Result<String, Error> {
     let meta_data = MetaData {
         hostname: &identity.node_name,
         local_hostname: &identity.node_name,
-        instance_id: identity.vmid.to_string(),
+        instance_id: identity.vmid.get(),
         instance_type: &identity.instance_type,
         provider_id: &identity.provider_id,
         region: &identity.region,

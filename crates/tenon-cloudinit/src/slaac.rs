@@ -3,10 +3,12 @@
 //! The hardware address, spread over 64 bits, fills what the prefix leaves free. With a prefix longer than 64 its upper
 //! part is cut off, which still gives the address that existing set-ups expect.
 
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
-/// A shorter prefix leaves more bits than a hardware address fills; a longer one than the last cuts it beyond use.
-const PREFIXES: std::ops::RangeInclusive<u32> = 64..=112;
+/// A longer prefix cuts a hardware address beyond use.
+pub(crate) const LONGEST_PREFIX: u32 = 112;
+/// A shorter prefix than the first leaves more bits than a hardware address fills.
+const PREFIXES: std::ops::RangeInclusive<u32> = 64..=LONGEST_PREFIX;
 
 /// The address with its prefix length, or nothing if `mac` or `network` cannot be read or the prefix does not fit.
 pub(crate) fn address(mac: &str, network: &str) -> Option<String> {
@@ -16,6 +18,40 @@ pub(crate) fn address(mac: &str, network: &str) -> Option<String> {
     let host_bits = (1_u128 << (128 - prefix)) - 1;
     let address = (base & !host_bits) | (u128::from(interface_id(mac)?) & host_bits);
     Some(format!("{}/{prefix}", Ipv6Addr::from(address)))
+}
+
+/// The address that templates get: the hardware address fills whole bytes, also one that the prefix reaches into, and
+/// free bytes before it are zero. An IPv4 address in an IPv6 one stands alone, with what is left of the prefix.
+pub(crate) fn in_network(mac: &[u8], network: Ipv6Addr, prefix: u32) -> String {
+    let mask = u128::MAX.checked_shl(128 - prefix).unwrap_or_default();
+    let mut address = Ipv6Addr::from(u128::from(network) & mask).octets();
+    let id = if let [a, b, c, d, e, f, ..] = *mac { [a ^ 0b10, b, c, 0xff, 0xfe, d, e, f] } else { [0; 8] };
+    let filled = usize::try_from(prefix / 8).unwrap_or_default().max(8);
+    for (byte, id) in address.iter_mut().skip(8).zip(id).skip(filled - 8) {
+        *byte = id;
+    }
+    match Ipv6Addr::from(address).to_canonical() {
+        IpAddr::V4(address) => format!("{address}/{}", prefix.saturating_sub(96)),
+        IpAddr::V6(address) => format!("{address}/{prefix}"),
+    }
+}
+
+/// A hardware address of 6, 8 or 20 bytes in pairs of digits after colons or dashes, or in fours after dots.
+pub(crate) fn parse_mac(text: &str) -> Option<Vec<u8>> {
+    let (separator, width) = match (text.contains(':'), text.contains('-')) {
+        (true, false) => (':', 2),
+        (false, true) => ('-', 2),
+        _ => ('.', 4),
+    };
+    let mut bytes = Vec::new();
+    for group in text.split(separator) {
+        if group.len() != width || !group.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        let number = u16::from_str_radix(group, 16).ok()?.to_be_bytes();
+        bytes.extend_from_slice(number.get(2 - width / 2..)?);
+    }
+    matches!(bytes.len(), 6 | 8 | 20).then_some(bytes)
 }
 
 /// The modified EUI-64 of a hardware address.

@@ -1,14 +1,14 @@
 //! What does a whole seed look like?
 
-use crate::read_back::seed;
+use crate::read_back::{seed, text};
 use crate::sample::full;
 
 #[test]
 fn a_full_example_reads_like_this() {
     let seed = seed(&full());
-    assert_eq!(seed.user_data, USER_DATA, "{}", seed.user_data);
-    assert_eq!(seed.meta_data, META_DATA);
-    assert_eq!(seed.network_config.as_deref(), Some(NETWORK_CONFIG));
+    assert_eq!(text(&seed.user_data), USER_DATA);
+    assert_eq!(text(&seed.meta_data), META_DATA);
+    assert_eq!(text(&seed.network_config.unwrap()), NETWORK_CONFIG);
 }
 
 const USER_DATA: &str = r##"#cloud-config
@@ -214,7 +214,7 @@ runcmd:
 
 const META_DATA: &str = r##"hostname: default-7f2c
 local-hostname: default-7f2c
-instance-id: "20001"
+instance-id: 20001
 instance-type: 4VCPU-8GB
 provider-id: proxmox://cluster-1/20001
 region: cluster-1
@@ -228,17 +228,17 @@ const NETWORK_CONFIG: &str = r##"network:
   ethernets:
     eth0:
       match:
-        macaddress: bc:24:11:00:00:01
+        macaddress: "bc:24:11:00:00:01"
       mtu: 1500
       dhcp6: true
       addresses:
-      - 10.0.0.5/24
+      - "10.0.0.5/24"
       routes:
-      - to: 0.0.0.0/0
+      - to: "0.0.0.0/0"
         via: "10.0.0.254"
       nameservers:
         addresses:
         - "10.0.0.2"
         search:
-        - example.com
+        - "example.com"
 "##;

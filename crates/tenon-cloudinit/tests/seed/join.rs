@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use tenon_cloudinit::{Error, LeftOutReason, Seed, render};
+use tenon_cloudinit::{Error, LeftOutReason, Seed, Templates, render};
 
 use crate::read_back::{CloudConfig, seed, user_data, yaml};
 use crate::sample::{CA, TOKEN, bare, full, map, texts};
@@ -141,7 +141,7 @@ fn what_could_never_join_is_refused_before_a_vm_is_made() {
     let with = |change: fn(&mut tenon_cloudinit::SeedInput)| {
         let mut input = full();
         change(&mut input);
-        render(&input).unwrap_err()
+        render(&input, &Templates::default()).unwrap_err()
     };
     let error = with(|input| input.identity.node_name = "a\nExecStart=/bin/sh".to_owned());
     assert!(matches!(error, Error::NodeName { .. }));

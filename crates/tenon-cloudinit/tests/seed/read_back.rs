@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use tenon_cloudinit::{Seed, SeedInput, render};
+use tenon_cloudinit::{Seed, SeedInput, Templates, render};
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct CloudConfig {
@@ -56,11 +56,16 @@ pub(crate) fn yaml<T: DeserializeOwned>(text: &str) -> T {
 }
 
 pub(crate) fn seed(input: &SeedInput) -> Seed {
-    render(input).unwrap()
+    render(input, &Templates::default()).unwrap()
+}
+
+/// A file of a seed as text.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 pub(crate) fn user_data(input: &SeedInput) -> CloudConfig {
-    let text = seed(input).user_data;
+    let text = text(&seed(input).user_data);
     assert!(text.starts_with("#cloud-config\n"));
     yaml(&text)
 }

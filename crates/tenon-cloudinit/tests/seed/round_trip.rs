@@ -6,7 +6,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use tenon_cloudinit::Values;
 
-use crate::read_back::{seed, user_data, yaml};
+use crate::read_back::{self, seed, user_data, yaml};
 use crate::sample::full;
 
 /// Any text at all, with those that YAML readers are known to take for something else.
@@ -85,7 +85,7 @@ proptest! {
         prop_assert_eq!(&context.metadata.tags, &keys);
         let written = &user_data.users[0].ssh_authorized_keys;
         prop_assert!(keys.iter().all(|key| written.contains(key)));
-        let meta_data: BTreeMap<String, String> = yaml(&seed(&input).meta_data);
+        let meta_data: BTreeMap<String, String> = yaml(&read_back::text(&seed(&input).meta_data));
         prop_assert_eq!(&meta_data["region"], &region);
     }
 
