@@ -94,6 +94,9 @@ pub enum Error {
         /// The pinned version.
         version: Version,
     },
+    /// A test compares with Go, and there is none.
+    #[error("cannot compare with Go: no `go` on PATH; install Go 1.26 or newer")]
+    NothingToCompareWith,
     /// The Go build ended with an error.
     #[error("cannot build {program}: {reason}\n{output}")]
     Build {

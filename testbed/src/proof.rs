@@ -21,8 +21,11 @@ pub const FILE_VARIABLE: &str = "TENON_PROOF_FILE";
 /// The name under which tests ask for a [`crate::Testbed`].
 pub const CONTROL_PLANE: &str = "control-plane";
 
+/// The name under which tests ask for Go itself, to compare with what it prints.
+const GO: &str = "go";
+
 /// Every name a test may ask for.
-pub const TOOLS: [&str; 4] = [CONTROL_PLANE, "helm", "kubectl", "proxmoxer"];
+pub const TOOLS: [&str; 5] = [CONTROL_PLANE, GO, "helm", "kubectl", "proxmoxer"];
 
 /// Whether this run must have the tool.
 pub fn is_required(tool: &str) -> bool {
@@ -87,6 +90,18 @@ pub fn with_package(package: &Package) -> Result<Option<PathBuf>> {
     };
     record(&format!("proved {}", package.name));
     Ok(Some(folder))
+}
+
+/// The file of `go`, for a test that compares with it. Where there is none, the test ends quietly (`None`) unless Go is
+/// required.
+pub fn with_go() -> Result<Option<PathBuf>> {
+    let found = Lookup::from_env()?.go();
+    match &found {
+        Some(_) => record(&format!("proved {GO}")),
+        None if is_required(GO) => return Err(Error::NothingToCompareWith),
+        None => record(&format!("missing {GO}: {}", Error::NothingToCompareWith)),
+    }
+    Ok(found)
 }
 
 /// Appends one line; lines this short are written whole.

@@ -20,7 +20,11 @@ impl Printer<'_> {
         }
         let type_ = Type::List(list.item_type());
         // Of an argument Go looks at the type itself, and calls it by its other name.
-        self.out.push(if is_bytes && self.depth == 0 { "[]byte".to_owned() } else { type_.to_string() })?;
+        self.out.push(if is_bytes && self.depth == 0 && verb == 'v' {
+            "[]byte".to_owned()
+        } else {
+            type_.to_string()
+        })?;
         if list.is_nil() {
             return self.out.push("(nil)");
         }
@@ -103,9 +107,9 @@ impl Printer<'_> {
                 let type_ = value.type_().map(|type_| type_.to_string()).unwrap_or_default();
                 self.out.push(format!("({type_})("))?;
                 if is_nil {
-                    self.out.push("nil")?
+                    self.out.push("nil")?;
                 } else {
-                    self.hexadecimal(address, true)?
+                    self.hexadecimal(address, true)?;
                 }
                 self.out.push(")")
             }

@@ -6,10 +6,9 @@ use crate::{Failure, Value};
 
 /// No `float64` has more decimal places than this that are not zero.
 const MAX_PLACES: usize = 1100;
-/// The decimal places of `%e` and `%f`, and the digits of `%#g`, unless something else is asked for.
+/// Unless something else is asked for: the decimal places of `%e` and `%f`, the digits of `%#g`, and those before the point
+/// from which on `%g` goes over to exponents.
 const DEFAULT_PRECISION: usize = 6;
-/// Where `%g` goes over to exponents, unless something else is asked for.
-const MAX_PLAIN_EXPONENT: usize = 21;
 
 /// `strconv.FormatFloat(number, 'g', -1, 64)`: the fewest digits that mean this number and no other.
 pub fn float(number: f64) -> String {
@@ -114,12 +113,12 @@ fn with_exponent(digits: &str, exponent: i32) -> String {
 /// As few or as many digits as asked for, without zeros at the end, with an exponent if the number is very large or small.
 fn general(number: f64, digits: Option<usize>) -> String {
     let places = digits.map(|digits| digits.clamp(1, MAX_PLACES) - 1);
-    let text = places.map_or_else(|| format!("{number:e}"), |places| format!("{number:.places$e}"));
+    let text = places.map_or_else(|| shortest(number), |places| format!("{number:.places$e}"));
     let (digits_text, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
     let mut shown: String = digits_text.chars().filter(char::is_ascii_digit).collect();
     shown.truncate(shown.trim_end_matches('0').len().max(1));
-    let limit = digits.map_or(MAX_PLAIN_EXPONENT, |digits| digits.max(1));
+    let limit = digits.unwrap_or(DEFAULT_PRECISION).max(1);
     let Ok(before_point) = usize::try_from(exponent) else {
         if exponent < -4 {
             return with_exponent(&point_after(&shown, 1), exponent);
@@ -131,6 +130,14 @@ fn general(number: f64, digits: Option<usize>) -> String {
     }
     let zeros = (before_point + 1).saturating_sub(shown.len());
     point_after(&format!("{shown}{}", "0".repeat(zeros)), before_point + 1)
+}
+
+/// The fewest digits that mean this number. In the middle between two, Rust takes the upper one and Go the even one.
+fn shortest(number: f64) -> String {
+    let text = format!("{number:e}");
+    let places = text.find('e').unwrap_or_default().saturating_sub("1.".len());
+    let even = format!("{number:.places$e}");
+    if even.parse() == Ok(number) { even } else { text }
 }
 
 /// Sets a point behind that many digits, if more digits follow.

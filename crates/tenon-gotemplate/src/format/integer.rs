@@ -5,25 +5,24 @@ use super::printer::Printer;
 use super::quote::quote_char;
 use crate::{Failure, Value};
 
-/// The number that a code point must have in `%U`, at least.
+/// The digits of a code point in `%U`, at least.
 const UNICODE_DIGITS: usize = 4;
 
-/// A number and the base it is printed in.
+/// A number in the base that it is printed in.
 struct Digits {
     is_negative: bool,
     text: String,
-    /// What stands before the digits, or would if they did not begin with zero.
     prefix: Prefix,
 }
 
+/// What says which base it is.
 enum Prefix {
+    /// This text.
     Always(&'static str),
     /// A zero, unless there is one.
     Zero,
-    /// `0o`, after perhaps a zero.
-    LetterO {
-        with_zero: bool,
-    },
+    /// `0o`, and behind it perhaps a zero, unless there is one.
+    LetterO { with_zero: bool },
 }
 
 impl Printer<'_> {

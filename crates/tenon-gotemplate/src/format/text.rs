@@ -1,7 +1,5 @@
 //! How are strings printed?
 
-use std::fmt::Write;
-
 use super::printer::Printer;
 use super::quote::{can_backquote, quote_for};
 use crate::{Failure, Value};
@@ -13,8 +11,8 @@ impl Printer<'_> {
             'v' if self.spec.source => self.quoted(bytes),
             'v' | 's' => self.text(bytes),
             'q' => self.quoted(bytes),
-            'x' => self.hexadecimal_bytes(bytes, |byte| format!("{byte:02x}")),
-            'X' => self.hexadecimal_bytes(bytes, |byte| format!("{byte:02X}")),
+            'x' => self.pad(self.hexadecimal_bytes(bytes)),
+            'X' => self.pad(self.hexadecimal_bytes(bytes).to_uppercase()),
             _ => self.bad_verb(value, verb),
         }
     }
@@ -32,23 +30,21 @@ impl Printer<'_> {
         self.pad(quote_for(bytes, self.spec.plus))
     }
 
-    /// Prints as many bytes as the precision allows, two digits each.
-    fn hexadecimal_bytes(&mut self, bytes: &[u8], digits: fn(u8) -> String) -> Result<(), Failure> {
+    /// As many bytes as the precision allows, two digits each.
+    fn hexadecimal_bytes(&self, bytes: &[u8]) -> String {
         let spec = self.spec;
         let bytes = bytes.get(..spec.precision.unwrap_or(bytes.len())).unwrap_or(bytes);
-        let prefix = if digits(0xa) == "0A" { "0X" } else { "0x" };
-        let mut text = String::new();
+        let mut text = String::with_capacity(2 * bytes.len());
         for (at, byte) in bytes.iter().enumerate() {
             if at > 0 && spec.space {
                 text.push(' ');
             }
             if spec.sharp && (at == 0 || spec.space) {
-                text.push_str(prefix);
+                text.push_str("0x");
             }
-            // Writing to a string cannot fail.
-            let _ = text.write_str(&digits(*byte));
+            text.push_str(&format!("{byte:02x}"));
         }
-        self.pad(text)
+        text
     }
 }
 
