@@ -158,6 +158,14 @@ condition_reasons! {
         when "Another VM already has the name of the NodeClaim.",
         example "Cannot launch VM 20003: VM 105 on host pve2 is already named default-x7; rename or remove VM 105, or delete NodeClaim default-x7",
         action "Rename or remove the other VM, or delete the NodeClaim.";
+    METADATA_OPTIONS_NOT_FOUND = "MetadataOptionsNotFound" for [("InstanceMetadataOptionsReady", False), ("Launched", Unknown), ("NodeClassReady", False)], Karpenter,
+        when "A Secret that spec.metadataOptions names does not exist or cannot be read.",
+        example "Secret kube-system/worker, which spec.metadataOptions.templatesRef names, does not exist; create it",
+        action "Create the Secret, correct the reference, or grant the controller get on Secrets in that namespace. The change is noticed within seconds.";
+    METADATA_OPTIONS_INVALID = "MetadataOptionsInvalid" for [("InstanceMetadataOptionsReady", False), ("Launched", Unknown), ("NodeClassReady", False)], Tenon,
+        when "A template of the Secret that spec.metadataOptions.templatesRef names cannot be rendered, prints a value that does not exist, or renders to text that is not valid YAML. No VM is created.",
+        example "Secret kube-system/worker, key user-data, line 12, column 16: there is no value in {{ .Values.machineToken }}; correct it",
+        action "Correct the template or the values. Try them with tenon render. The change is noticed within seconds.";
     JOIN_DATA_MISSING = "JoinDataMissing" for [("Launched", Unknown)], Tenon,
         when "The cluster CA, the API server address or the bootstrap token that a new Node joins with cannot be found.",
         example "Cannot render first-boot data: the address of the API server is unknown: ConfigMap kube-public/cluster-info does not exist or has no kubeconfig; set --cluster-endpoint",

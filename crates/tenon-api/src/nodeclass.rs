@@ -191,6 +191,11 @@ pub struct MetadataOptions {
     /// The Secret with values for these templates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values_ref: Option<SecretReference>,
+    /// Which form of cloud-init's network configuration the built-in network-config has: 1 or 2. Default 2. A key
+    /// network-config in the Secret of templatesRef wins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 2))]
+    pub network_config_version: Option<i32>,
 }
 
 /// How a VM gets its first-boot data.

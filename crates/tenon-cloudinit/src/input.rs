@@ -15,6 +15,8 @@ pub struct SeedInput {
     pub identity: Identity,
     /// What it was sized to.
     pub resources: Resources,
+    /// How many pods it was planned with; its kubelet is told so unless its settings say otherwise.
+    pub pods: Option<u32>,
     /// How it reaches the world.
     pub network: Network,
     /// In which form the built-in network-config says so.
@@ -37,6 +39,7 @@ impl SeedInput {
         SeedInput {
             identity,
             resources: Resources::default(),
+            pods: None,
             network: Network::default(),
             network_config_version: NetworkConfigVersion::default(),
             kubelet: KubeletSettings::default(),

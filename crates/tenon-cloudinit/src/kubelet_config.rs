@@ -52,7 +52,7 @@ fn feature_gates(settings: &KubeletSettings) -> BTreeMap<&'static str, bool> {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct KubeletFields<'a> {
     #[serde(flatten)]
-    settings: &'a KubeletSettings,
+    settings: KubeletSettings,
     #[serde(rename = "providerID", skip_serializing_if = "str::is_empty")]
     provider_id: &'a str,
     register_with_taints: Vec<Taint>,
@@ -60,8 +60,10 @@ pub(crate) struct KubeletFields<'a> {
 
 impl KubeletFields<'_> {
     pub(crate) fn of(input: &SeedInput) -> KubeletFields<'_> {
+        // What the plan counted on is what the kubelet is told, unless somebody said otherwise.
+        let max_pods = input.kubelet.max_pods.or(input.pods);
         KubeletFields {
-            settings: &input.kubelet,
+            settings: KubeletSettings { max_pods, ..input.kubelet.clone() },
             provider_id: &input.identity.provider_id,
             register_with_taints: input.kubelet.taints(),
         }

@@ -50,6 +50,16 @@ impl Templates {
         }
     }
 
+    /// Refuses a template whose text is wrong, whatever the data.
+    pub fn parse(&self) -> Result<(), Error> {
+        let options = options();
+        for name in SeedFileName::ALL {
+            let Some(source) = self.get(name) else { continue };
+            Template::parse(name.key(), source, &options).map_err(|error| Error::Template { file: name, error })?;
+        }
+        Ok(())
+    }
+
     /// What the template of a file gives, or nothing if there is none.
     pub(crate) fn render(
         &self,
@@ -57,7 +67,7 @@ impl Templates {
         data: &dyn Fn() -> Result<Value, Error>,
     ) -> Result<Option<Vec<u8>>, Error> {
         let Some(source) = self.get(name) else { return Ok(None) };
-        let options = Options { functions: functions::library(), ..Options::default() };
+        let options = options();
         let failed = |error| Error::Template { file: name, error };
         let rendered =
             Template::parse(name.key(), source, &options).map_err(failed)?.execute(&data()?).map_err(failed)?;
@@ -66,6 +76,10 @@ impl Templates {
             None => Ok(Some(rendered.bytes)),
         }
     }
+}
+
+fn options() -> Options {
+    Options { functions: functions::library(), ..Options::default() }
 }
 
 /// They may hold secrets, so `Debug` shows the keys only.

@@ -8,6 +8,7 @@ pub mod disruption;
 mod drift;
 pub mod election;
 mod events;
+pub mod first_boot;
 mod garbage_collection;
 #[cfg(test)]
 mod garbage_collection_tests;

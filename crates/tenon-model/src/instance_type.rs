@@ -90,7 +90,7 @@ impl InstanceType {
         InstanceType {
             name: format!("{letter}1.{cores}VCPU-{memory_gib}GB"),
             capacity,
-            overhead: Overhead::for_cores(cores),
+            overhead: Overhead::for_size(cores, memory_gib),
             capacity_type: CapacityType::OnDemand,
         }
     }
@@ -166,18 +166,25 @@ impl InstanceType {
 }
 
 impl Overhead {
-    /// What the reference keeps back for a VM of this size. Its memory ladder compares MiB with GiB and always ends at
-    /// 384 MiB; nodes that already run were sized by that, so it stays.
-    fn for_cores(cores: i64) -> Overhead {
+    /// What a VM of this size keeps back for its kubelet and its system.
+    fn for_size(cores: i64, memory_gib: i64) -> Overhead {
         let kube_cpu_milli = match cores {
             ..1 => 10,
             1 => 20,
             2 | 3 => 50,
             _ => 100,
         };
+        let kube_memory_mib = match memory_gib {
+            ..1 => 128,
+            1 => 192,
+            2 | 3 => 256,
+            _ => 384,
+        };
         let memory = |mib: i64| Quantity::whole(mib * MIB);
         Overhead {
-            kube_reserved: Resources::default().with(CPU, Quantity::milli(kube_cpu_milli)).with(MEMORY, memory(384)),
+            kube_reserved: Resources::default()
+                .with(CPU, Quantity::milli(kube_cpu_milli))
+                .with(MEMORY, memory(kube_memory_mib)),
             system_reserved: Resources::default().with(CPU, Quantity::milli(10)).with(MEMORY, memory(64)),
             eviction_threshold: Resources::default().with(MEMORY, memory(100)),
         }
@@ -202,10 +209,10 @@ mod tests {
     }
 
     #[test]
-    fn pods_get_what_the_reference_leaves_them() {
+    fn pods_get_what_kubelet_and_system_leave_them() {
         let small = built_in("c1.1VCPU-2GB");
         assert_eq!(small.allocatable().get(CPU), Quantity::milli(970));
-        assert_eq!(small.allocatable().get(MEMORY), Quantity::whole((2048 - 384 - 64 - 100) * MIB));
+        assert_eq!(small.allocatable().get(MEMORY), Quantity::whole((2048 - 256 - 64 - 100) * MIB));
         assert_eq!(small.allocatable().get(PODS), Quantity::whole(64));
         let large = built_in("s1.4VCPU-16GB");
         assert_eq!(large.allocatable().get(CPU), Quantity::milli(3890));

@@ -84,8 +84,14 @@ pub struct Interface {
     /// Whether it is up.
     #[serde(default, deserialize_with = "flag")]
     pub active: bool,
-    /// Its address with the length of the prefix.
+    /// Its IPv4 address with the length of the prefix.
     pub cidr: Option<String>,
+    /// Its IPv6 address with the length of the prefix.
+    pub cidr6: Option<String>,
+    /// Where IPv4 leaves its network.
+    pub gateway: Option<String>,
+    /// Where IPv6 leaves its network.
+    pub gateway6: Option<String>,
     /// Its maximum packet, if it was set.
     #[serde(default, deserialize_with = "whole_or_none")]
     pub mtu: Option<u64>,

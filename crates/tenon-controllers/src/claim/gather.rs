@@ -12,9 +12,9 @@ use tenon_engine::claim::{ClaimConditions, ObservedClaim, ObservedLaunch, Observ
 use tenon_model::{LaunchRecord, Quantity, Seconds};
 
 use super::drain::is_ready;
-use super::seed::provider_id;
 use crate::context::{Context, is_ours};
 use crate::disruption::parse_duration_or_never;
+use crate::first_boot::provider_id;
 
 /// Taints that are there while a node comes up, and must be gone before it takes pods. Key and effect.
 const EPHEMERAL: [(&str, &str); 5] = [

@@ -8,26 +8,23 @@ use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
 use tenon_api::condition_reasons::{self, ConditionReason};
 use tenon_api::event_reasons::{self, EventReason};
-use tenon_api::{
-    ConditionStatus, KubeletConfiguration, MetadataType, NodeClaim, ProxmoxNodeClass, launch_record, names,
-};
-use tenon_cloudinit::Bootstrap;
+use tenon_api::{ConditionStatus, MetadataType, NodeClaim, ProxmoxNodeClass, launch_record, names};
 use tenon_engine::launch::{AwaitedEnd, LaunchResult, LaunchTime};
 use tenon_model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
 use tenon_model::{InstanceType, LaunchRecord, LaunchStep, Leftover, VmId, VmIds};
 use tenon_pve::VmConfig;
 
-use super::bootstrap::NoBootstrap;
 use super::deletion::DeletionReason;
 use super::desired_vm::{DesiredVm, FirstBoot, Render};
 use super::gather::Observed;
 use super::launch_failure::{Failed, give_up, incomplete_clone};
 use super::launch_pass::launch_pass;
 use super::outcome::Outcome;
-use super::seed::{SeedFacts, seed_image};
-use super::{ClaimError, bootstrap, token};
+use super::seed_parts::{NoSeedParts, SeedParts};
+use super::{ClaimError, seed_parts, token};
 use crate::context::Context;
 use crate::events::Event;
+use crate::first_boot::{self, NoFirstBoot, SeedFacts, VmFacts, render_seed};
 use crate::provision::{LaunchSpot, records_in};
 use crate::status::Verdict;
 use crate::writes::{self, Written};
@@ -119,11 +116,14 @@ impl<'a> Launch<'a> {
         if let Some(block) = self.name_taken().await? {
             return Ok(Advance::Blocked(block));
         }
-        let bootstrap = match self.bootstrap(context).await? {
-            Ok(bootstrap) => bootstrap,
+        if let Some(block) = self.no_first_boot(context).await? {
+            return Ok(Advance::Blocked(block));
+        }
+        let parts = match self.seed_parts(context).await? {
+            Ok(parts) => parts,
             Err(advance) => return Ok(advance),
         };
-        let render = |record: &LaunchRecord, config: &VmConfig| self.render(bootstrap.as_ref(), record, config);
+        let render = |record: &LaunchRecord, config: &VmConfig| self.render(parts.as_ref(), record, config);
         let desired = self.desired_vm(context, &render);
         let result = launch_pass(self.pve, &desired, self.record, time).await?;
         self.settle(context, result).await
@@ -179,21 +179,38 @@ impl<'a> Launch<'a> {
         }))
     }
 
-    /// What the VM joins with, in the step that needs it; or what is to be done first.
-    async fn bootstrap(&self, context: &Context) -> Result<Result<Option<Bootstrap>, Advance>, ClaimError> {
+    /// A Secret that was broken since its class was judged: found before there is a VM.
+    async fn no_first_boot(&self, context: &Context) -> Result<Option<Block>, ClaimError> {
+        let options = &self.class.spec.metadata_options;
+        let is_own = options.templates_ref.is_some() || options.values_ref.is_some();
+        if !self.is_only_intended() || !self.has_seed() || !is_own {
+            return Ok(None);
+        }
+        let LaunchRecord { place, template, .. } = self.record;
+        let zone = format!("{}/{}/{template}", place.region, place.host);
+        let found = first_boot::inspect(&context.workload, &context.regions, &self.class, Some(&zone)).await;
+        let found = found.map_err(|source| ClaimError::kube("read the Secrets of the ProxmoxNodeClass", source))?;
+        Ok(found.err().map(|NoFirstBoot { reason, message }| Block {
+            condition: reason,
+            event: &event_reasons::LAUNCH_FAILED,
+            message: format!("Cannot render first-boot data: {message}"),
+        }))
+    }
+
+    /// What a seed is rendered from, in the step that needs it; or what is to be done first.
+    async fn seed_parts(&self, context: &Context) -> Result<Result<Option<SeedParts>, Advance>, ClaimError> {
         if self.record.step != LaunchStep::UploadSeed || !self.has_seed() {
             return Ok(Ok(None));
         }
         if token::recorded(self.claim).is_none() {
             return token::make(context, self.claim).await.map(|made| Err(Advance::To(Box::new(made))));
         }
-        Ok(match bootstrap::gather(context, self.claim).await? {
-            Ok(bootstrap) => Ok(Some(bootstrap)),
-            Err(NoBootstrap::Outdated) => Err(Advance::To(Box::new(Outcome::outdated()))),
-            Err(NoBootstrap::Missing(why)) => {
+        Ok(match seed_parts::gather(context, (self.claim, &self.class), (self.pve, &self.record.place.host)).await? {
+            Ok(parts) => Ok(Some(parts)),
+            Err(NoSeedParts::Outdated) => Err(Advance::To(Box::new(Outcome::outdated()))),
+            Err(NoSeedParts::Missing(condition, why)) => {
                 let message = format!("Cannot render first-boot data: {why}");
-                let (condition, event) = (&condition_reasons::JOIN_DATA_MISSING, &event_reasons::JOIN_DATA_MISSING);
-                Err(Advance::Blocked(Block { condition, event, message }))
+                Err(Advance::Blocked(Block { condition, event: &event_reasons::JOIN_DATA_MISSING, message }))
             }
         })
     }
@@ -202,22 +219,26 @@ impl<'a> Launch<'a> {
         self.class.spec.metadata_options.type_ == MetadataType::Cdrom
     }
 
-    fn kubelet(&self) -> Option<&KubeletConfiguration> {
-        self.class.spec.kubelet_configuration.as_ref()
-    }
-
     fn render(
         &self,
-        bootstrap: Option<&Bootstrap>,
+        parts: Option<&SeedParts>,
         record: &LaunchRecord,
         config: &VmConfig,
     ) -> Result<bytes::Bytes, String> {
-        let bootstrap = bootstrap
-            .cloned()
-            .ok_or("cluster CA, API server address and bootstrap token were not read; please report this bug")?;
-        let facts =
-            SeedFacts { claim: self.claim, instance_type: self.instance_type, kubelet: self.kubelet(), bootstrap };
-        seed_image(&facts, record, config)
+        let parts =
+            parts.ok_or("cluster CA, API server address and bootstrap token were not read; please report this bug")?;
+        let facts = SeedFacts {
+            claim: self.claim,
+            class: &self.class,
+            instance_type: self.instance_type,
+            bootstrap: parts.bootstrap.clone(),
+            kubernetes_version: parts.kubernetes_version.clone(),
+            sources: &parts.sources,
+            bridges: &parts.bridges,
+        };
+        let seed = render_seed(&facts, &VmFacts::of(record), config)
+            .map_err(|why| format!("cannot render first-boot data: {why}"))?;
+        seed.iso().map(bytes::Bytes::from).map_err(|error| format!("cannot write the seed ISO image: {error}"))
     }
 
     fn desired_vm<'r>(&self, context: &Context, render: &'r Render<'r>) -> DesiredVm<'r> {

@@ -38,9 +38,9 @@ mod registration_health;
 #[cfg(test)]
 mod registration_tests;
 mod release;
-mod seed;
 mod seed_cleanup;
 mod seed_file;
+mod seed_parts;
 mod termination;
 #[cfg(test)]
 mod termination_tests;
@@ -59,6 +59,5 @@ pub use launch_pass::launch_pass;
 pub(crate) use queue::run;
 pub(crate) use reconcile::ClaimError;
 pub use release::{ReleasePass, SeedLeft, release};
-pub use seed::{SeedFacts, provider_id, seed_image};
 pub(crate) use seed_file::attached_seed_storage;
 pub use seed_file::{SeedFile, seed_file};

@@ -8,6 +8,7 @@ use tenon_api::{CloneMode, InstanceTemplateKind, MetadataType, ProxmoxNodeClassS
 
 use super::Verdict;
 use super::estate::Estate;
+use crate::first_boot::NoFirstBoot;
 
 /// The conditions of a class.
 pub(crate) const TEMPLATE_READY: &str = INSTANCE_TEMPLATE_READY.name();
@@ -36,7 +37,13 @@ pub struct ObservedTemplate<'a> {
 }
 
 /// Judges a class by its template; `None` if there is no such template object.
-pub fn judge_class(spec: &ProxmoxNodeClassSpec, found: Option<ObservedTemplate<'_>>, estate: &Estate) -> ClassVerdict {
+/// `first_boot` tells whether its VMs can be given first-boot data.
+pub fn judge_class(
+    spec: &ProxmoxNodeClassSpec,
+    found: Option<ObservedTemplate<'_>>,
+    estate: &Estate,
+    first_boot: &Result<(), NoFirstBoot>,
+) -> ClassVerdict {
     let selected_zones = found.map(|found| select(spec, found.zones, estate)).unwrap_or_default();
     let name = &spec.instance_template_ref.name;
     let template = if spec.is_absent() {
@@ -61,7 +68,7 @@ pub fn judge_class(spec: &ProxmoxNodeClassSpec, found: Option<ObservedTemplate<'
             ),
         }
     };
-    ClassVerdict { selected_zones, template, metadata: metadata(spec) }
+    ClassVerdict { selected_zones, template, metadata: metadata(first_boot) }
 }
 
 /// One place for each host: the first template there, on a host that has what the class needs. Of a region that does not
@@ -146,16 +153,9 @@ fn unsupported(spec: &ProxmoxNodeClassSpec) -> Option<&'static str> {
     found.into_iter().find(|(is_set, _)| *is_set).map(|(_, field)| field)
 }
 
-/// A CD-ROM without templates gets the built-in data: the reference refuses that.
-fn metadata(spec: &ProxmoxNodeClassSpec) -> Verdict {
-    let options = &spec.metadata_options;
-    let field = match (options.type_, &options.templates_ref, &options.values_ref) {
-        (_, None, None) | (MetadataType::None, ..) => return Verdict::holds(&INSTANCE_METADATA_OPTIONS_READY),
-        (_, Some(_), _) => "spec.metadataOptions.templatesRef",
-        (_, None, Some(_)) => "spec.metadataOptions.valuesRef",
-    };
-    Verdict::fails(
-        &FIELD_NOT_SUPPORTED_YET,
-        format!("{field} is not supported yet; without it the built-in first-boot data is used"),
-    )
+fn metadata(first_boot: &Result<(), NoFirstBoot>) -> Verdict {
+    match first_boot {
+        Ok(()) => Verdict::holds(&INSTANCE_METADATA_OPTIONS_READY),
+        Err(NoFirstBoot { reason, message }) => Verdict::fails(reason, message.clone()),
+    }
 }

@@ -27,6 +27,7 @@ use super::template::{READY, judge_managed_template, judge_template};
 use super::{Verdict, class_finalizer};
 use crate::context::is_our_class;
 use crate::events::Event;
+use crate::first_boot::{self, NoFirstBoot};
 use crate::kube_error;
 use crate::regions::Regions;
 use crate::writes::{self, Written};
@@ -70,6 +71,8 @@ pub struct StatusReport {
     pub(crate) events: Vec<(ObjectReference, Event)>,
     /// Whether each region answered, or why not.
     pub(crate) regions: BTreeMap<String, Result<(), String>>,
+    /// Whether a class waits for a Secret to be created or corrected, which nobody tells us of.
+    pub(crate) awaits_secret: bool,
     /// Objects that could not be written; the others were.
     pub errors: Vec<StatusError>,
 }
@@ -193,7 +196,9 @@ async fn judge_classes(
         report.events.extend(in_use.map(|event| (class.object_ref(&()), event)));
         let template = found.templates.get(&class.spec.instance_template_ref.name);
         let template = template.map(|FoundTemplate { zones, ready }| ObservedTemplate { zones, ready });
-        let verdict = judge_class(&class.spec, template, &found.estate);
+        let Some(first_boot) = report.keep(first_boot(context, class, template).await) else { continue };
+        report.awaits_secret |= first_boot.is_err();
+        let verdict = judge_class(&class.spec, template, &found.estate, &first_boot);
         let present = class.status.as_ref().and_then(|status| status.conditions.as_deref());
         let said = [(TEMPLATE_READY, &verdict.template), (METADATA_READY, &verdict.metadata)];
         let conditions = stated(CLASS_CONDITIONS, present, &subject(&class.metadata, &look.now), &said);
@@ -203,6 +208,24 @@ async fn judge_classes(
         all.insert(class.name_any(), seen(class, &[&verdict.template, &verdict.metadata]));
     }
     Ok(all)
+}
+
+/// Whether VMs of a class can be given first-boot data.
+async fn first_boot(
+    context: &StatusContext,
+    class: &ProxmoxNodeClass,
+    template: Option<ObservedTemplate<'_>>,
+) -> Result<Result<(), NoFirstBoot>, StatusError> {
+    let in_region = |zone: &&String| {
+        let region = zone.split('/').next();
+        class.spec.region.as_deref().is_none_or(|wanted| Some(wanted) == region)
+    };
+    let zone = template.and_then(|template| template.zones.iter().find(in_region));
+    let failed = |source| StatusError {
+        action: format!("read the Secrets of ProxmoxNodeClass {}", class.name_any()),
+        source: Box::new(source),
+    };
+    first_boot::inspect(&context.workload, &context.regions, class, zone).await.map_err(failed)
 }
 
 /// Pools whose class is of another kind are another controller's.

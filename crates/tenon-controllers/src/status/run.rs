@@ -12,6 +12,9 @@ use crate::stop::Stop;
 /// Proxmox is looked at this often.
 const EVERY: Duration = Duration::from_secs(15);
 
+/// A Secret that somebody is mending is looked at this often: others' Secrets are not watched.
+const WHILE_MENDING: Duration = Duration::from_secs(3);
+
 /// Changes that come together are judged together.
 const TOGETHER: Duration = Duration::from_millis(300);
 
@@ -21,10 +24,14 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
     let judged = StatusContext { workload, regions, gates: context.settings.planning.feature_gates };
     let mut silent = BTreeSet::new();
     loop {
+        let mut every = EVERY;
         match pass(&judged, &context.clock.time()).await {
             Ok(report) => {
                 for (object, event) in &report.events {
                     context.events.publish_for(object, event).await;
+                }
+                if report.awaits_secret {
+                    every = WHILE_MENDING;
                 }
                 note_regions(&context, &report.regions, &mut silent);
                 report.errors.iter().for_each(|error| failed(&context, error));
@@ -33,7 +40,7 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
         }
         tokio::select! {
             biased;
-            _ = tokio::time::timeout(EVERY, context.watched.rules_changed.notified()) => {}
+            _ = tokio::time::timeout(every, context.watched.rules_changed.notified()) => {}
             () = stop.wait() => return,
         }
         tokio::time::sleep(TOGETHER).await;

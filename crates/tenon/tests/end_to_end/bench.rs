@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{Node, Secret};
 use kube::Client;
 use kube::api::{Api, PostParams};
 use serde_json::json;
-use tenon_cloudinit::{Bootstrap, Identity, Seed, SeedInput, render};
+use tenon_cloudinit::{Bootstrap, Identity, Seed, SeedInput, Templates, render};
 use tenon_model::VmId;
 use tenon_sim::{Estate, GuestConfig, TemplateSpec, VmSpec};
 pub(crate) use testbed::{eventually, shared_testbed};
@@ -50,7 +50,7 @@ pub(crate) fn seed_input(vmid: u32, name: &str, bootstrap: Bootstrap) -> anyhow:
 
 /// The seed of a VM about which nothing is unusual.
 pub(crate) fn plain_seed(vmid: u32, name: &str, bootstrap: Bootstrap) -> anyhow::Result<Seed> {
-    Ok(render(&seed_input(vmid, name, bootstrap)?)?)
+    Ok(render(&seed_input(vmid, name, bootstrap)?, &Templates::default())?)
 }
 
 /// Starts a VM of four cores and 8 GiB, with the seed in its drive if there is one.

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
-use tenon_cloudinit::{Bootstrap, Seed, Taint, TaintEffect, render};
+use tenon_cloudinit::{Bootstrap, Seed, Taint, TaintEffect, Templates, render};
 use tenon_sim::{Estate, EstateConfig, GuestConfig, Guests, ImageJoin};
 use testbed::Testbed;
 
@@ -38,7 +38,7 @@ async fn joining_seed(testbed: &Testbed, admin: &Client) -> anyhow::Result<Seed>
         value: "yes".into(),
         effect: TaintEffect::NoSchedule,
     });
-    Ok(render(&input)?)
+    Ok(render(&input, &Templates::default())?)
 }
 
 #[tokio::test]

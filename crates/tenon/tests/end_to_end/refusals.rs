@@ -43,8 +43,10 @@ fn cases() -> Vec<Case> {
             name: "wrong-mode",
             says: "/etc/kubernetes/bootstrap-kubelet.conf has mode 0640",
             spoil_seed: |seed| {
-                let (before, after) = seed.user_data.split_once(BOOTSTRAP_PATH).unwrap_or_default();
-                seed.user_data = format!("{before}{BOOTSTRAP_PATH}{}", after.replacen("0600", "0640", 1));
+                let text = user_data(seed);
+                let (before, after) = text.split_once(BOOTSTRAP_PATH).unwrap_or_default();
+                let changed = format!("{before}{BOOTSTRAP_PATH}{}", after.replacen("0600", "0640", 1));
+                seed.user_data = changed.into_bytes();
             },
             ..usual()
         },
@@ -58,8 +60,9 @@ fn cases() -> Vec<Case> {
             name: "no-reset",
             says: "kubelet.service has 2 commands",
             spoil_seed: |seed| {
-                let lines: Vec<&str> = seed.user_data.lines().filter(|line| line.trim() != "ExecStart=").collect();
-                seed.user_data = lines.join("\n");
+                let text = user_data(seed);
+                let lines: Vec<&str> = text.lines().filter(|line| line.trim() != "ExecStart=").collect();
+                seed.user_data = lines.join("\n").into_bytes();
             },
             ..usual()
         },
@@ -95,8 +98,9 @@ fn cases() -> Vec<Case> {
 
 /// Replaces what must be there once.
 fn replace(seed: &mut Seed, old: &str, new: &str) {
-    assert_eq!(seed.user_data.matches(old).count(), 1, "{old} in {}", seed.user_data);
-    seed.user_data = seed.user_data.replace(old, new);
+    let text = user_data(seed);
+    assert_eq!(text.matches(old).count(), 1, "{old} in {text}");
+    seed.user_data = text.replace(old, new).into_bytes();
 }
 
 /// An authority with the same name as none the server knows.
@@ -154,4 +158,8 @@ async fn until_one_joins(admin: &Client, cases: &[Case]) -> anyhow::Result<&'sta
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
+}
+
+fn user_data(seed: &Seed) -> String {
+    String::from_utf8_lossy(&seed.user_data).into_owned()
 }

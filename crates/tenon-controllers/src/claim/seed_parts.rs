@@ -1,0 +1,64 @@
+//! What the first-boot data of a claim's VM is rendered from, gathered when the VM is there.
+
+use tenon_api::condition_reasons::{ConditionReason, JOIN_DATA_MISSING, METADATA_OPTIONS_NOT_FOUND};
+use tenon_api::{NodeClaim, ProxmoxNodeClass};
+use tenon_cloudinit::Bootstrap;
+use tenon_model::HostName;
+use tenon_pve::{Client, Interface, RefusalKind};
+
+use super::bootstrap::NoBootstrap;
+use super::{ClaimError, bootstrap};
+use crate::context::Context;
+use crate::first_boot::{Sources, read_sources};
+
+/// The networks that a VM's cards are plugged into.
+const BRIDGES: &str = "any_bridge";
+
+/// What a seed is rendered from, beside claim, class and size.
+pub(crate) struct SeedParts {
+    pub(crate) bootstrap: Bootstrap,
+    pub(crate) kubernetes_version: String,
+    pub(crate) sources: Sources,
+    pub(crate) bridges: Vec<Interface>,
+}
+
+/// Why it cannot be gathered.
+pub(crate) enum NoSeedParts {
+    /// Something is missing: the reason of the condition, and what it is with the next step.
+    Missing(&'static ConditionReason, String),
+    /// The claim was changed since it was read.
+    Outdated,
+}
+
+/// Gathers. The host is the one that the VM is on.
+pub(crate) async fn gather(
+    context: &Context,
+    (claim, class): (&NodeClaim, &ProxmoxNodeClass),
+    (pve, host): (&Client, &HostName),
+) -> Result<Result<SeedParts, NoSeedParts>, ClaimError> {
+    let sources = read_sources(&context.workload, &class.spec.metadata_options).await;
+    let sources =
+        match sources.map_err(|source| ClaimError::kube("read the Secrets of the ProxmoxNodeClass", source))? {
+            Ok(sources) => sources,
+            Err(missing) => return Ok(Err(NoSeedParts::Missing(&METADATA_OPTIONS_NOT_FOUND, missing.0))),
+        };
+    let bootstrap = match bootstrap::gather(context, claim).await? {
+        Ok(bootstrap) => bootstrap,
+        Err(NoBootstrap::Outdated) => return Ok(Err(NoSeedParts::Outdated)),
+        Err(NoBootstrap::Missing(why)) => return Ok(Err(NoSeedParts::Missing(&JOIN_DATA_MISSING, why))),
+    };
+    let version = context.workload.apiserver_version().await;
+    let version = version.map_err(|source| ClaimError::kube("read the version of the API server", source))?;
+    let bridges = bridges(pve, host).await?;
+    Ok(Ok(SeedParts { bootstrap, kubernetes_version: version.git_version, sources, bridges }))
+}
+
+/// The host's bridges. To a token that may not see them they are unknown, and cards get the usual settings.
+async fn bridges(pve: &Client, host: &HostName) -> Result<Vec<Interface>, ClaimError> {
+    match pve.interfaces(host, Some(BRIDGES)).await {
+        Err(error) if matches!(error.refusal().map(|told| &told.kind), Some(RefusalKind::Denied { .. })) => {
+            Ok(Vec::new())
+        }
+        outcome => Ok(outcome?),
+    }
+}

@@ -1,0 +1,96 @@
+//! The Secrets that a ProxmoxNodeClass names for first-boot data.
+//!
+//! They are read when they are needed and by name: nobody lists or watches other people's Secrets.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::Client;
+use kube::api::Api;
+use tenon_api::{MetadataOptions, MetadataType, SecretReference};
+use tenon_cloudinit::{Templates, Values};
+
+/// A user's templates and values.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    /// The templates; without a Secret all files are built in.
+    pub templates: Templates,
+    /// Values for them.
+    pub values: Values,
+    /// What the templates came from, as an error names it: `Secret kube-system/worker`.
+    pub origin: String,
+}
+
+impl Sources {
+    /// Why no seed can be rendered, with the Secret and the key if one of the templates is to blame.
+    pub fn explain(&self, error: &tenon_cloudinit::Error) -> String {
+        match error.file().filter(|file| self.templates.get(*file).is_some()) {
+            Some(_) => format!("{}, key {error}", self.origin),
+            None => error.to_string(),
+        }
+    }
+}
+
+/// Why the Secrets of a class cannot be used: what is missing, and the next step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoSources(pub String);
+
+/// Reads what a class names. A class without a CD-ROM has nothing to read.
+pub async fn read_sources(
+    client: &Client,
+    options: &MetadataOptions,
+) -> Result<Result<Sources, NoSources>, kube::Error> {
+    if options.type_ == MetadataType::None {
+        return Ok(Ok(Sources::default()));
+    }
+    let templates = match read(client, "templatesRef", options.templates_ref.as_ref()).await? {
+        Ok(found) => found,
+        Err(missing) => return Ok(Err(missing)),
+    };
+    let values = match read(client, "valuesRef", options.values_ref.as_ref()).await? {
+        Ok(found) => found.map(|found| found.data).unwrap_or_default(),
+        Err(missing) => return Ok(Err(missing)),
+    };
+    let text = |(key, value): (String, Vec<u8>)| (key, String::from_utf8_lossy(&value).into_owned());
+    let mut sources = Sources { values: Values(values.into_iter().map(text).collect()), ..Sources::default() };
+    if let Some(found) = templates {
+        let contents = found.data.iter().map(|(key, content)| (key.as_str(), content.as_slice()));
+        sources.templates = Templates::from_keys(contents);
+        sources.origin = format!("Secret {}", found.name);
+    }
+    Ok(Ok(sources))
+}
+
+/// A Secret that was read: its name with its namespace, and its data.
+struct Found {
+    name: String,
+    data: BTreeMap<String, Vec<u8>>,
+}
+
+async fn read(
+    client: &Client,
+    field: &str,
+    reference: Option<&SecretReference>,
+) -> Result<Result<Option<Found>, NoSources>, kube::Error> {
+    let Some(reference) = reference else { return Ok(Ok(None)) };
+    let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let (Some(namespace), Some(name)) = (given(&reference.namespace), given(&reference.name)) else {
+        return Ok(Err(NoSources(format!("spec.metadataOptions.{field} needs both name and namespace; set them"))));
+    };
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), &namespace);
+    match secrets.get_opt(&name).await {
+        Ok(Some(secret)) => {
+            let data = secret.data.unwrap_or_default().into_iter().map(|(key, bytes)| (key, bytes.0)).collect();
+            Ok(Ok(Some(Found { name: format!("{namespace}/{name}"), data })))
+        }
+        Ok(None) => Ok(Err(NoSources(format!(
+            "Secret {namespace}/{name}, which spec.metadataOptions.{field} names, does not exist; create it"
+        )))),
+        Err(kube::Error::Api(refusal)) if refusal.code == 403 => Ok(Err(NoSources(format!(
+            "Secret {namespace}/{name}, which spec.metadataOptions.{field} names, cannot be read: {}; grant the controller \
+             get on Secrets in namespace {namespace}",
+            refusal.message
+        )))),
+        Err(error) => Err(error),
+    }
+}
