@@ -36,22 +36,24 @@ pub(crate) fn in_network(mac: &[u8], network: Ipv6Addr, prefix: u32) -> String {
     }
 }
 
-/// A hardware address of 6, 8 or 20 bytes in pairs of digits after colons or dashes, or in fours after dots.
+/// A hardware address of 6, 8 or 20 bytes: digits in pairs between colons or dashes, in fours between dots, or in a row.
 pub(crate) fn parse_mac(text: &str) -> Option<Vec<u8>> {
-    let (separator, width) = match (text.contains(':'), text.contains('-')) {
-        (true, false) => (':', 2),
-        (false, true) => ('-', 2),
-        _ => ('.', 4),
+    let separator = text.chars().find(|c| !c.is_ascii_hexdigit());
+    let groups: Vec<&str> = text.split(|c| Some(c) == separator).collect();
+    let width = match separator {
+        Some(':' | '-') => 2,
+        Some('.') => 4,
+        Some(_) => return None,
+        None => text.len(),
     };
-    let mut bytes = Vec::new();
-    for group in text.split(separator) {
-        if group.len() != width || !group.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return None;
-        }
-        let number = u16::from_str_radix(group, 16).ok()?.to_be_bytes();
-        bytes.extend_from_slice(number.get(2 - width / 2..)?);
+    if groups.iter().any(|group| group.len() != width) {
+        return None;
     }
-    matches!(bytes.len(), 6 | 8 | 20).then_some(bytes)
+    let digits = groups.concat();
+    let pairs = (0..digits.len()).step_by(2).map(|at| digits.get(at..at + 2));
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let bytes: Vec<u8> = pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect::<Option<_>>()?;
+    (is_number && matches!(bytes.len(), 6 | 8 | 20)).then_some(bytes)
 }
 
 /// The modified EUI-64 of a hardware address.
@@ -82,5 +84,26 @@ mod tests {
             assert_eq!(address(mac, network), None, "{mac} {network}");
         }
         assert_eq!(address("00:1a:2b:3c:4d:5e:6f", "fd00::/64"), None);
+    }
+
+    #[test]
+    fn hardware_addresses_are_read_in_every_usual_form() {
+        let bytes = Some(vec![0, 0x1a, 0x2b, 0x3c, 0x4d, 0x5e]);
+        for text in [MAC, "00-1a-2b-3c-4d-5e", "001a.2b3c.4d5e", "001A2B3C4D5E"] {
+            assert_eq!(parse_mac(text), bytes, "{text}");
+        }
+        for text in ["", "00:1a-2b:3c:4d:5e", "0:1a:2b:3c:4d:5e", "00:1a:2b:3c:4d", "00:1a:2b:3c:4d:5g", "é", "00 1a"]
+        {
+            assert_eq!(parse_mac(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn templates_get_whole_bytes_of_the_hardware_address() {
+        let mac = parse_mac(MAC).unwrap();
+        let made = |network: &str, prefix| in_network(&mac, network.parse().unwrap(), prefix);
+        assert_eq!(made("2001:db8:1::1", 48), "2001:db8:1:0:21a:2bff:fe3c:4d5e/48");
+        assert_eq!(made("2001:db8:1:2:f000::", 68), "2001:db8:1:2:21a:2bff:fe3c:4d5e/68");
+        assert_eq!(made("2001:db8:1:2:3::", 80), "2001:db8:1:2:3:2bff:fe3c:4d5e/80");
     }
 }

@@ -12,7 +12,13 @@ pub(super) struct Digits {
 impl Digits {
     /// Of a float that is finite.
     pub(super) fn of(number: f64) -> Digits {
-        let text = format!("{:e}", number.abs());
+        let mut text = format!("{:e}", number.abs());
+        // Of two that are equally short and equally near Go takes the even one.
+        let places = text.find('e').unwrap_or(1).saturating_sub(2);
+        let even = format!("{:.places$e}", number.abs());
+        if even.parse() == Ok(number.abs()) {
+            text = even;
+        }
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         Digits {
             negative: number.is_sign_negative(),

@@ -5,6 +5,7 @@
 use tenon_gotemplate::{Failure, Limits, Output, Value};
 
 use super::arguments;
+use super::letters::is_known;
 
 /// `upper`.
 pub(super) fn upper(limits: &Limits, arguments: &[Value]) -> Result<Value, Failure> {
@@ -19,7 +20,11 @@ pub(super) fn lower(limits: &Limits, arguments: &[Value]) -> Result<Value, Failu
 fn mapped(limits: &Limits, arguments: &[Value], change: fn(char) -> char) -> Result<Value, Failure> {
     let mut out = Output::new(limits.output);
     for chunk in arguments::string(arguments, 0)?.utf8_chunks() {
-        out.push(chunk.valid().chars().map(change).collect::<String>())?;
+        let changed = chunk.valid().chars().map(|c| match change(c) {
+            changed if changed != c && is_known(c) && is_known(changed) => changed,
+            _ => c,
+        });
+        out.push(changed.collect::<String>())?;
         for _ in chunk.invalid() {
             out.push("\u{fffd}")?;
         }

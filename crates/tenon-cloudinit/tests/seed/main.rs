@@ -1,7 +1,9 @@
 //! Is a seed what cloud-init, systemd and the kubelet in the guest need it to be?
 
 #[cfg(test)]
+mod examples;
 mod full_example;
+mod go;
 #[cfg(test)]
 mod image;
 #[cfg(test)]

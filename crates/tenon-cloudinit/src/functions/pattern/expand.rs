@@ -70,12 +70,15 @@ impl Part<'_> {
         captures: &Captures<'_>,
         text: &'a Haystack<'_>,
     ) -> &'a [u8] {
-        let group = match self {
+        let found = match self {
             Part::Text(text) => return text,
-            Part::Number(number) => Some(*number),
-            Part::Name(name) => names.iter().position(|known| known.as_deref() == Some(*name)),
+            Part::Number(number) => captures.get(*number),
+            // Go lets groups share a name; the first that took part counts.
+            Part::Name(name) => {
+                let groups = names.iter().enumerate().filter(|(_, known)| known.as_deref() == Some(*name));
+                groups.map(|(group, _)| group).find_map(|group| captures.get(group))
+            }
         };
-        let found = group.and_then(|group| captures.get(group));
         found.map_or(&[], |found| text.original(found.range()))
     }
 }

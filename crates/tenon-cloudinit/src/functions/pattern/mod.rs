@@ -18,6 +18,9 @@ use haystack::Haystack;
 
 /// How large a compiled pattern may be: one that repeats a hundred Unicode classes still fits.
 const COMPILED_BYTES: usize = 8 << 20;
+/// A search may take time that grows with both sizes. This many bytes of a pattern times bytes of a text take seconds at
+/// worst, and leave 128 KiB for the pattern where the text is as large as one may be.
+const SEARCH_BYTES: usize = 1 << 37;
 
 /// `regexFind`: the first match, or an empty string.
 pub(super) fn find(_: &Limits, arguments: &[Value]) -> Result<Value, Failure> {
@@ -32,8 +35,8 @@ pub(super) fn find_group(_: &Limits, arguments: &[Value]) -> Result<Value, Failu
 
 fn first_match(arguments: &[Value], group: usize) -> Result<Value, Failure> {
     let (pattern, text) = arguments::two_strings(arguments)?;
-    let pattern = Pattern::new(pattern)?;
     let haystack = Haystack::new(text);
+    let pattern = Pattern::new(pattern, haystack.len())?;
     let found = pattern.matches(&haystack).next();
     let found = found.and_then(|captures| captures.get(group).map(|group| group.range()));
     Ok(Value::string(found.map_or(&[][..], |range| haystack.original(range))))
@@ -42,9 +45,9 @@ fn first_match(arguments: &[Value], group: usize) -> Result<Value, Failure> {
 /// `regexReplaceAll`: the text with every match replaced; `${1}` in the replacement is a group.
 pub(super) fn replace_all(limits: &Limits, arguments: &[Value]) -> Result<Value, Failure> {
     let (pattern, text) = arguments::two_strings(arguments)?;
-    let pattern = Pattern::new(pattern)?;
-    let parts = expand::parts(arguments::string(arguments, 2)?);
     let haystack = Haystack::new(text);
+    let pattern = Pattern::new(pattern, haystack.len())?;
+    let parts = expand::parts(arguments::string(arguments, 2)?);
     let mut out = Output::new(limits.output);
     let mut copied = 0;
     for captures in pattern.matches(&haystack) {
@@ -66,15 +69,17 @@ struct Pattern {
 }
 
 impl Pattern {
-    fn new(pattern: &[u8]) -> Result<Pattern, Failure> {
+    /// A pattern for a text of that many bytes.
+    fn new(pattern: &[u8], text_bytes: usize) -> Result<Pattern, Failure> {
         let wrong = |why: &str| {
             let pattern = String::from_utf8_lossy(pattern);
             Failure::new(format!("error parsing regexp: {why} in {pattern:?}"))
         };
         let text = std::str::from_utf8(pattern).map_err(|_| wrong("invalid UTF-8"))?;
         let translated = translate::translate(text).map_err(|problem| wrong(problem.0))?;
+        let limit = COMPILED_BYTES.min(SEARCH_BYTES / text_bytes.max(1));
         let mut builder = RegexBuilder::new(&translated.pattern);
-        let regex = builder.size_limit(COMPILED_BYTES).build().map_err(|error| match error {
+        let regex = builder.size_limit(limit).build().map_err(|error| match error {
             regex::Error::CompiledTooBig(_) => wrong("expression too large"),
             _ => wrong("an unsupported expression"),
         })?;

@@ -48,6 +48,10 @@ struct Level {
     last: Option<Atom>,
     /// How often its parts repeat at most.
     weight: u32,
+    /// Whether repetitions are as short as possible unless a `?` follows.
+    swapped: bool,
+    /// The same as far as it has been written.
+    written_swapped: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -99,6 +103,7 @@ impl Translator {
     }
 
     fn flush_flags(&mut self) {
+        self.level.written_swapped = self.level.swapped;
         self.out.push_str(&std::mem::take(&mut self.flags));
     }
 
@@ -122,8 +127,12 @@ impl Translator {
             self.out.insert_str(atom.start, "(?:");
             self.out.push(')');
         }
-        let length = length + usize::from(lazy);
         self.out.push_str(rest.get(..length).unwrap_or_default());
+        // Flags between the two count for the repetition but are written after it.
+        if lazy != (self.level.swapped != self.level.written_swapped) {
+            self.out.push('?');
+        }
+        let length = length + usize::from(lazy);
         atom.repeated = true;
         if let Some(count) = count {
             atom.weight = count.weight(atom.weight)?;
@@ -141,9 +150,6 @@ impl Translator {
             if !is_name {
                 return Err(Refused("invalid named capture"));
             }
-            if self.names.iter().flatten().any(|known| known == name) {
-                return Err(Refused("duplicate capture group name"));
-            }
             self.enter("(");
             self.names.push(Some(name.to_owned()));
             return Ok(start + name.len() + 1);
@@ -158,7 +164,8 @@ impl Translator {
 
     fn enter(&mut self, bracket: &str) {
         self.flush_flags();
-        let level = Level { start: self.out.len(), last: None, weight: 1 };
+        let swapped = self.level.swapped;
+        let level = Level { start: self.out.len(), last: None, weight: 1, swapped, written_swapped: swapped };
         self.open.push(std::mem::replace(&mut self.level, level));
         self.out.push_str(bracket);
     }
@@ -185,13 +192,20 @@ impl Translator {
             return Err(refused);
         }
         let off: String = "imsU".chars().filter(|flag| off.is_some_and(|off| off.contains(*flag))).collect();
-        let on = "imsU".chars().filter(|flag| on.contains(*flag) && !off.contains(*flag));
+        let on: String = "imsU".chars().filter(|flag| on.contains(*flag) && !off.contains(*flag)).collect();
         let minus = if off.is_empty() { "" } else { "-" };
-        let flags = format!("{}{minus}{off}", on.collect::<String>());
-        if ends.starts_with(':') {
+        let flags = format!("{on}{minus}{off}");
+        let is_group = ends.starts_with(':');
+        if is_group {
             self.enter(&format!("(?{flags}:"));
         } else if !flags.is_empty() {
             self.flags.push_str(&format!("(?{flags})"));
+        }
+        if on.contains('U') || off.contains('U') {
+            self.level.swapped = on.contains('U');
+        }
+        if is_group {
+            self.level.written_swapped = self.level.swapped;
         }
         Ok(2 + end + 1)
     }

@@ -5,14 +5,14 @@
 //! a string is written, `resolve` knows which plain strings would be read back as something else.
 
 mod number;
-mod order;
+pub(super) mod order;
 mod resolve;
 mod scalar;
 mod timestamp;
 
 use std::borrow::Cow;
 
-use tenon_gotemplate::{Failure, Limits, Output, Struct, Value};
+use tenon_gotemplate::{Failure, Limits, Output, Struct, Type, Value};
 
 use scalar::{Scalar, Style};
 
@@ -21,15 +21,11 @@ const SIMPLE_KEY_BYTES: usize = 128;
 
 /// `value` as a document of that indentation, without its last line end.
 pub(super) fn to_yaml(limits: &Limits, value: &Value, indent: usize) -> Result<Value, Failure> {
-    // One byte more than a string may have, for the line end that is cut.
-    let mut writer = Writer { out: Output::new(limits.output.saturating_add(1)), indent, fresh: true };
+    let mut writer = Writer { out: Output::new(limits.output), indent, fresh: true };
     writer.node(value, Place { column: 0, text: indent, lead: Lead::Here })?;
-    let bytes = writer.out.into_bytes();
-    let text = if writer.fresh { bytes.strip_suffix(b"\n").unwrap_or(&bytes) } else { &bytes };
-    if text.len() > limits.output {
-        return Err(Failure::new(format!("the output is larger than {} bytes", limits.output)));
-    }
-    Ok(Value::string(text))
+    let bytes = writer.out.as_bytes();
+    // Only a block that ends with a line end has one here; the library ends every document with one, which is cut.
+    Ok(Value::string(if writer.fresh { bytes.strip_suffix(b"\n").unwrap_or(bytes) } else { bytes }))
 }
 
 /// Where a value goes.
@@ -90,7 +86,7 @@ impl Writer {
         if let Some(text) = struct_.type_().text {
             return self.string(text(struct_).as_bytes(), place);
         }
-        let shown = struct_.fields().filter(|(field, value)| !(field.omit_empty && is_empty(value)));
+        let shown = struct_.fields().filter(|(field, value)| !(field.omit_empty && is_empty(value, field.type_)));
         let entries: Entries<'_> =
             shown.map(|(field, value)| (Cow::Borrowed(field.yaml.as_bytes()), Cow::Borrowed(value))).collect();
         self.map(&entries, place)
@@ -211,12 +207,14 @@ impl Writer {
     }
 }
 
-/// Whether a field with `omitempty` is left out.
-fn is_empty(value: &Value) -> bool {
+/// Whether a field of that type is left out if it has `omitempty`. What an interface holds may be anything but nothing.
+fn is_empty(value: &Value, type_: Type) -> bool {
     match value {
+        Value::Missing | Value::Nil => true,
+        _ if type_ == Type::Any => false,
         Value::List(list) => list.items().is_empty(),
         Value::Map(map) => map.is_empty(),
-        Value::Struct(struct_) => struct_.fields().all(|(_, value)| is_empty(value)),
+        Value::Struct(struct_) => struct_.fields().all(|(field, value)| is_empty(value, field.type_)),
         Value::Float(number) => *number == 0.0,
         other => other.is_zero(),
     }

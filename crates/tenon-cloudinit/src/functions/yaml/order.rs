@@ -33,6 +33,12 @@ fn merge_sort(mut entries: Keyed<'_>) -> Keyed<'_> {
     merged
 }
 
+/// Whether one key stands before another.
+#[cfg(test)]
+pub(in crate::functions) fn is_key_before(one: &[u8], other: &[u8]) -> bool {
+    is_before(&runes(one), &runes(other))
+}
+
 /// The characters of a key, one for each byte that is part of none.
 fn runes(key: &[u8]) -> Vec<char> {
     let mut runes = Vec::new();

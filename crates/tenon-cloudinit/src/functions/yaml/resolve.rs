@@ -25,13 +25,28 @@ pub(super) fn is_read_as_string(text: &str) -> bool {
 
 fn is_number(text: &str) -> bool {
     if text.starts_with('.') {
-        return is_float(text);
+        return has_digits_around_lines(text) && is_float(&text.replace('_', ""));
     }
     if !text.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '-') {
         return false;
     }
     let plain = text.replace('_', "");
     is_integer(&plain) || is_float(&plain) || is_prefixed(&plain)
+}
+
+/// Whether every underscore divides two digits.
+fn has_digits_around_lines(text: &str) -> bool {
+    let mut parts = text.split('_').peekable();
+    let mut is_first = true;
+    while let Some(part) = parts.next() {
+        let starts = is_first || part.starts_with(|c: char| c.is_ascii_digit());
+        let ends = parts.peek().is_none() || part.ends_with(|c: char| c.is_ascii_digit());
+        if !starts || !ends {
+            return false;
+        }
+        is_first = false;
+    }
+    true
 }
 
 /// What Go reads as an integer when the text names its own base.
