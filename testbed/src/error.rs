@@ -34,6 +34,14 @@ pub enum Error {
         /// The pinned version.
         version: &'static str,
     },
+    /// A tool of the distribution is neither installed nor in the cache.
+    #[error("{tool} was not found; install it with `cargo xtask tools`, or install package {package} yourself")]
+    NoTool {
+        /// Its name.
+        tool: &'static str,
+        /// The package of Debian and Ubuntu that has it.
+        package: &'static str,
+    },
     /// A variable names a folder that is not there.
     #[error("{variable} names {folder}, which is not a folder; correct or unset it")]
     NoFolder {

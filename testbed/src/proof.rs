@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 
+use crate::debian::{DebianTool, Runner};
 use crate::error::{Error, Result};
 use crate::locate::{Found, Lookup};
 use crate::programs::Program;
@@ -25,7 +26,8 @@ pub const CONTROL_PLANE: &str = "control-plane";
 const GO: &str = "go";
 
 /// Every name a test may ask for.
-pub const TOOLS: [&str; 5] = [CONTROL_PLANE, GO, "helm", "kubectl", "proxmoxer"];
+pub const TOOLS: [&str; 9] =
+    [CONTROL_PLANE, "blkid", "cloud-init", GO, "helm", "isoinfo", "kubectl", "proxmoxer", "xorriso"];
 
 /// Whether this run must have the tool.
 pub fn is_required(tool: &str) -> bool {
@@ -104,6 +106,21 @@ pub fn with_go() -> Result<Option<PathBuf>> {
     Ok(found)
 }
 
+/// How to start a tool of the distribution, for a test that needs it. A tool that is not there ends the test quietly
+/// (`None`) unless it is required.
+pub fn with_tool(tool: &DebianTool) -> Result<Option<Runner>> {
+    let Some(runner) = tool.find()? else {
+        let error = Error::NoTool { tool: tool.name, package: tool.package };
+        if is_required(tool.name) {
+            return Err(error);
+        }
+        record(&format!("missing {}: {error}", tool.name));
+        return Ok(None);
+    };
+    record(&format!("proved {}", tool.name));
+    Ok(Some(runner))
+}
+
 /// Appends one line; lines this short are written whole.
 fn record(line: &str) {
     let Some(path) = std::env::var_os(FILE_VARIABLE) else { return };
@@ -124,6 +141,11 @@ mod tests {
         assert!(!is_required_by(Some("none"), CONTROL_PLANE));
         assert!(is_required_by(Some("helm, chromium"), "chromium"));
         assert!(!is_required_by(Some("helm, chromium"), CONTROL_PLANE));
+    }
+
+    #[test]
+    fn every_tool_of_the_distribution_can_be_required() {
+        assert!(DebianTool::ALL.iter().all(|tool| TOOLS.contains(&tool.name)));
     }
 
     #[test]

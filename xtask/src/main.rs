@@ -3,6 +3,7 @@
 mod artifacts;
 mod bench;
 mod checks;
+mod debian_packages;
 mod diff;
 mod generate;
 mod lean;

@@ -1,6 +1,7 @@
 //! The outside tools that checks and tests use: found if they are there, installed into the cache if not.
 //!
-//! Every tool is pinned, so that two machines agree on what is a typo and what is a licence.
+//! What judges the code is pinned, so that two machines agree on what is a typo and what is a licence. Tools that read
+//! first-boot data come as the distribution ships them, as in a guest.
 
 use std::fs;
 use std::io::{self, Write};
@@ -10,6 +11,7 @@ use std::process::Command;
 use anyhow::{Context as _, bail};
 use testbed::{Cache, Error, Lookup, PROXMOXER, Package, Program, Source, proof};
 
+use crate::debian_packages;
 use crate::progress::Shown;
 use crate::run::{cargo, first_line, run};
 use crate::tree::workspace_root;
@@ -45,6 +47,9 @@ pub(crate) fn install_all() -> anyhow::Result<()> {
     }
     let folder = obtain_package(&PROXMOXER)?;
     writeln!(io::stdout(), "{} {} at {}", PROXMOXER.name, PROXMOXER.version, folder.display())?;
+    for line in debian_packages::obtain_all()? {
+        writeln!(io::stdout(), "{line}")?;
+    }
     obtain_programs(&Program::ALL, &mut io::stdout())
 }
 
@@ -110,7 +115,7 @@ pub(crate) fn obtain_required_programs() -> anyhow::Result<()> {
         }
         Err(error) => return Err(error),
     }
-    Ok(())
+    debian_packages::obtain_required()
 }
 
 /// Obtains one program and says where it is.
@@ -212,7 +217,7 @@ fn beside(folder: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-fn remove(folder: &Path) -> anyhow::Result<()> {
+pub(crate) fn remove(folder: &Path) -> anyhow::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(error).with_context(|| format!("cannot remove {}", folder.display()))

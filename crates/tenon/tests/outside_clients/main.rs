@@ -1,4 +1,10 @@
-//! Clients nobody here wrote live a whole life against `tenon pve-sim`, over HTTPS.
+//! Programs nobody here wrote use what Tenon makes: a client lives a whole life against `tenon pve-sim`, over HTTPS, and
+//! readers of CD-ROMs and cloud-init itself read seeds.
+
+#[cfg(test)]
+mod seed_readers;
+#[cfg(test)]
+mod seed_sample;
 
 use std::io::{self, BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
