@@ -1,20 +1,21 @@
 //! What does cloud-init do with a seed?
 //!
-//! Of user-data it knows `#cloud-config` with `hostname`, `fqdn` and `write_files`; the rest changes nothing here.
-//! Files are written once per instance, as cloud-init does it.
+//! Of cloud-config it knows `hostname`, `fqdn` and `write_files`; commands are not run, and the log says so. What
+//! user-data leaves open, vendor-data says. Files are written once per instance, as cloud-init does it.
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::disk::{Disk, File};
+use super::data_kind::{DataKind, told_of_k3s};
+use super::disk::Disk;
+use super::talos;
 use super::trouble::first_line;
+use super::write_files::WriteFile;
 
-const FIRST_LINE: &str = "#cloud-config";
-/// What cloud-init gives a file that names no mode.
-const USUAL_MODE: u32 = 0o644;
+/// Commands of which the simulator does the part that matters: units are started, settings change nothing here.
+const NEEDLESS: [&str; 3] = ["systemctl", "sysctl", "systemd-tmpfiles"];
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
@@ -26,25 +27,37 @@ struct MetaData {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct UserData {
+struct CloudConfig {
     hostname: Option<String>,
     fqdn: Option<String>,
-    write_files: Vec<WriteFile>,
+    write_files: Option<Vec<WriteFile>>,
+    bootcmd: Option<Value>,
+    runcmd: Option<Value>,
+    vendor_data: Option<Value>,
 }
 
-#[derive(Debug, Deserialize)]
-struct WriteFile {
-    path: String,
-    #[serde(default)]
-    content: String,
-    #[serde(default)]
-    encoding: Option<String>,
-    #[serde(default)]
-    owner: Option<String>,
-    #[serde(default)]
-    permissions: Option<String>,
-    #[serde(default)]
-    append: bool,
+impl CloudConfig {
+    /// This one, with what only the vendor says. Lists are not joined: cloud-init takes one of them as a whole.
+    fn or(self, vendor: Self) -> Self {
+        Self {
+            hostname: self.hostname.or(vendor.hostname),
+            fqdn: self.fqdn.or(vendor.fqdn),
+            write_files: self.write_files.or(vendor.write_files),
+            bootcmd: self.bootcmd.or(vendor.bootcmd),
+            runcmd: self.runcmd.or(vendor.runcmd),
+            vendor_data: self.vendor_data,
+        }
+    }
+
+    fn refuses_vendor_data(&self) -> bool {
+        let enabled = self.vendor_data.as_ref().map(|settings| &settings["enabled"]);
+        enabled.is_some_and(|enabled| *enabled == false || enabled == "false")
+    }
+
+    fn name(&self) -> Option<String> {
+        let of_fqdn = || self.fqdn.as_ref()?.split('.').next().map(str::to_owned);
+        self.hostname.clone().or_else(of_fqdn)
+    }
 }
 
 /// Applies a seed to a disk and tells what went wrong with it.
@@ -60,26 +73,49 @@ pub(crate) fn apply(seed: &BTreeMap<String, Vec<u8>>, disk: &mut Disk) -> Vec<St
         Err(why) => return vec![format!("cannot read meta-data: {why}")],
     };
     let instance = meta.instance_id.clone().unwrap_or_else(|| "nocloud".into());
-    let is_new = disk.instance.as_ref() != Some(&instance);
+    let is_new = disk.instance.replace(instance.clone()).as_ref() != Some(&instance);
     if let Some(name) = meta.local_hostname.or(meta.hostname) {
         disk.hostname = name;
     }
-    let text = String::from_utf8_lossy(user);
-    if text.lines().next().map(str::trim_end) != Some(FIRST_LINE) {
-        return vec![format!("user-data does not begin with {FIRST_LINE}, so cloud-init ignores it")];
+    if DataKind::of(user) == DataKind::Talos {
+        return if is_new { talos::apply(&String::from_utf8_lossy(user), disk) } else { Vec::new() };
     }
-    let user: UserData = match parse(user) {
-        Ok(user) => user,
-        Err(why) => return vec![format!("cannot read user-data: {why}")],
-    };
-    if let Some(name) = user.hostname.or(user.fqdn.and_then(|f| f.split('.').next().map(str::to_owned))) {
+    let mut told = Vec::new();
+    let config = combined(user, seed.get("vendor-data"), &mut told);
+    if let Some(name) = config.name() {
         disk.hostname = name;
     }
-    disk.instance = Some(instance);
     if !is_new {
         return Vec::new();
     }
-    user.write_files.iter().filter_map(|file| write(file, disk).err()).collect()
+    let files = config.write_files.iter().flatten();
+    told.extend(files.filter_map(|file| file.write_to(disk).err()));
+    told.extend(told_of_commands("bootcmd", config.bootcmd.as_ref()));
+    told.extend(told_of_commands("runcmd", config.runcmd.as_ref()));
+    let both = seed.get("vendor-data").into_iter().chain([user]);
+    told.extend(both.filter_map(|data| told_of_k3s(data)).next());
+    told
+}
+
+/// User-data over vendor-data; what cannot be read of them is told.
+fn combined(user: &[u8], vendor: Option<&Vec<u8>>, told: &mut Vec<String>) -> CloudConfig {
+    let mut read = |name: &str, data: &[u8]| {
+        let outcome = match DataKind::of(data) {
+            DataKind::CloudConfig => parse(data).map_err(|why| format!("cannot read {name}: {why}")),
+            DataKind::Empty => Ok(CloudConfig::default()),
+            DataKind::Talos => Err(format!("{name} is a machine configuration of Talos, which belongs in user-data")),
+            DataKind::PassedOver(what) => Err(format!("{name} {what}")),
+        };
+        outcome.unwrap_or_else(|why| {
+            told.push(why);
+            CloudConfig::default()
+        })
+    };
+    let user = read("user-data", user);
+    match vendor {
+        Some(vendor) if !user.refuses_vendor_data() => user.or(read("vendor-data", vendor)),
+        _ => user,
+    }
 }
 
 fn parse<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
@@ -87,72 +123,22 @@ fn parse<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     serde_saphyr::from_str(text).map_err(|error| first_line(&error.to_string()))
 }
 
-fn write(entry: &WriteFile, disk: &mut Disk) -> Result<(), String> {
-    let path = &entry.path;
-    if !path.starts_with('/') {
-        return Err(format!("cannot write {path}: the path is not absolute"));
-    }
-    let content = match entry.encoding.as_deref().unwrap_or("text/plain") {
-        "" | "text/plain" => entry.content.clone().into_bytes(),
-        "b64" | "base64" => {
-            let joined: String = entry.content.split_whitespace().collect();
-            STANDARD.decode(joined).map_err(|error| format!("cannot decode {path}: {error}"))?
+/// The programs that are not run. Arguments stay unsaid, since they may be secret.
+fn told_of_commands(list: &str, commands: Option<&Value>) -> Option<String> {
+    let mut programs: Vec<&str> = Vec::new();
+    for command in commands?.as_array()? {
+        let words = command.as_array().map_or(command, |words| words.first().unwrap_or(&Value::Null));
+        let mut words = words.as_str().unwrap_or_default().split_whitespace();
+        // A shell line may set variables first.
+        let program = words.find(|word| !word.contains('=')).unwrap_or("sh");
+        let program = program.rsplit('/').next().unwrap_or(program);
+        if !NEEDLESS.contains(&program) && !programs.contains(&program) {
+            programs.push(program);
         }
-        other => return Err(format!("cannot write {path}: the simulator does not know encoding {other}")),
-    };
-    let given = entry.permissions.as_deref();
-    let mode = given.map_or(Ok(USUAL_MODE), |text| u32::from_str_radix(text.trim_start_matches("0o"), 8));
-    let mode = mode.map_err(|_| format!("cannot write {path}: its permissions are not octal"))?;
-    let owner = entry.owner.clone().unwrap_or_else(|| "root:root".into());
-    let file = File { mode, owner, content };
-    if entry.append {
-        disk.append(path, file);
-    } else {
-        disk.write(path, file);
     }
-    Ok(())
+    let programs = programs.join(", ");
+    (!programs.is_empty()).then(|| format!("the simulator does not run the commands of {list}: {programs}"))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn seed(user_data: &str) -> BTreeMap<String, Vec<u8>> {
-        let meta = "instance-id: '7'\nlocal-hostname: from-meta\n";
-        [("user-data", user_data), ("meta-data", meta)].map(|(k, v)| (k.to_owned(), v.as_bytes().to_vec())).into()
-    }
-
-    #[test]
-    fn files_are_written_with_mode_owner_and_decoded_content() {
-        let mut disk = Disk::from_image("image");
-        let text = "#cloud-config\nwrite_files:\n- path: /a\n  permissions: '0600'\n  content: |\n    one\n- path: /b\n  \
-                    owner: x:y\n  encoding: b64\n  content: dHdv\n- {path: /c, permissions: 0640, content: ''}\n";
-        assert_eq!(apply(&seed(text), &mut disk), Vec::<String>::new());
-        assert_eq!(disk.file("/a"), Some(&File::secret("one\n")));
-        assert_eq!(disk.file("/b"), Some(&File { mode: 0o644, owner: "x:y".into(), content: b"two".into() }));
-        assert_eq!(disk.file("/c").map(|f| f.mode), Some(0o640));
-        assert_eq!(disk.hostname, "from-meta");
-    }
-
-    #[test]
-    fn the_same_instance_is_set_up_once() {
-        let mut disk = Disk::from_image("image");
-        apply(&seed("#cloud-config\nhostname: h\nwrite_files: [{path: /a, content: one}]\n"), &mut disk);
-        apply(&seed("#cloud-config\nwrite_files: [{path: /a, content: two}]\n"), &mut disk);
-        assert_eq!(disk.text("/a"), Some("one"));
-    }
-
-    #[test]
-    fn what_cloud_init_would_not_read_is_told() {
-        for (text, word) in [
-            ("hostname: a\n", "does not begin"),
-            ("#cloud-config\nwrite_files: [\n", "cannot read user-data"),
-            ("#cloud-config\nwrite_files: [{path: a}]\n", "not absolute"),
-            ("#cloud-config\nwrite_files: [{path: /a, encoding: b64, content: '!'}]\n", "cannot decode /a"),
-            ("#cloud-config\nwrite_files: [{path: /a, permissions: rw}]\n", "not octal"),
-        ] {
-            let told = apply(&seed(text), &mut Disk::from_image("image"));
-            assert!(told.len() == 1 && told[0].contains(word), "{text}: {told:?}");
-        }
-    }
-}
+mod tests;

@@ -8,6 +8,18 @@ use std::collections::BTreeMap;
 /// The unit that every image with a kubelet brings. On its own it joins nothing.
 const PACKAGE_UNIT: &str = "/usr/lib/systemd/system/kubelet.service";
 
+/// What the package of kubeadm adds: it says where files are looked for, and brings none of them.
+const KUBEADM_DROP_IN: &str = "/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf";
+const KUBEADM: &str = "[Service]
+Environment=\"KUBELET_KUBECONFIG_ARGS=--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf \
+                       --kubeconfig=/etc/kubernetes/kubelet.conf\"
+Environment=\"KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml\"
+EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env
+EnvironmentFile=-/etc/default/kubelet
+ExecStart=
+ExecStart=/usr/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
+";
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct File {
     pub(crate) mode: u32,
@@ -26,7 +38,7 @@ impl File {
     }
 }
 
-/// A disk, freshly cloned from an image that has containerd and kubelet, or as the last boot left it.
+/// A disk, freshly cloned from an image that has containerd, kubelet and kubeadm, or as the last boot left it.
 #[derive(Clone, Debug)]
 pub(crate) struct Disk {
     files: BTreeMap<String, File>,
@@ -40,6 +52,7 @@ impl Disk {
     pub(crate) fn from_image(hostname: &str) -> Self {
         let mut disk = Self { files: BTreeMap::new(), instance: None, hostname: hostname.to_owned(), boots: 0 };
         disk.write(PACKAGE_UNIT, File::public("[Service]\nExecStart=/usr/bin/kubelet\n"));
+        disk.write(KUBEADM_DROP_IN, File::public(KUBEADM));
         disk
     }
 

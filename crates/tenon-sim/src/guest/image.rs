@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::access::{ApiAccess, Credential};
 use super::disk::{Disk, File};
 use super::trouble::Trouble;
+use super::unit;
 
 /// Join data inside a template, for VMs that get no seed. The Node is called like the VM.
 #[derive(Clone)]
@@ -36,7 +37,6 @@ impl fmt::Debug for ImageJoin {
 impl ImageJoin {
     const BOOTSTRAP: &str = "/etc/kubernetes/bootstrap-kubelet.conf";
     const CONFIG: &str = "/var/lib/kubelet/config.yaml";
-    const UNIT: &str = "/etc/systemd/system/kubelet.service";
 
     /// Puts the files where the image's own kubelet unit looks for them.
     pub(crate) fn write_to(&self, disk: &mut Disk) {
@@ -47,15 +47,15 @@ impl ImageJoin {
             config.extend(given.clone());
         }
         disk.write(Self::CONFIG, File::public(config.to_string()));
-        let mut command = format!(
-            "/usr/bin/kubelet --bootstrap-kubeconfig={} --kubeconfig=/etc/kubernetes/kubelet.conf --config={}",
-            Self::BOOTSTRAP,
-            Self::CONFIG
-        );
+        let mut flags = vec![
+            format!("--bootstrap-kubeconfig={}", Self::BOOTSTRAP),
+            "--kubeconfig=/etc/kubernetes/kubelet.conf".to_owned(),
+            format!("--config={}", Self::CONFIG),
+        ];
         if !self.node_labels.is_empty() {
-            command = format!("{command} --node-labels={}", self.node_labels);
+            flags.push(format!("--node-labels={}", self.node_labels));
         }
-        disk.write(Self::UNIT, File::public(format!("[Service]\nExecStart={command}\n")));
+        unit::install(disk, &flags);
     }
 }
 
@@ -77,10 +77,7 @@ pub(crate) fn kubeconfig(server: &str, ca_pem: &str, user: &Value) -> String {
 
 /// What the kubeconfig at this path says. `named_by` is the flag that names it.
 pub(crate) fn read_kubeconfig(disk: &Disk, path: &str, named_by: &'static str) -> Result<ApiAccess, Trouble> {
-    let file = disk.file(path).ok_or_else(|| Trouble::NoFile { path: path.to_owned(), named_by })?;
-    if file.mode != 0o600 {
-        return Err(Trouble::Mode { path: path.to_owned(), mode: file.mode });
-    }
+    disk.file(path).ok_or_else(|| Trouble::NoFile { path: path.to_owned(), named_by })?;
     let fail = |why: &str| Trouble::unreadable(path, why);
     let text = disk.text(path).ok_or_else(|| fail("it is not text"))?;
     let config: Value = serde_saphyr::from_str(text).map_err(|error| Trouble::unreadable(path, error.to_string()))?;
@@ -96,6 +93,13 @@ pub(crate) fn read_kubeconfig(disk: &Disk, path: &str, named_by: &'static str) -
     let ca_pem = ca_pem.ok_or_else(|| fail("its cluster has no readable CA"))?;
     let credential = credential(disk, user).ok_or_else(|| fail("its user has no readable token or certificate"))?;
     Ok(ApiAccess { server, ca_pem, credential })
+}
+
+/// What is to be said of a file with a secret that others may read. A kubelet uses it all the same.
+pub(crate) fn told_of_mode(disk: &Disk, path: &str) -> Option<String> {
+    let mode = disk.file(path)?.mode;
+    (mode & 0o077 != 0)
+        .then(|| format!("{path} has mode {mode:04o} but contains a secret, which every user of the VM may read"))
 }
 
 fn credential(disk: &Disk, user: &Value) -> Option<Credential> {
@@ -147,7 +151,6 @@ mod tests {
         let good = kubeconfig("https://a:1", "CA", &json!({ "token": "t" }));
         for (file, word) in [
             (None, "does not exist"),
-            (Some(File::public(good.clone())), "mode 0644"),
             (Some(File::secret("a: [")), "cannot read"),
             (Some(File::secret("kind: Config\n")), "no current context"),
             (Some(File::secret(good.replace("certificate-authority-data", "x"))), "no readable CA"),
@@ -156,5 +159,14 @@ mod tests {
             let trouble = read_kubeconfig(&disk(file), PATH, "--bootstrap-kubeconfig").unwrap_err();
             assert!(trouble.story().contains(word), "{}", trouble.story());
         }
+    }
+
+    #[test]
+    fn a_secret_that_others_may_read_is_told_and_used() {
+        let text = kubeconfig("https://a:1", "CA", &json!({ "token": "t" }));
+        let open = disk(Some(File::public(text.clone())));
+        assert!(read_kubeconfig(&open, PATH, "--bootstrap-kubeconfig").is_ok());
+        assert!(told_of_mode(&open, PATH).unwrap().contains("has mode 0644"));
+        assert_eq!(told_of_mode(&disk(Some(File::secret(text))), PATH), None);
     }
 }

@@ -10,6 +10,7 @@ mod capacity;
 mod certificate;
 mod cloud_init;
 mod command;
+mod data_kind;
 mod disk;
 mod fault;
 mod guests;
@@ -23,8 +24,10 @@ mod machine;
 mod node;
 mod pods;
 mod settings;
+mod talos;
 mod trouble;
 mod unit;
+mod write_files;
 
 pub use access::{ApiAccess, Connect, ConnectError, Credential, TlsConnect};
 pub use fault::{GuestFault, GuestFaultRule, GuestMatch};

@@ -14,8 +14,10 @@ pub(crate) enum Trouble {
     NoFlag(&'static str),
     #[error("{path}, named by {named_by}, does not exist")]
     NoFile { path: String, named_by: &'static str },
-    #[error("{path} has mode {mode:04o} but contains a secret; the mode must be 0600")]
-    Mode { path: String, mode: u32 },
+    #[error("cannot read {flag} of the kubelet command: {why}")]
+    Flag { flag: &'static str, why: String },
+    #[error("the kubelet does not start: --node-labels sets {0}, which is reserved for Kubernetes")]
+    ReservedLabel(String),
     #[error("cannot read {path}: {why}")]
     Unreadable { path: String, why: String },
     #[error("cannot create a client for {server}")]

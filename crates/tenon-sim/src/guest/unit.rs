@@ -1,17 +1,19 @@
 //! Which command does systemd start for `kubelet.service`?
 //!
 //! The unit and its drop-ins, the latter sorted by file name over all folders; an empty `ExecStart=` takes away what
-//! came before. `Environment=` is known, since packages hand the kubelet its flags that way.
+//! came before. `Environment=` and `EnvironmentFile=` are known, since packages and users hand the kubelet its flags that
+//! way.
 
 use std::collections::BTreeMap;
 
-use super::disk::Disk;
+use super::disk::{Disk, File};
 use super::trouble::Trouble;
 
 /// Where units lie; an earlier folder wins over a later one for a file of the same name.
 const FOLDERS: [&str; 4] =
     ["/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
 const UNIT: &str = "kubelet.service";
+const NAMED_BY: &str = "EnvironmentFile of kubelet.service";
 
 /// The words of the command, its variables replaced.
 pub(crate) fn kubelet_words(disk: &Disk) -> Result<Vec<String>, Trouble> {
@@ -19,11 +21,21 @@ pub(crate) fn kubelet_words(disk: &Disk) -> Result<Vec<String>, Trouble> {
     for text in sources(disk) {
         service.read(text);
     }
+    service.read_environment_files(disk)?;
     match service.commands.as_slice() {
         [] => Err(Trouble::NoCommand),
         [command] => Ok(service.expand(command)),
         many => Err(Trouble::ManyCommands(many.len())),
     }
+}
+
+/// Makes `kubelet.service` run with these flags only, whatever packages brought.
+pub(crate) fn install(disk: &mut Disk, flags: &[String]) {
+    // A quote of the other kind holds together what has one inside.
+    let quoted = |flag: &String| if flag.contains('"') { format!("'{flag}'") } else { format!("\"{flag}\"") };
+    let flags: Vec<String> = flags.iter().map(quoted).collect();
+    let text = format!("[Service]\nExecStart=\nExecStart=/usr/bin/kubelet {}\n", flags.join(" "));
+    disk.write(&format!("/etc/systemd/system/{UNIT}.d/90-image.conf"), File::public(text));
 }
 
 /// The unit first, then its drop-ins.
@@ -45,6 +57,8 @@ fn sources(disk: &Disk) -> Vec<&str> {
 struct Service {
     commands: Vec<String>,
     environment: BTreeMap<String, String>,
+    /// With a leading `-` where the file may be missing.
+    environment_files: Vec<String>,
 }
 
 impl Service {
@@ -65,9 +79,24 @@ impl Service {
                     let pairs = pairs.filter_map(|pair| pair.split_once('=').map(|(k, v)| (k.into(), v.into())));
                     self.environment.extend(pairs);
                 }
+                ("EnvironmentFile", "") => self.environment_files.clear(),
+                ("EnvironmentFile", path) => self.environment_files.push(path.to_owned()),
                 _ => {}
             }
         }
+    }
+
+    /// Files win over `Environment=`, wherever in the unit they are named.
+    fn read_environment_files(&mut self, disk: &Disk) -> Result<(), Trouble> {
+        for named in &self.environment_files {
+            let path = named.trim_start_matches('-');
+            match disk.text(path) {
+                Some(text) => self.environment.extend(variables(text)),
+                None if named.starts_with('-') => {}
+                None => return Err(Trouble::NoFile { path: path.to_owned(), named_by: NAMED_BY }),
+            }
+        }
+        Ok(())
     }
 
     /// `$NAME` as a word of its own becomes as many words as its value has; `${NAME}` is replaced in place.
@@ -76,15 +105,38 @@ impl Service {
         let mut expanded = Vec::new();
         for word in words(command) {
             match word.strip_prefix('$').filter(|name| !name.starts_with('{')) {
-                Some(name) => expanded.extend(value(name).split_whitespace().map(str::to_owned)),
-                None => {
-                    let replace = |word: String, (k, v): (&String, &String)| word.replace(&format!("${{{k}}}"), v);
-                    expanded.push(self.environment.iter().fold(word, replace));
-                }
+                Some(name) => expanded.extend(words(value(name))),
+                None => expanded.push(replaced(&word, value)),
             }
         }
         expanded
     }
+}
+
+/// The word with every `${NAME}` replaced; one that is not set becomes nothing.
+fn replaced<'a>(word: &str, value: impl Fn(&str) -> &'a str) -> String {
+    let mut parts = word.split("${");
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once('}') {
+            Some((name, rest)) => whole.extend([value(name), rest]),
+            None => whole.extend(["${", part]),
+        }
+    }
+    whole
+}
+
+/// Lines of `NAME=value`, the value with or without quotes around it.
+fn variables(text: &str) -> Vec<(String, String)> {
+    let joined = text.replace("\\\n", "");
+    let lines = joined.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';']));
+    let pairs = lines.filter_map(|line| line.split_once('='));
+    let unquoted = |value: &str| {
+        let quote = value.chars().next().filter(|c| ['"', '\''].contains(c));
+        let inside = quote.and_then(|quote| value.strip_prefix(quote)?.strip_suffix(quote));
+        inside.unwrap_or(value).to_owned()
+    };
+    pairs.map(|(name, value)| (name.trim().to_owned(), unquoted(value.trim()))).collect()
 }
 
 /// Words divided by white space; quotes hold words together.
@@ -108,7 +160,6 @@ fn words(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::disk::File;
     use super::*;
 
     fn disk(drop_ins: &[(&str, &str)]) -> Disk {
@@ -143,5 +194,36 @@ mod tests {
         let text =
             "[Service]\nEnvironment=\"ARGS=--a=1 --b=2\" X=y\nExecStart=\nExecStart=kubelet $ARGS --x=${X} $NONE\n";
         assert_eq!(kubelet_words(&disk(&[(TENON, text)])).unwrap(), ["kubelet", "--a=1", "--b=2", "--x=y"]);
+    }
+
+    #[test]
+    fn a_file_of_variables_gives_flags_and_wins_over_the_unit() {
+        let unit = "[Service]\nEnvironmentFile=-/etc/default/kubelet\nEnvironmentFile=-/etc/none\nEnvironment=A=unit \
+                    B=unit\nExecStart=\nExecStart=kubelet $KUBELET_EXTRA_ARGS --a=${A} --b=${B}${NONE}\n";
+        let file = "# flags\nKUBELET_EXTRA_ARGS=\"--node-labels=a=b \\\n--max-pods=7\"\nA=file\n";
+        let words = kubelet_words(&disk(&[(TENON, unit), ("/etc/default/kubelet", file)])).unwrap();
+        assert_eq!(words, ["kubelet", "--node-labels=a=b", "--max-pods=7", "--a=file", "--b=unit"]);
+    }
+
+    #[test]
+    fn a_file_of_variables_that_must_be_there_and_is_not_stops_the_kubelet() {
+        let unit = "[Service]\nEnvironmentFile=/etc/sysconfig/kubelet\nExecStart=\nExecStart=kubelet\n";
+        let told = kubelet_words(&disk(&[(TENON, unit)])).unwrap_err().story();
+        assert_eq!(told, "/etc/sysconfig/kubelet, named by EnvironmentFile of kubelet.service, does not exist");
+    }
+
+    #[test]
+    fn the_drop_in_of_kubeadm_finds_the_files_of_a_user() {
+        let words =
+            kubelet_words(&disk(&[("/etc/default/kubelet", "KUBELET_EXTRA_ARGS=--v=2 --max-pods=7\n")])).unwrap();
+        let expected = [
+            "/usr/bin/kubelet",
+            "--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf",
+            "--kubeconfig=/etc/kubernetes/kubelet.conf",
+            "--config=/var/lib/kubelet/config.yaml",
+            "--v=2",
+            "--max-pods=7",
+        ];
+        assert_eq!(words, expected);
     }
 }

@@ -40,17 +40,6 @@ fn cases() -> Vec<Case> {
             ..usual()
         },
         Case {
-            name: "wrong-mode",
-            says: "/etc/kubernetes/bootstrap-kubelet.conf has mode 0640",
-            spoil_seed: |seed| {
-                let text = user_data(seed);
-                let (before, after) = text.split_once(BOOTSTRAP_PATH).unwrap_or_default();
-                let changed = format!("{before}{BOOTSTRAP_PATH}{}", after.replacen("0600", "0640", 1));
-                seed.user_data = changed.into_bytes();
-            },
-            ..usual()
-        },
-        Case {
             name: "no-kubelet-config",
             says: "/nowhere.yaml, named by --config, does not exist",
             spoil_seed: |seed| replace(seed, "--config=/var/lib/kubelet/config.yaml", "--config=/nowhere.yaml"),
