@@ -13,6 +13,7 @@ mod faults_api_server;
 mod faults_one_of_many;
 mod faults_overflow;
 mod faults_regions;
+mod first_boot;
 mod fleet;
 mod ground;
 mod guest;

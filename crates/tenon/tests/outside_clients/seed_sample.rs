@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tenon_cloudinit::{Bootstrap, Identity, Interface, KubeletSettings, Network, Resources, SeedInput, Taint};
-use tenon_cloudinit::{Seed, TaintEffect, Values, render};
+use tenon_cloudinit::{Seed, TaintEffect, Templates, Values, render};
 use tenon_model::VmId;
 
 /// The name of each file of a seed, and its bytes.
@@ -17,12 +17,7 @@ pub(crate) struct Sample {
 
 impl Sample {
     fn of(seed: &Seed) -> anyhow::Result<Sample> {
-        let texts = [
-            ("user-data", Some(&seed.user_data)),
-            ("meta-data", Some(&seed.meta_data)),
-            ("network-config", seed.network_config.as_ref()),
-        ];
-        let files = texts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?.clone().into_bytes())));
+        let files = seed.files().map(|(name, content)| (name.key().to_owned(), content.to_vec()));
         Ok(Sample { files: files.collect(), image: seed.iso()? })
     }
 
@@ -33,7 +28,7 @@ impl Sample {
 
 /// A VM of which nothing but id and name is known.
 pub(crate) fn bare() -> anyhow::Result<Sample> {
-    Sample::of(&render(&input()?)?)
+    Sample::of(&render(&input()?, &Templates::default())?)
 }
 
 /// A VM that uses nearly everything, with texts that a YAML reader takes for something else unless they are quoted.
@@ -57,7 +52,7 @@ pub(crate) fn full() -> anyhow::Result<Sample> {
     input.ssh_authorized_keys = texts(&["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5 ops: on # call"]);
     let values = [("on", "yes"), ("Null", "null"), ("lines", " a\n\tb\n\n"), ("accent", "é \u{2028} \u{7f}")];
     input.values = Values(values.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
-    Sample::of(&render(&input)?)
+    Sample::of(&render(&input, &Templates::default())?)
 }
 
 fn input() -> anyhow::Result<SeedInput> {
