@@ -251,7 +251,7 @@ condition_reasons! {
         when "A field of the NodePool is invalid.",
         example "spec.template.spec.taints[0].key: invalid label name",
         action "Correct the fields that the message names.";
-    FIELD_NOT_SUPPORTED_YET = "FieldNotSupportedYet" for [("ValidationSucceeded", False), ("NodeClassReady", False), ("InstanceTemplateReady", False), ("InstanceMetadataOptionsReady", False), ("ProxmoxVirtualMachineTemplateReady", False)], Tenon,
+    FIELD_NOT_SUPPORTED_YET = "FieldNotSupportedYet" for [("ValidationSucceeded", False), ("NodeClassReady", False), ("InstanceTemplateReady", False), ("ProxmoxVirtualMachineTemplateReady", False)], Tenon,
         when "A field is set that this version of Tenon does not act on. The object is not Ready, so that nothing is ignored silently.",
         example "spec.disruption.consolidationPolicy Balanced is not supported yet; remove it or wait for a later release",
         action "Remove the field, or wait for a release that supports it.";

@@ -293,7 +293,7 @@ event_reasons! {
         action "See the condition in [conditions](conditions.md).";
     INSTANCE_METADATA_OPTIONS_READY = "InstanceMetadataOptionsReady" on "ProxmoxNodeClass", Warning, Karpenter,
         when "The condition of this name turned False.",
-        example "InstanceMetadataOptionsReady is False (FieldNotSupportedYet): spec.metadataOptions.templatesRef is not supported yet",
+        example "InstanceMetadataOptionsReady is False (MetadataOptionsNotFound): Secret kube-system/worker, which spec.metadataOptions.templatesRef names, does not exist; create it",
         action "See the condition in [conditions](conditions.md).";
     TEMPLATE_READY = "ProxmoxVirtualMachineTemplateReady" on "ProxmoxUnmanagedTemplate, ProxmoxTemplate", Warning, Karpenter,
         when "The condition of this name turned False or Unknown.",

@@ -30,6 +30,24 @@ impl VmConfig {
         Some(VmConfig { values: set.map(|(key, value)| (key.clone(), plain(value))).collect() })
     }
 
+    /// From what `qm config` prints, or from a VM's file below `/etc/pve`: lines of keys and values. A line that is
+    /// neither is handed back with its number.
+    pub fn from_lines(text: &str) -> Result<VmConfig, (usize, String)> {
+        let mut values = BTreeMap::new();
+        for (index, line) in text.lines().map(str::trim).enumerate() {
+            // Snapshots follow in sections of their own.
+            if line.starts_with('[') {
+                break;
+            }
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (key, value) = line.split_once(':').ok_or_else(|| (index + 1, line.to_owned()))?;
+            values.insert(key.trim().to_owned(), value.trim().to_owned());
+        }
+        Ok(VmConfig { values })
+    }
+
     /// The text of a key.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.values.get(key).map(String::as_str)

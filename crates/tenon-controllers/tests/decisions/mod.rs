@@ -10,6 +10,7 @@ mod class_in_use;
 mod draining_pods;
 mod emptiness;
 mod extremes;
+mod first_boot;
 mod holding_pods;
 mod objects;
 mod pool_limits;
