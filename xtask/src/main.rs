@@ -5,6 +5,7 @@ mod bench;
 mod checks;
 mod debian_packages;
 mod diff;
+mod fuzz;
 mod generate;
 mod lean;
 mod leftovers;
@@ -26,6 +27,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::diff::{DiffVerb, Live};
+use crate::fuzz::FuzzArgs;
 use crate::generate::Which;
 use crate::size::SizeArgs;
 use crate::testbed_commands::TestbedVerb;
@@ -66,6 +68,8 @@ enum Verb {
     },
     /// Build Tenon without the simulator, and check what is in that build and what it says.
     Lean,
+    /// Run the fuzz tests with more mutations than a test run does.
+    Fuzz(FuzzArgs),
     /// Measure how long planning and reading the cluster state take.
     Bench,
     /// Measure build time, CPU time and binary size by crate, and compare them with another revision.
@@ -106,6 +110,7 @@ fn run(verb: Verb) -> anyhow::Result<()> {
         Verb::Line => line::show(),
         Verb::Diff { verb } => diff::run(verb.unwrap_or_else(|| DiffVerb::Live(Live::default()))),
         Verb::Lean => lean::check(),
+        Verb::Fuzz(args) => fuzz::run(&args),
         Verb::Bench => bench::show(),
         Verb::Size(args) => size::run(&args),
         Verb::Testbed(verb) => testbed_commands::run(verb),

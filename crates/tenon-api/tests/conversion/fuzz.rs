@@ -5,12 +5,12 @@ use tenon_api::kube_objects::Pod as KubePod;
 use tenon_api::{instance_types_file, launch_record, pod};
 use tenon_model::Quantity;
 use tenon_model::resources::PODS;
-use testbed::mutation::{COUNT, mutations};
+use testbed::mutation::Corpus;
 
 /// How many texts the body could read; a corpus that no mutation leaves readable shows nothing.
 fn smoke(corpus: &str, seed: u64, body: fn(&str) -> bool) {
-    let readable = mutations(corpus, seed, COUNT).filter(|text| body(text)).count();
-    assert!(readable > COUNT / 100, "only {readable} could be read");
+    let shown = Corpus::of_lines(corpus).show(seed, body);
+    assert!(shown.readable > shown.texts / 100, "{shown:?}");
 }
 
 fn is_pod(text: &str) -> bool {

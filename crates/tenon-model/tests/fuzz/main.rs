@@ -2,12 +2,13 @@
 
 mod bodies;
 
-use testbed::mutation::{COUNT, mutations};
+use testbed::mutation::Corpus;
 
 fn smoke(corpus: &str, seed: u64, body: fn(&str)) {
-    for text in mutations(corpus, seed, COUNT) {
-        body(&text);
-    }
+    Corpus::of_lines(corpus).show(seed, |text| {
+        body(text);
+        true
+    });
 }
 
 #[test]

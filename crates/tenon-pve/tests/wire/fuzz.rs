@@ -1,5 +1,5 @@
 //! Nothing that comes over the wire, however broken, makes the client panic: ten thousand seeded mutations of what was
-//! recorded, for replies and for the options of VMs.
+//! recorded, or as many as `cargo xtask fuzz` asks for, of replies and of the options of VMs.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -7,16 +7,19 @@ use tenon_pve::{
     AgentOption, BootOrder, Client, Cpu, CpuSet, Detail, Drive, NetworkCard, NumaNode, PassThrough, Properties, Smbios,
     SmbiosText, Tags, TaskFilter, Upid, description_from_file, option_holds, read_reply, same_option,
 };
+use testbed::mutation;
 
 use crate::recordings::{Canned, exchanges, plain, reply};
-
-/// Changes made to each kind of input.
-const MUTATIONS: usize = 10_000;
 
 /// A small generator, so that a failure is found again by its seed.
 struct Dice(u64);
 
 impl Dice {
+    /// The generator never leaves zero.
+    fn new(seed: u64) -> Self {
+        Self(mutation::seed(seed).max(1))
+    }
+
     fn roll(&mut self, sides: usize) -> usize {
         // xorshift64*: good enough to spread mutations, and it needs no crate.
         self.0 ^= self.0 >> 12;
@@ -82,8 +85,8 @@ async fn read_as_everything(client: &Client) {
 
 #[tokio::test]
 async fn broken_replies_do_not_panic() {
-    let (rows, mut dice) = (exchanges(), Dice(0x7E40_0D1C));
-    for round in 0..MUTATIONS {
+    let (rows, mut dice) = (exchanges(), Dice::new(0x7E40_0D1C));
+    for round in 0..mutation::runs() {
         let row = &rows[dice.roll(rows.len())];
         let body = match &row.body {
             Value::String(text) => text.clone(),
@@ -111,8 +114,8 @@ fn broken_options_do_not_panic() {
     for row in exchanges().into_iter().filter(|row| row.path.ends_with("/config") && row.data().is_object()) {
         options.extend(row.data().as_object().unwrap().iter().map(|(key, value)| (key.clone(), plain(value))));
     }
-    let mut dice = Dice(0x7E40_0D1D);
-    for _ in 0..MUTATIONS {
+    let mut dice = Dice::new(0x7E40_0D1D);
+    for _ in 0..mutation::runs() {
         let (key, text) = &options[dice.roll(options.len())];
         let broken = String::from_utf8_lossy(&dice.mutate(text.as_bytes())).into_owned();
         if let Ok(properties) = broken.parse::<Properties>() {
