@@ -72,7 +72,7 @@ fn patterns_that_would_grow_too_large_are_refused() {
 #[test]
 fn no_arguments_make_a_function_panic() {
     let mut random = Random::new(21);
-    for _ in 0..300 {
+    for _ in 0..100 {
         for function in FUNCTIONS {
             let count = random.below(5);
             let arguments: Vec<Value> = (0..count).map(|_| written::read(&random.value(2), Type::Any)).collect();

@@ -26,6 +26,6 @@ fn call_within(limits: &Limits, name: &str, arguments: &[Value]) -> Result<Value
 fn render(template: &str, data: &Value) -> Result<String, String> {
     let options = Options { functions: library(), ..Options::default() };
     let template = Template::parse("test", template.as_bytes(), &options).map_err(|error| error.to_string())?;
-    let bytes = template.execute(data).map_err(|error| error.to_string())?;
-    Ok(String::from_utf8(bytes).unwrap())
+    let rendered = template.execute(data).map_err(|error| error.to_string())?;
+    Ok(String::from_utf8(rendered.bytes).unwrap())
 }

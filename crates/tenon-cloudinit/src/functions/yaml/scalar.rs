@@ -151,9 +151,8 @@ impl Traits {
     }
 
     fn can_be_plain(&self, text: &str) -> bool {
-        !(self.unprintable || self.tab || self.line_end || self.space_at_end)
-            && !text.starts_with(' ')
-            && !has_indicator(text)
+        let is_hard = self.unprintable || self.tab || self.line_end || self.space_at_end;
+        !(is_hard || text.starts_with(' ') || has_indicator(text))
     }
 }
 
