@@ -2,7 +2,9 @@
 
 #[cfg(test)]
 mod examples;
+#[cfg(test)]
 mod full_example;
+#[cfg(test)]
 mod go;
 #[cfg(test)]
 mod image;

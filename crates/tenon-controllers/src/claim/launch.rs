@@ -20,7 +20,7 @@ use super::gather::Observed;
 use super::launch_failure::{Failed, give_up, incomplete_clone};
 use super::launch_pass::launch_pass;
 use super::outcome::Outcome;
-use super::seed_parts::{NoSeedParts, SeedParts};
+use super::seed_parts::{NoSeedParts, SeedParts, Site};
 use super::{ClaimError, seed_parts, token};
 use crate::context::Context;
 use crate::events::Event;
@@ -205,7 +205,8 @@ impl<'a> Launch<'a> {
         if token::recorded(self.claim).is_none() {
             return token::make(context, self.claim).await.map(|made| Err(Advance::To(Box::new(made))));
         }
-        Ok(match seed_parts::gather(context, (self.claim, &self.class), (self.pve, &self.record.place.host)).await? {
+        let site = Site { pve: self.pve, host: &self.record.place.host };
+        Ok(match seed_parts::gather(context, self.claim, &self.class, site).await? {
             Ok(parts) => Ok(Some(parts)),
             Err(NoSeedParts::Outdated) => Err(Advance::To(Box::new(Outcome::outdated()))),
             Err(NoSeedParts::Missing(condition, why)) => {

@@ -30,11 +30,18 @@ pub(crate) enum NoSeedParts {
     Outdated,
 }
 
-/// Gathers. The host is the one that the VM is on.
+/// The host that a VM is on.
+pub(crate) struct Site<'a> {
+    pub(crate) pve: &'a Client,
+    pub(crate) host: &'a HostName,
+}
+
+/// Gathers.
 pub(crate) async fn gather(
     context: &Context,
-    (claim, class): (&NodeClaim, &ProxmoxNodeClass),
-    (pve, host): (&Client, &HostName),
+    claim: &NodeClaim,
+    class: &ProxmoxNodeClass,
+    site: Site<'_>,
 ) -> Result<Result<SeedParts, NoSeedParts>, ClaimError> {
     let sources = read_sources(&context.workload, &class.spec.metadata_options).await;
     let sources =
@@ -49,7 +56,7 @@ pub(crate) async fn gather(
     };
     let version = context.workload.apiserver_version().await;
     let version = version.map_err(|source| ClaimError::kube("read the version of the API server", source))?;
-    let bridges = bridges(pve, host).await?;
+    let bridges = bridges(site.pve, site.host).await?;
     Ok(Ok(SeedParts { bootstrap, kubernetes_version: version.git_version, sources, bridges }))
 }
 

@@ -73,13 +73,13 @@ impl Zone {
     }
 }
 
-fn invalid(message: String) -> NoFirstBoot {
+fn invalid(message: &str) -> NoFirstBoot {
     NoFirstBoot { reason: &METADATA_OPTIONS_INVALID, message: format!("{message}; correct it") }
 }
 
 /// Without a VM template it is not known which cards a VM has; only the templates' own text is judged.
 fn parse(sources: &Sources) -> Result<(), NoFirstBoot> {
-    sources.templates.parse().map_err(|error| invalid(sources.explain(&error)))
+    sources.templates.parse().map_err(|error| invalid(&sources.explain(&error)))
 }
 
 fn trial(class: &ProxmoxNodeClass, sources: &Sources, (zone, config): (&Zone, &VmConfig)) -> Result<(), NoFirstBoot> {
@@ -98,7 +98,7 @@ fn trial(class: &ProxmoxNodeClass, sources: &Sources, (zone, config): (&Zone, &V
     };
     let (region, host) = (zone.region.clone(), zone.host.clone());
     let vm = VmFacts { vmid, uuid: SAMPLE_UUID.to_owned(), region, host };
-    render_seed(&facts, &vm, config).map(drop).map_err(invalid)
+    render_seed(&facts, &vm, config).map(drop).map_err(|why| invalid(&why))
 }
 
 fn sample_claim(class: &ProxmoxNodeClass) -> NodeClaim {

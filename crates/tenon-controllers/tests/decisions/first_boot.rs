@@ -108,7 +108,10 @@ fn a_card_takes_mtu_and_addresses_of_a_bridge_that_is_up() {
     let cards = interfaces(&config(keys), &[up, down]);
     assert_eq!(cards.iter().map(|card| card.mtu).collect::<Vec<_>>(), [9000, 1500, 1400]);
     assert_eq!(cards[0].node_address4.as_deref(), Some("10.0.0.1/24"));
-    assert_eq!((cards[0].node_address6.as_deref(), cards[0].node_gateway6.as_deref()), (Some("fd00::1/64"), Some("fd00::fe")));
+    assert_eq!(
+        (cards[0].node_address6.as_deref(), cards[0].node_gateway6.as_deref()),
+        (Some("fd00::1/64"), Some("fd00::fe"))
+    );
     assert_eq!(cards[1].node_address4, None);
 }
 
