@@ -66,12 +66,19 @@ fn reserved(resources: &Resources) -> BTreeMap<String, String> {
     set.map(|(resource, amount, unit)| (resource.to_owned(), format!("{amount}{unit}"))).collect()
 }
 
+/// Bytes in the largest unit that holds them whole, as Kubernetes spells what was written with such a unit.
+fn binary(bytes: i64) -> String {
+    let mut units = ["Ti", "Gi", "Mi", "Ki"].into_iter().zip([GIB << 10, GIB, MIB, 1 << 10]);
+    let whole = units.find(|(_, size)| bytes % size == 0);
+    whole.map_or_else(|| bytes.to_string(), |(unit, size)| format!("{}{unit}", bytes / size))
+}
+
 fn eviction(threshold: &Resources) -> BTreeMap<String, String> {
     let memory = threshold.get(MEMORY);
     if memory.is_zero() {
         return BTreeMap::new();
     }
     let all = [("nodefs.available", "10%".to_owned()), ("imagefs.available", "15%".to_owned())];
-    let all = all.into_iter().chain([("memory.available", memory.to_string())]);
+    let all = all.into_iter().chain([("memory.available", binary(memory.value()))]);
     all.map(|(key, value)| (key.to_owned(), value)).collect()
 }

@@ -11,7 +11,7 @@ fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 
-fn config(keys: Value) -> VmConfig {
+fn config(keys: &Value) -> VmConfig {
     let lines = keys.as_object().unwrap().iter().map(|(key, value)| format!("{key}: {}", value.as_str().unwrap()));
     VmConfig::from_lines(&lines.collect::<Vec<_>>().join("\n")).unwrap()
 }
@@ -20,7 +20,7 @@ fn bridge(row: Value) -> Interface {
     read(row)
 }
 
-fn class(spec: Value) -> ProxmoxNodeClass {
+fn class(spec: &Value) -> ProxmoxNodeClass {
     let mut whole = json!({ "instanceTemplateRef": { "kind": "ProxmoxUnmanagedTemplate", "name": "debian" } });
     whole.as_object_mut().unwrap().extend(spec.as_object().cloned().unwrap());
     read(json!({ "metadata": { "name": "default" }, "spec": whole }))
@@ -44,7 +44,7 @@ fn size() -> InstanceType {
     size
 }
 
-fn input(class: &ProxmoxNodeClass, keys: Value) -> SeedInput {
+fn input(class: &ProxmoxNodeClass, keys: &Value) -> SeedInput {
     let (claim, size) = (claim(), size());
     let sources = Sources::default();
     with_facts(class, (&claim, &size), &sources, |facts, vm| seed_input(facts, vm, &config(keys)))
@@ -75,7 +75,7 @@ fn with_facts<T>(
 #[test]
 fn cards_are_listed_by_number_whatever_their_model() {
     let cards = interfaces(
-        &config(json!({
+        &config(&json!({
             "net10": "e1000=BC:24:11:00:00:10,bridge=vmbr1",
             "net2": "virtio=BC:24:11:00:00:02,bridge=vmbr0,mtu=9000",
             "net0": "model=rtl8139,macaddr=BC:24:11:00:00:00,bridge=vmbr0",
@@ -105,7 +105,7 @@ fn a_card_takes_mtu_and_addresses_of_a_bridge_that_is_up() {
         "net1": "virtio=BC:24:11:00:00:01,bridge=vmbr1",
         "net2": "virtio=BC:24:11:00:00:02,bridge=vmbr0,mtu=1400",
     });
-    let cards = interfaces(&config(keys), &[up, down]);
+    let cards = interfaces(&config(&keys), &[up, down]);
     assert_eq!(cards.iter().map(|card| card.mtu).collect::<Vec<_>>(), [9000, 1500, 1400]);
     assert_eq!(cards[0].node_address4.as_deref(), Some("10.0.0.1/24"));
     assert_eq!(
@@ -123,11 +123,11 @@ fn every_kubelet_setting_of_a_class_reaches_the_guest() {
         "imageGCLowThresholdPercent": 70, "shutdownGracePeriod": "1m", "allowedUnsafeSysctls": ["net.*"],
         "clusterDNS": ["10.96.0.10"], "maxPods": 30, "failSwapOn": false,
     });
-    let class = class(json!({ "kubeletConfiguration": kubelet, "metadataOptions": { "type": "cdrom" } }));
+    let class = class(&json!({ "kubeletConfiguration": kubelet, "metadataOptions": { "type": "cdrom" } }));
     let templates = [("user-data", &b"{{ toJson .Kubernetes.KubeletConfiguration }}"[..])];
     let sources = Sources { templates: tenon_cloudinit::Templates::from_keys(templates), ..Sources::default() };
     let seed = with_facts(&class, (&claim(), &size()), &sources, |facts, vm| {
-        render_seed(facts, vm, &config(json!({}))).unwrap()
+        render_seed(facts, vm, &config(&json!({}))).unwrap()
     });
     let seen: Value = serde_json::from_slice(&seed.user_data).unwrap();
     let expected = json!({
@@ -150,8 +150,9 @@ fn every_kubelet_setting_of_a_class_reaches_the_guest() {
 
 #[test]
 fn size_tags_and_resolvers_are_what_templates_see() {
-    let class = class(json!({ "tags": ["a", "b"], "metadataOptions": { "type": "cdrom", "networkConfigVersion": 1 } }));
-    let input = input(&class, json!({ "nameserver": "10.0.0.2 10.0.0.3", "searchdomain": "example.com" }));
+    let class =
+        class(&json!({ "tags": ["a", "b"], "metadataOptions": { "type": "cdrom", "networkConfigVersion": 1 } }));
+    let input = input(&class, &json!({ "nameserver": "10.0.0.2 10.0.0.3", "searchdomain": "example.com" }));
     assert_eq!(input.identity.tags, ["a", "b"]);
     assert_eq!(input.network.name_servers, ["10.0.0.2", "10.0.0.3"]);
     assert_eq!(input.network.search_domains, ["example.com"]);
@@ -165,9 +166,9 @@ fn an_error_names_the_secret_the_key_and_the_place() {
     let templates = [("network-config", &b"a: b\nc: {{ nosuch }}\n"[..])];
     let templates = tenon_cloudinit::Templates::from_keys(templates);
     let sources = Sources { templates, origin: "Secret kube-system/worker".to_owned(), ..Sources::default() };
-    let class = class(json!({ "metadataOptions": { "type": "cdrom" } }));
+    let class = class(&json!({ "metadataOptions": { "type": "cdrom" } }));
     let error = with_facts(&class, (&claim(), &size()), &sources, |facts, vm| {
-        render_seed(facts, vm, &config(json!({}))).unwrap_err()
+        render_seed(facts, vm, &config(&json!({}))).unwrap_err()
     });
     let expected = "Secret kube-system/worker, key network-config, line 2, column 7: function \"nosuch\" not defined";
     assert_eq!(error, expected);
