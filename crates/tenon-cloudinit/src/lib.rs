@@ -35,5 +35,5 @@ pub use kubelet_settings::{KubeletSettings, Taint, TaintEffect};
 pub use network::{Interface, Network};
 pub use network_config::NetworkConfigVersion;
 pub use node_labels::{LabelLeftOut, LeftOutReason};
-pub use seed::{Seed, render};
+pub use seed::{Seed, render, render_unchecked};
 pub use templates::{SeedFileName, Templates};

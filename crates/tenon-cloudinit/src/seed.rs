@@ -27,6 +27,13 @@ pub struct Seed {
 
 /// The seed for one VM. The same input gives the same bytes.
 pub fn render(input: &SeedInput, templates: &Templates) -> Result<Seed, Error> {
+    let seed = render_unchecked(input, templates)?;
+    seed.files().try_for_each(|(name, content)| readable::check(name, content))?;
+    Ok(seed)
+}
+
+/// The seed for one VM, even if its reader could not parse it: to show where it is wrong.
+pub fn render_unchecked(input: &SeedInput, templates: &Templates) -> Result<Seed, Error> {
     let name = &input.identity.node_name;
     if !is_subdomain(name) {
         return Err(Error::NodeName { name: name.clone() });
@@ -47,15 +54,13 @@ pub fn render(input: &SeedInput, templates: &Templates) -> Result<Seed, Error> {
         None => network_config::render(&input.network, input.network_config_version)?.into_bytes(),
     };
     let vendor_data = own(SeedFileName::VendorData, &metadata)?;
-    let seed = Seed {
+    Ok(Seed {
         user_data,
         meta_data,
         vendor_data,
         network_config: Some(network_config).filter(|content| !content.is_empty()),
         labels_left_out: labels.left_out,
-    };
-    seed.files().try_for_each(|(name, content)| readable::check(name, content))?;
-    Ok(seed)
+    })
 }
 
 impl Seed {

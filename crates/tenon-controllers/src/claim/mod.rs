@@ -48,6 +48,7 @@ mod termination_tests;
 pub(crate) mod test_stage;
 mod token;
 
+pub use bootstrap::{Joined, cluster as joined_cluster};
 pub(crate) use deletion::{DeletionReason, delete_claim};
 pub use desired_vm::{DesiredVm, FirstBoot, Owner, Render};
 pub(crate) use drain::{is_ready, pods_on};
@@ -57,7 +58,9 @@ pub(crate) use gather::is_true;
 pub(crate) use image::image_id;
 pub use launch_pass::launch_pass;
 pub(crate) use queue::run;
-pub(crate) use reconcile::ClaimError;
+pub use reconcile::ClaimError;
 pub use release::{ReleasePass, SeedLeft, release};
 pub(crate) use seed_file::attached_seed_storage;
 pub use seed_file::{SeedFile, seed_file};
+pub use seed_parts::bridges;
+pub use token::read as bootstrap_token;

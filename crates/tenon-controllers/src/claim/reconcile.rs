@@ -161,11 +161,13 @@ pub(super) fn failed(claim: &NodeClaim, message: &str) -> Outcome {
 
 /// Why a pass did not end.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ClaimError {
+pub enum ClaimError {
     /// Kubernetes did not do it.
     #[error("cannot {action}")]
     Kube {
+        /// What was being done.
         action: String,
+        /// What kube said.
         #[source]
         source: Box<kube::Error>,
     },
@@ -180,7 +182,7 @@ impl ClaimError {
     }
 
     /// The error with its causes, in one line.
-    pub(crate) fn full_message(&self) -> String {
+    pub fn full_message(&self) -> String {
         match self {
             ClaimError::Kube { action, source } => format!("cannot {action}: {}", kube_error::message(source)),
             ClaimError::Pve(error) => error.full_message(),

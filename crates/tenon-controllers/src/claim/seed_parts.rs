@@ -61,11 +61,11 @@ pub(crate) async fn gather(
 }
 
 /// The host's bridges. To a token that may not see them they are unknown, and cards get the usual settings.
-async fn bridges(pve: &Client, host: &HostName) -> Result<Vec<Interface>, ClaimError> {
+pub async fn bridges(pve: &Client, host: &HostName) -> Result<Vec<Interface>, tenon_pve::Error> {
     match pve.interfaces(host, Some(BRIDGES)).await {
         Err(error) if matches!(error.refusal().map(|told| &told.kind), Some(RefusalKind::Denied { .. })) => {
             Ok(Vec::new())
         }
-        outcome => Ok(outcome?),
+        outcome => outcome,
     }
 }

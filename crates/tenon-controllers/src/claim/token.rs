@@ -4,8 +4,8 @@
 
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Secret;
-use kube::ResourceExt;
 use kube::api::{Api, PostParams};
+use kube::{Client, ResourceExt};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use tenon_api::{NodeClaim, names};
@@ -56,9 +56,9 @@ pub(crate) async fn make(context: &Context, claim: &NodeClaim) -> Result<Outcome
 }
 
 /// The token of a claim; `None` if it is gone.
-pub(crate) async fn read(context: &Context, claim: &NodeClaim) -> Result<Option<BootstrapToken>, ClaimError> {
+pub async fn read(client: &Client, claim: &NodeClaim) -> Result<Option<BootstrapToken>, ClaimError> {
     let Some(id) = recorded(claim) else { return Ok(None) };
-    let secrets: Api<Secret> = Api::namespaced(context.workload.clone(), NAMESPACE);
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
     let secret = secrets.get_opt(&secret_name(id)).await;
     let secret = secret.map_err(|source| ClaimError::kube("read the bootstrap token", source))?;
     let secret = secret.filter(|secret| is_of(secret, claim));

@@ -1,24 +1,15 @@
 //! Could a VM of a class be given first-boot data? Found out by rendering it for a sample VM, before there is any.
 
-use kube::{Client, ResourceExt};
+use kube::Client;
 use tenon_api::condition_reasons::{ConditionReason, METADATA_OPTIONS_INVALID, METADATA_OPTIONS_NOT_FOUND};
-use tenon_api::{MetadataType, NodeClaim, NodeClaimSpec, NodeClassRef, ProxmoxNodeClass, names};
-use tenon_cloudinit::Bootstrap;
+use tenon_api::{MetadataType, ProxmoxNodeClass};
 use tenon_model::{InstanceType, VmId};
 use tenon_pve::VmConfig;
 
-use super::seed::{SeedFacts, VmFacts, render_seed};
+use super::sample;
+use super::seed::{SeedFacts, render_seed};
 use super::sources::{Sources, read_sources};
 use crate::regions::Regions;
-
-/// The VM that a template is tried with.
-const SAMPLE_ID: u32 = 100;
-const SAMPLE_UUID: &str = "00000000-0000-4000-8000-000000000000";
-const SAMPLE_CA: &str = "-----BEGIN CERTIFICATE-----\nc2FtcGxl\n-----END CERTIFICATE-----\n";
-const SAMPLE_TOKEN: &str = "sample.0123456789abcdef";
-/// An address that documents use and nobody has.
-const SAMPLE_SERVER: &str = "https://192.0.2.1:6443";
-const SAMPLE_VERSION: &str = "v1.36.0";
 
 /// Why a class cannot give its VMs first-boot data.
 #[derive(Debug, Clone)]
@@ -84,37 +75,18 @@ fn parse(sources: &Sources) -> Result<(), NoFirstBoot> {
 
 fn trial(class: &ProxmoxNodeClass, sources: &Sources, (zone, config): (&Zone, &VmConfig)) -> Result<(), NoFirstBoot> {
     let Some(instance_type) = InstanceType::built_in().into_iter().next() else { return Ok(()) };
-    let (Ok(vmid), Ok(token)) = (VmId::try_from(SAMPLE_ID), SAMPLE_TOKEN.parse()) else { return Ok(()) };
-    let claim = sample_claim(class);
-    let bootstrap = Bootstrap { api_server: SAMPLE_SERVER.to_owned(), ca_pem: SAMPLE_CA.to_owned(), token };
+    let (Some(vm), Some(bootstrap)) = (sample::vm(&zone.region, &zone.host), sample::bootstrap()) else {
+        return Ok(());
+    };
+    let claim = sample::claim(class);
     let facts = SeedFacts {
         claim: &claim,
         class,
         instance_type: &instance_type,
         bootstrap,
-        kubernetes_version: SAMPLE_VERSION.to_owned(),
+        kubernetes_version: sample::VERSION.to_owned(),
         sources,
         bridges: &[],
     };
-    let (region, host) = (zone.region.clone(), zone.host.clone());
-    let vm = VmFacts { vmid, uuid: SAMPLE_UUID.to_owned(), region, host };
     render_seed(&facts, &vm, config).map(drop).map_err(|why| invalid(&why))
-}
-
-fn sample_claim(class: &ProxmoxNodeClass) -> NodeClaim {
-    let name = class.name_any();
-    let spec = NodeClaimSpec {
-        taints: None,
-        startup_taints: None,
-        requirements: Vec::new(),
-        resources: None,
-        node_class_ref: NodeClassRef {
-            group: names::PROXMOX.to_owned(),
-            kind: "ProxmoxNodeClass".to_owned(),
-            name: name.clone(),
-        },
-        termination_grace_period: None,
-        expire_after: "Never".to_owned(),
-    };
-    NodeClaim::new(&format!("{name}-sample"), spec)
 }

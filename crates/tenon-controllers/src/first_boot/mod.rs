@@ -3,6 +3,7 @@
 mod inspection;
 mod kubelet;
 mod network;
+pub mod sample;
 mod seed;
 mod sources;
 
@@ -10,4 +11,4 @@ pub use inspection::NoFirstBoot;
 pub(crate) use inspection::inspect;
 pub use network::interfaces;
 pub use seed::{SeedFacts, VmFacts, provider_id, render_seed, seed_input};
-pub use sources::{NoSources, Sources, read_sources};
+pub use sources::{NoSources, SecretData, Sources, read_sources};

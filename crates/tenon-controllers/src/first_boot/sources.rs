@@ -10,6 +10,9 @@ use kube::api::Api;
 use tenon_api::{MetadataOptions, MetadataType, SecretReference};
 use tenon_cloudinit::{Templates, Values};
 
+/// What a Secret holds: keys and contents.
+pub type SecretData = BTreeMap<String, Vec<u8>>;
+
 /// A user's templates and values.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
@@ -22,6 +25,18 @@ pub struct Sources {
 }
 
 impl Sources {
+    /// From the data of Secrets; the one with templates comes with what an error calls it.
+    pub fn of(templates: Option<(&str, SecretData)>, values: SecretData) -> Sources {
+        let text = |(key, value): (String, Vec<u8>)| (key, String::from_utf8_lossy(&value).into_owned());
+        let mut sources = Sources { values: Values(values.into_iter().map(text).collect()), ..Sources::default() };
+        if let Some((origin, data)) = templates {
+            let contents = data.iter().map(|(key, content)| (key.as_str(), content.as_slice()));
+            sources.templates = Templates::from_keys(contents);
+            sources.origin = origin.to_owned();
+        }
+        sources
+    }
+
     /// Why no seed can be rendered, with the Secret and the key if one of the templates is to blame.
     pub fn explain(&self, error: &tenon_cloudinit::Error) -> String {
         match error.file().filter(|file| self.templates.get(*file).is_some()) {
@@ -51,20 +66,14 @@ pub async fn read_sources(
         Ok(found) => found.map(|found| found.data).unwrap_or_default(),
         Err(missing) => return Ok(Err(missing)),
     };
-    let text = |(key, value): (String, Vec<u8>)| (key, String::from_utf8_lossy(&value).into_owned());
-    let mut sources = Sources { values: Values(values.into_iter().map(text).collect()), ..Sources::default() };
-    if let Some(found) = templates {
-        let contents = found.data.iter().map(|(key, content)| (key.as_str(), content.as_slice()));
-        sources.templates = Templates::from_keys(contents);
-        sources.origin = format!("Secret {}", found.name);
-    }
-    Ok(Ok(sources))
+    let templates = templates.map(|found| (format!("Secret {}", found.name), found.data));
+    Ok(Ok(Sources::of(templates.as_ref().map(|(origin, data)| (origin.as_str(), data.clone())), values)))
 }
 
 /// A Secret that was read: its name with its namespace, and its data.
 struct Found {
     name: String,
-    data: BTreeMap<String, Vec<u8>>,
+    data: SecretData,
 }
 
 async fn read(

@@ -130,7 +130,7 @@ pub(crate) fn owner(pool: &NodePool) -> OwnerReference {
 }
 
 /// Labels its node is born with: what it is made from says so, or its own demands do, where nobody else decides.
-pub(crate) fn decided(node: &NewNode) -> BTreeMap<String, String> {
+pub fn decided(node: &NewNode) -> BTreeMap<String, String> {
     let mut labels: BTreeMap<String, String> = node
         .requirements
         .iter()

@@ -22,7 +22,7 @@ mod standalone_tests;
 #[cfg(test)]
 mod test_stage;
 
-pub use claims::{ClaimError, to_claims};
+pub use claims::{ClaimError, decided, to_claims};
 pub(crate) use claims::{entry, owner};
 pub use gather::Gathered;
 pub(crate) use gather::is_being_emptied;
@@ -30,6 +30,6 @@ pub(crate) use hosts::{instance_type_of, record_of, records_in};
 pub use launch_site::LaunchSpot;
 pub(crate) use pass::run;
 pub use recheck::Usage;
-pub(crate) use snapshot::requirements;
+pub use snapshot::requirements;
 pub use snapshot::to_snapshot;
 pub use standalone::decide;

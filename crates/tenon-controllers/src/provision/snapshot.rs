@@ -123,7 +123,7 @@ pub(crate) fn not_ready<'a>(conditions: impl Iterator<Item = &'a Condition>, par
 }
 
 /// Demands as the engine knows them.
-pub(crate) fn requirements(demands: &[tenon_api::Requirement]) -> Requirements {
+pub fn requirements(demands: &[tenon_api::Requirement]) -> Requirements {
     // What says nothing is told of by the pool's condition, and such a pool makes no nodes.
     let read = |requirement: &tenon_api::Requirement| {
         let demand = tenon_api::written_requirement(requirement);
