@@ -12,6 +12,7 @@ pub mod kind_reference;
 pub mod plan;
 mod reason_reference;
 pub mod reference;
+pub mod render;
 #[cfg(feature = "sim")]
 pub mod sim;
 #[cfg(not(feature = "sim"))]

@@ -12,6 +12,7 @@ pub mod load;
 mod load_tests;
 mod locate;
 pub mod location;
+pub(crate) mod manifest;
 mod parse;
 mod pieces;
 mod pod_names;
@@ -24,7 +25,7 @@ pub mod supply;
 #[cfg(test)]
 mod supply_tests;
 mod table;
-mod table_text;
+pub(crate) mod table_text;
 mod unique_keys;
 #[cfg(test)]
 mod workload_tests;
@@ -151,7 +152,8 @@ fn options(path: Option<&Path>) -> anyhow::Result<PlanOptions> {
     plan_options::read(&text).with_context(|| format!("cannot use options file {}", path.display()))
 }
 
-fn text(path: &Path, what: &str, flag: &str) -> anyhow::Result<String> {
+/// The text of a small file.
+pub(crate) fn text(path: &Path, what: &str, flag: &str) -> anyhow::Result<String> {
     let shown = path.display();
     let bytes = fs::read(path)
         .map_err(|error| anyhow!("cannot read {what} {shown}: {error}; check the path given with {flag}"))?;

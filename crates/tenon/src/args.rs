@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 use tenon_cli::completions::Shell;
 use tenon_cli::controller::Controller;
 use tenon_cli::plan::Plan;
+use tenon_cli::render::Render;
 use tenon_cli::sim::demo::Demo;
 use tenon_cli::sim::pve_sim::PveSim;
 use tenon_cli::version::Format;
@@ -34,6 +35,7 @@ pub(crate) enum Verb {
     },
     Demo(Demo),
     Plan(Box<Plan>),
+    Render(Box<Render>),
     /// Print the custom resource definitions, for `kubectl apply --server-side -f -`.
     Crds,
     PveSim(PveSim),

@@ -52,7 +52,7 @@ pub(super) fn wrap(words: &str, indent: usize, page: &mut String) {
 }
 
 /// Names in files are whatever their writer likes; a terminal must not obey them.
-pub(super) fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
 }
 

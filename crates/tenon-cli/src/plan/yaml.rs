@@ -1,7 +1,7 @@
 //! YAML as Kubernetes means it, within bounds: only `true` and `false` are truth values, texts that look like numbers
 //! need quotes, and nothing grows far beyond the file it stands in.
 
-use serde::de::{DeserializeSeed, Error as _, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_saphyr::{Error, Options, Spanned, with_deserializer_from_str_with_options};
@@ -11,7 +11,7 @@ use tenon_api::yaml_words;
 use super::head::{Head, HeadOf};
 use super::locate::Way;
 use super::parse::Broken;
-use super::pieces::{Form, Piece};
+use super::pieces::{Form, Piece, json_words};
 use super::yaml_layout::Part;
 
 /// What references may add to a document. A list of alike objects uses a few; a bomb uses millions.
@@ -132,6 +132,24 @@ pub(super) fn value_of(piece: &Piece<'_>) -> Option<Value> {
     match serde_saphyr::from_str_with_options(&piece.text, options).ok()? {
         Value::Array(mut list) if piece.form == Form::YamlItem => list.pop(),
         other => Some(other),
+    }
+}
+
+/// A piece as a type, in whatever form it is written; or the line of the file, and what is wrong there.
+pub(super) fn typed<T: DeserializeOwned>(piece: &Piece<'_>) -> Result<T, (usize, String)> {
+    let failed = |error: &Error| located(error, piece.line);
+    let options = options(piece.text.len(), Numbers::NeedQuotesAsText);
+    match piece.form {
+        Form::Yaml => serde_saphyr::from_str_with_options(&piece.text, options).map_err(|error| failed(&error)),
+        Form::YamlItem => {
+            let list: Vec<T> =
+                serde_saphyr::from_str_with_options(&piece.text, options).map_err(|error| failed(&error))?;
+            list.into_iter().next().ok_or_else(|| (piece.line, "the object is missing".to_owned()))
+        }
+        Form::Json | Form::JsonOfYaml => serde_json::from_str(&piece.text).map_err(|error| {
+            let inside = if piece.form == Form::Json { error.line().saturating_sub(1) } else { 0 };
+            (piece.line + inside, json_words(&error))
+        }),
     }
 }
 
