@@ -17,11 +17,8 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::bail;
 use clap::Args;
 use clap::builder::OsStringValueParser;
-use kube::ResourceExt as _;
-use tenon_api::MetadataType;
 use tenon_cloudinit::{LeftOutReason, Seed, SeedFileName};
 
 use crate::plan::table_text::plain;
@@ -101,13 +98,6 @@ pub fn run(args: &Render, out: &mut dyn Write, notes: &mut dyn Write) -> anyhow:
     let mut remarks = Vec::new();
     let subject = subject::gather(args, &mut remarks)?;
     remarks.iter().try_for_each(|remark| writeln!(notes, "note: {}", plain(remark)))?;
-    let class = subject.class.name_any();
-    if subject.class.spec.metadata_options.type_ == MetadataType::None {
-        bail!(
-            "nothing to render: ProxmoxNodeClass {class} has spec.metadataOptions.type none, so its VMs get no first-boot \
-             data from Tenon; set type: cdrom"
-        );
-    }
     let mask = if args.show_secrets { Mask::nothing() } else { Mask::of(&subject) };
     let seed = rendered(&subject, &mask)?;
     warn_of_labels(&subject, &seed, notes)?;

@@ -41,8 +41,9 @@ fn is_machine_config(content: &[u8]) -> bool {
     lines.any(|line| line == b"version: v1alpha1")
 }
 
-/// What the parser says, without the lines it shows: they may hold secrets.
+/// What the parser says, without the lines it shows, which may hold secrets, and without the place, which is told already.
 fn reason(error: &serde_saphyr::Error) -> String {
     let whole = error.without_snippet().to_string();
-    whole.lines().next().unwrap_or_default().to_owned()
+    let first = whole.lines().next().unwrap_or_default();
+    first.rsplit_once(" at line ").map_or(first, |(words, _)| words).to_owned()
 }

@@ -99,11 +99,21 @@ impl<'t> Machine<'t> {
         self.cursors.last().map(|cursor| cursor.dot.clone()).unwrap_or_default()
     }
 
+    /// The innermost range that runs: where a text comes from that is too much.
+    fn repeated_at(&self) -> Span {
+        let spot = |cursor: &Cursor<'t>| match &cursor.then {
+            Then::Repeat(repeat) => Some(repeat.pipe.spot()),
+            _ => None,
+        };
+        self.cursors.iter().rev().find_map(spot).unwrap_or_default()
+    }
+
     fn node(&mut self, node: &'t Node) -> Result<(), Wrong> {
         match node {
             Node::Text(text) => {
-                self.evaluator.step(Span::default(), 1)?;
-                self.out.push(text).map_err(|failure| Wrong::at(Span::default(), failure.to_string()))
+                let written = self.evaluator.step(Span::default(), 1).map_err(|wrong| wrong.message);
+                let written = written.and_then(|()| self.out.push(text).map_err(|failure| failure.to_string()));
+                written.map_err(|why| Wrong::at(self.repeated_at(), why))
             }
             Node::Action(pipe) => self.action(pipe),
             Node::If(branch) => self.branch(branch, false),

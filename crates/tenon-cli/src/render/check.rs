@@ -23,7 +23,9 @@ enum Schema {
 
 /// Holds every file that cloud-init has a schema for to it.
 pub(super) fn check(seed: &Seed, mask: &Mask, notes: &mut dyn Write) -> anyhow::Result<()> {
+    // The last word is the release; what comes before is the program's name, however it was started.
     let version = said(&run(&["--version"])?);
+    let version = format!("cloud-init {}", version.split_whitespace().last().unwrap_or("of an unknown release"));
     let knows_networks = said(&run(&["schema", "--help"])?).contains("network-config");
     let mut refused = Vec::new();
     for (name, content) in seed.files() {
@@ -41,10 +43,10 @@ pub(super) fn check(seed: &Seed, mask: &Mask, notes: &mut dyn Write) -> anyhow::
         let outcome = validate(name, content, &schema)?;
         let words = said(&outcome);
         if outcome.status.success() {
-            writeln!(notes, "{name}: valid ({})", version.trim())?;
+            writeln!(notes, "{name}: valid ({})", version)?;
         } else {
             refused.push(name.key());
-            writeln!(notes, "{name}: not valid ({}):\n{}", version.trim(), mask.text(words.trim_end()))?;
+            writeln!(notes, "{name}: not valid ({}):\n{}", version, mask.text(words.trim_end()))?;
         }
     }
     if !refused.is_empty() {

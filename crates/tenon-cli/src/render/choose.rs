@@ -113,35 +113,40 @@ impl Given {
     ) -> anyhow::Result<Option<FoundSecret>> {
         let own: Vec<&FoundSecret> = self.own(role).iter().flat_map(|file| &file.secrets).collect();
         let others = [&self.class, &self.pool].into_iter().flatten().chain(&self.templates).chain(&self.values);
-        let all = own.iter().copied().chain(others.flat_map(|file| &file.secrets));
-        let field = format!("spec.metadataOptions.{}", role.field());
-        let (flag, shown) = (role.flag(), reference.map(shown));
-        if let Some(found) = reference.and_then(|reference| all.into_iter().find(|secret| is_meant(secret, reference)))
-        {
-            return Ok(Some(found.clone()));
+        let others = others.flat_map(|file| &file.secrets);
+        let meant = |secret: &&FoundSecret| reference.is_some_and(|reference| is_meant(secret, reference));
+        let (flag, field) = (role.flag(), format!("spec.metadataOptions.{}", role.field()));
+        let named = reference.map(shown);
+        match (own.iter().copied().find(meant), own.as_slice()) {
+            (Some(found), _) => return Ok(Some(found.clone())),
+            (None, [only]) => {
+                remarks.extend(remark(only, &field, named.as_deref()));
+                return Ok(Some((*only).clone()));
+            }
+            (None, _) => {}
         }
-        match (own.as_slice(), shown) {
-            ([], None) if !self.own(role).is_empty() => bail!("the file given with {flag} has no Secret"),
-            ([], None) => Ok(None),
-            ([], Some(name)) => bail!(
+        match (others.into_iter().find(meant), named) {
+            (Some(found), _) => Ok(Some(found.clone())),
+            (None, Some(name)) => bail!(
                 "Secret {name}, which {field} names, is in none of the files; give the file that has it with {flag}"
             ),
-            ([only], name) => {
-                let origin = only.origin();
-                match name {
-                    Some(name) if only.name.is_some() => {
-                        remarks.push(format!("{field} names Secret {name}; using {origin}"))
-                    }
-                    Some(_) => {}
-                    None => remarks.push(format!("{field} is not set, so nodes of this class do not get {origin}")),
-                }
-                Ok(Some((*only).clone()))
+            (None, None) if !own.is_empty() => {
+                bail!("the files given with {flag} have several Secrets, and {field} names none of them")
             }
-            (_, name) => bail!(
-                "the files given with {flag} have several Secrets, and none is the one that {field} names ({})",
-                name.as_deref().unwrap_or("not set")
-            ),
+            (None, None) if self.is_given(role) => bail!("the files given with {flag} have no Secret"),
+            (None, None) => Ok(None),
         }
+    }
+}
+
+/// What to know of a Secret that is used although the class does not name it.
+fn remark(secret: &FoundSecret, field: &str, named: Option<&str>) -> Option<String> {
+    let origin = secret.origin();
+    match named {
+        // A directory stands for whatever the class names.
+        Some(_) if secret.name.is_none() => None,
+        Some(name) => Some(format!("{field} names Secret {name}; using {origin}")),
+        None => Some(format!("{field} is not set, so nodes of this class would not get {origin}")),
     }
 }
 

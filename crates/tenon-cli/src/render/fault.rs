@@ -20,7 +20,7 @@ pub(super) fn explain(error: &Error, sources: &Sources, unchecked: Option<&Seed>
             let source = sources.templates.get(*file).unwrap_or_default();
             let place = Place { line: error.line, column: error.column, around: 0 };
             text.push_str(&excerpt(source, &place, mask));
-            let _ = write!(text, "\nGo would say: {}", mask.text(&error.to_string()));
+            let _ = write!(text, "\nIn Go's form: {}", mask.text(&error.to_string()));
         }
         Error::Unreadable { file, line, column, .. } => {
             let rendered = unchecked.and_then(|seed| seed.files().find(|(name, _)| name == file));

@@ -14,7 +14,7 @@ use tenon_pve::{Interface, VmConfig};
 
 use super::choose::Role;
 use super::claim;
-use super::subject::{Subject, Wanted, named_type, no_sample, sample_config, vm_config};
+use super::subject::{Subject, Wanted, named_type, needs_seed, no_sample, sample_config, vm_config};
 use crate::controller::{clients, cloud};
 
 /// Reads a claim and everything around it.
@@ -42,6 +42,7 @@ impl Look<'_> {
     pub(super) async fn subject(&mut self, name: &str) -> anyhow::Result<Subject> {
         let claim = self.claim(name).await?;
         let class = self.class(&claim.spec.node_class_ref.name).await?;
+        needs_seed(&class)?;
         let label = claim.labels().get(names::LABEL_INSTANCE_TYPE).cloned();
         let size = self
             .wanted

@@ -133,10 +133,8 @@ mod tests {
     #[test]
     fn a_value_is_masked_wherever_it_stands_and_short_ones_are_not() {
         let mask = mask(&[("token", "s3cr3t-value"), ("port", "443")]);
-        assert_eq!(
-            mask.text("a s3cr3t-values3cr3t-value, port 443"),
-            "a <masked token><masked token>s, port 443".replace("tokens", "token").replace("s, port", ", port")
-        );
+        let text = "a s3cr3t-values3cr3t-value, port 443";
+        assert_eq!(mask.text(text), "a <masked token><masked token>, port 443");
         assert_eq!(Mask::nothing().text("s3cr3t-value"), "s3cr3t-value");
     }
 

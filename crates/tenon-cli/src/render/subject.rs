@@ -1,7 +1,8 @@
 //! The node whose first-boot data is rendered: everything that is known of it.
 
-use anyhow::{Context as _, anyhow};
-use tenon_api::{NodeClaim, ProxmoxNodeClass, instance_types_file};
+use anyhow::{Context as _, anyhow, bail};
+use kube::ResourceExt as _;
+use tenon_api::{MetadataType, NodeClaim, ProxmoxNodeClass, instance_types_file};
 use tenon_cloudinit::{Bootstrap, SeedInput};
 use tenon_controllers::first_boot::{SeedFacts, Sources, VmFacts, sample, seed_input};
 use tenon_model::{InstanceType, Requirements};
@@ -68,6 +69,7 @@ pub(super) fn gather(args: &Render, remarks: &mut Vec<String>) -> anyhow::Result
 
 fn offline(Wanted { args, given, types }: &Wanted<'_>, remarks: &mut Vec<String>) -> anyhow::Result<Subject> {
     let (class, pool) = given.class_and_pool()?;
+    needs_seed(&class)?;
     let demands = claim::demands(pool.as_ref());
     let place = claim::place(&class, &demands).ok_or_else(no_sample)?;
     let offered = |size: &&InstanceType| {
@@ -93,6 +95,18 @@ fn offline(Wanted { args, given, types }: &Wanted<'_>, remarks: &mut Vec<String>
         claim,
         class,
     })
+}
+
+/// Refuses a class whose VMs get nothing.
+pub(super) fn needs_seed(class: &ProxmoxNodeClass) -> anyhow::Result<()> {
+    if class.spec.metadata_options.type_ == MetadataType::Cdrom {
+        return Ok(());
+    }
+    let name = class.name_any();
+    bail!(
+        "nothing to render: ProxmoxNodeClass {name} has spec.metadataOptions.type none, so its VMs get no first-boot data from \
+         Tenon; set type: cdrom"
+    )
 }
 
 /// The Secrets of a class, all from files.

@@ -1,5 +1,7 @@
 //! The command line as a person meets it: what it prints, and how it ends.
 
+mod render;
+
 use std::fs::File;
 use std::io::{self, BufRead as _, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -43,7 +45,7 @@ fn help_names_every_verb_a_person_may_use() -> io::Result<()> {
     let output = tenon(&["--help"])?;
     assert!(output.status.success());
     let text = stdout(&output);
-    for verb in ["controller", "demo", "plan", "crds", "version", "completions", "pve-sim"] {
+    for verb in ["controller", "demo", "plan", "render", "crds", "version", "completions", "pve-sim"] {
         assert!(text.contains(verb), "{text}");
     }
     Ok(())
