@@ -43,7 +43,7 @@ pub(super) fn check(seed: &Seed, mask: &Mask, notes: &mut dyn Write) -> anyhow::
         let outcome = validate(name, content, &schema)?;
         let words = said(&outcome);
         if outcome.status.success() {
-            writeln!(notes, "{name}: valid ({})", version)?;
+            writeln!(notes, "{name}: valid ({version})")?;
         } else {
             refused.push(name.key());
             writeln!(notes, "{name}: not valid ({}):\n{}", version, mask.text(words.trim_end()))?;
