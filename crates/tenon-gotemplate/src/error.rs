@@ -73,6 +73,11 @@ impl Span {
         Span { focus: other.start, ..self }
     }
 
+    /// How many bytes it has.
+    pub(crate) fn len(self) -> usize {
+        self.end - self.start
+    }
+
     /// Line and column, both counted from one.
     pub(crate) fn position(self, source: &[u8]) -> (usize, usize) {
         let before = source.get(..self.focus).unwrap_or(source);

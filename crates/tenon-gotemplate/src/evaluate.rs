@@ -1,42 +1,56 @@
 //! What is the value of a pipeline?
 
+use crate::arguments::{check_count, constant, describe, fit, parameter};
 use crate::builtin;
 use crate::error::{Span, Wrong};
 use crate::function::{Function, MissingKey};
 use crate::scope::Scope;
 use crate::tree::{Command, Pipe, Word, WordKind};
-use crate::{Options, Type, Value};
+use crate::{Map, Options, Struct, Type, Value};
 
-/// Bytes of a value that count as one step.
-const BYTES_A_STEP: usize = 256;
+/// Bytes of source, in one command, that count as one step.
+const SOURCE_A_STEP: usize = 32;
+/// Bytes of a new value that count as one step: all values that a template makes have a bound together.
+const MADE_A_STEP: usize = 32;
+/// Bytes of strings that a function may look at in one step.
+const READ_A_STEP: usize = 1024;
+/// Variables that may be looked at in one step.
+const VARIABLES_A_STEP: usize = 64;
 
 /// Computes values; it knows the variables and counts the steps.
 pub(crate) struct Evaluator<'t> {
     options: &'t Options,
-    pub(crate) scope: Scope,
+    pub(crate) scope: Scope<'t>,
     steps: usize,
+    /// What is being evaluated, and shown if that fails. Go moves on to every word that it evaluates, and not back.
+    pub(crate) at: Span,
 }
 
 impl<'t> Evaluator<'t> {
     pub(crate) fn new(options: &'t Options) -> Evaluator<'t> {
-        Evaluator { options, scope: Scope::default(), steps: 0 }
+        Evaluator { options, scope: Scope::default(), steps: 0, at: Span::default() }
+    }
+
+    /// Something wrong with what is being evaluated.
+    pub(crate) fn wrong(&self, message: impl Into<String>) -> Wrong {
+        Wrong::at(self.at, message)
     }
 
     /// Counts work, and ends it when it is too much.
-    pub(crate) fn step(&mut self, span: Span, steps: usize) -> Result<(), Wrong> {
+    pub(crate) fn step(&mut self, steps: usize) -> Result<(), Wrong> {
         self.steps = self.steps.saturating_add(steps);
         if self.steps > self.options.limits.steps {
-            let message = format!("the template takes more than {} steps", self.options.limits.steps);
-            return Err(Wrong::at(span, message));
+            return Err(self.wrong(format!("the template takes more than {} steps", self.options.limits.steps)));
         }
         Ok(())
     }
 
     /// The value of a pipeline; its variables get it as well.
-    pub(crate) fn pipeline(&mut self, dot: &Value, pipe: &Pipe) -> Result<Value, Wrong> {
+    pub(crate) fn pipeline(&mut self, dot: &Value, pipe: &'t Pipe) -> Result<Value, Wrong> {
+        self.at = pipe.span;
         let mut value = None;
         for command in &pipe.commands {
-            self.step(command.span, 1)?;
+            self.step(1 + command.span.len() / SOURCE_A_STEP)?;
             value = Some(match self.command(dot, command, value)? {
                 // What an empty interface holds is nothing.
                 Value::Nil => Value::Missing,
@@ -44,105 +58,114 @@ impl<'t> Evaluator<'t> {
             });
         }
         let value = value.unwrap_or_default();
-        self.scope.bind(pipe, &value)?;
+        let bound = self.scope.bind(pipe, &value);
+        self.looked_at(bound)?;
         Ok(value)
     }
 
-    fn command(&mut self, dot: &Value, command: &Command, last: Option<Value>) -> Result<Value, Wrong> {
+    /// Counts the variables that were looked at, or says which one is not there.
+    pub(crate) fn looked_at(&mut self, variables: Result<usize, &str>) -> Result<(), Wrong> {
+        match variables {
+            Ok(count) => self.step(count / VARIABLES_A_STEP),
+            Err(name) => Err(self.wrong(format!("undefined variable: {name}"))),
+        }
+    }
+
+    fn command(&mut self, dot: &Value, command: &'t Command, last: Option<Value>) -> Result<Value, Wrong> {
         let Some(first) = command.words.first() else { return Ok(Value::Missing) };
         let has_arguments = command.words.len() > 1 || last.is_some();
-        if let WordKind::Function(name) = &first.kind {
-            return self.call((name, first.span), dot, (&command.words[1..], command.span), last);
-        }
-        let fields = match &first.kind {
-            WordKind::Field(_) | WordKind::Chain(..) => true,
-            WordKind::Variable(_, fields) => !fields.is_empty(),
-            _ => false,
-        };
-        if has_arguments && !fields {
-            let shown = format!("can't give argument to non-function {}", describe(first));
-            return Err(Wrong::at(first.span, shown));
-        }
         match &first.kind {
-            WordKind::Nil => Err(Wrong::at(first.span, "nil is not a command")),
-            _ => self.word(dot, first, has_arguments),
+            WordKind::Function(name) => {
+                self.at = first.span;
+                self.call(name, dot, command, last)
+            }
+            WordKind::Field(_) | WordKind::Chain(..) => self.word(dot, first, has_arguments),
+            WordKind::Variable(_, fields) if !fields.is_empty() => self.word(dot, first, has_arguments),
+            kind => {
+                if !matches!(kind, WordKind::Pipe(_)) {
+                    self.at = first.span;
+                }
+                if has_arguments {
+                    return Err(self.wrong(format!("can't give argument to non-function {}", describe(first))));
+                }
+                if matches!(kind, WordKind::Nil) {
+                    return Err(self.wrong("nil is not a command"));
+                }
+                self.word(dot, first, false)
+            }
         }
     }
 
     /// The value of a word that stands for itself. `has_arguments`: others follow it, which only a function takes.
-    fn word(&mut self, dot: &Value, word: &Word, has_arguments: bool) -> Result<Value, Wrong> {
+    fn word(&mut self, dot: &Value, word: &'t Word, has_arguments: bool) -> Result<Value, Wrong> {
+        self.at = word.span;
         match &word.kind {
             WordKind::Bool(value) => Ok(Value::Bool(*value)),
             WordKind::Dot => Ok(dot.clone()),
             WordKind::Nil => Ok(Value::Nil),
-            WordKind::Number(number) => number.ideal().map_err(|why| Wrong::at(word.span, why)),
+            WordKind::Number(number) => number.ideal().map_err(|why| self.wrong(why)),
             WordKind::String(text) => Ok(Value::String(text.clone())),
-            WordKind::Field(names) => self.fields(dot.clone(), (names, word.span), has_arguments),
+            WordKind::Field(names) => self.fields(dot.clone(), names, has_arguments),
             WordKind::Variable(name, names) => {
-                let value = self.scope.get(name).cloned();
-                let value = value.ok_or_else(|| Wrong::at(word.span, format!("undefined variable: {name}")))?;
-                self.fields(value, (names, word.span), has_arguments)
+                let found = self.scope.get(name);
+                self.looked_at(found.as_ref().map(|found| found.distance).ok_or(name))?;
+                self.fields(found.map(|found| found.value).unwrap_or_default(), names, has_arguments)
             }
             WordKind::Chain(inner, names) => {
                 if matches!(inner.kind, WordKind::Nil) {
-                    return Err(Wrong::at(word.span, "indirection through explicit nil"));
+                    return Err(self.wrong("indirection through explicit nil"));
                 }
                 let value = self.word(dot, inner, false)?;
-                self.fields(value, (names, word.span), has_arguments)
+                self.fields(value, names, has_arguments)
             }
-            WordKind::Function(name) => self.call((name, word.span), dot, (&[], word.span), None),
+            WordKind::Function(name) => self.call_without_arguments(name),
             WordKind::Pipe(pipe) => self.pipeline(dot, pipe),
         }
     }
 
-    fn fields(&self, mut value: Value, (names, span): (&[String], Span), has_arguments: bool) -> Result<Value, Wrong> {
+    fn fields(&self, mut value: Value, names: &[String], has_arguments: bool) -> Result<Value, Wrong> {
         for (at, name) in names.iter().enumerate() {
-            value = self.field(&value, (name, span), has_arguments && at + 1 == names.len())?;
+            value = self.field(&value, name, has_arguments && at + 1 == names.len())?;
         }
         Ok(value)
     }
 
-    fn field(&self, value: &Value, (name, span): (&str, Span), has_arguments: bool) -> Result<Value, Wrong> {
-        let fail = |message: String| Err(Wrong::at(span, message));
-        let type_ = value.type_().map_or_else(|| "interface {}".to_owned(), |type_| type_.to_string());
-        match value.indirect() {
+    fn field(&self, value: &Value, name: &str, has_arguments: bool) -> Result<Value, Wrong> {
+        let found = match value.indirect() {
             None if matches!(value, Value::Missing) => match self.options.missing_key {
-                MissingKey::Error => fail(format!("nil data; no entry for key {name:?}")),
+                MissingKey::Error => Err(format!("nil data; no entry for key {name:?}")),
                 _ => Ok(Value::Missing),
             },
-            None => fail(format!("nil pointer evaluating {type_}.{name}")),
-            Some(Value::Struct(struct_)) => match struct_.get(name.as_bytes()) {
-                Some(_) if has_arguments => fail(format!("{name} has arguments but cannot be invoked as function")),
-                Some(field) => Ok(field.clone()),
-                None => fail(format!("can't evaluate field {name} in type {type_}")),
-            },
-            Some(Value::Map(_)) if has_arguments => fail(format!("{name} is not a method but has arguments")),
-            Some(Value::Map(map)) => match (map.get(name.as_bytes()), self.options.missing_key) {
-                (Some(found), _) => Ok(found),
-                (None, MissingKey::Missing) => Ok(Value::Missing),
-                (None, MissingKey::Zero) => Ok(Value::zero(*map.item_type())),
-                (None, MissingKey::Error) => fail(format!("map has no entry for key {name:?}")),
-            },
-            Some(_) => fail(format!("can't evaluate field {name} in type {type_}")),
-        }
+            None => Err(format!("nil pointer evaluating {}.{name}", type_name(value))),
+            Some(Value::Struct(struct_)) => field_of_struct(struct_, name, has_arguments),
+            Some(Value::Map(_)) if has_arguments => Err(format!("{name} is not a method but has arguments")),
+            Some(Value::Map(map)) => field_of_map(map, name, self.options.missing_key),
+            Some(_) => Err(format!("can't evaluate field {name} in type {}", type_name(value))),
+        };
+        found.map_err(|why| self.wrong(why))
     }
 
-    fn call(
-        &mut self,
-        (name, span): (&str, Span),
-        dot: &Value,
-        (words, whole): (&[Word], Span),
-        last: Option<Value>,
-    ) -> Result<Value, Wrong> {
+    fn function(&self, name: &str) -> Result<(Function, bool), Wrong> {
         let own = self.options.functions.get(name).copied();
         let is_builtin = own.is_none();
-        let Some(function) = own.or_else(|| builtin::find(name)) else {
-            return Err(Wrong::at(span, format!("{name:?} is not a defined function")));
-        };
+        let function = own.or_else(|| builtin::find(name));
+        let function = function.ok_or_else(|| self.wrong(format!("{name:?} is not a defined function")))?;
+        Ok((function, is_builtin))
+    }
+
+    fn call_without_arguments(&mut self, name: &str) -> Result<Value, Wrong> {
+        let (function, _) = self.function(name)?;
+        check_count(&function, 0).map_err(|why| self.wrong(why))?;
+        self.run(&function, &[])
+    }
+
+    fn call(&mut self, name: &str, dot: &Value, command: &'t Command, last: Option<Value>) -> Result<Value, Wrong> {
+        let words = command.words.get(1..).unwrap_or_default();
+        let (function, is_builtin) = self.function(name)?;
         let given = words.len() + usize::from(last.is_some());
-        check_count(&function, given).map_err(|why| Wrong::at(span, why))?;
+        check_count(&function, given).map_err(|why| self.wrong(why))?;
         if is_builtin && matches!(name, "and" | "or") {
-            return self.until(dot, name == "or", (words, last));
+            return self.until(dot, name == "or", words, last);
         }
         let mut arguments = Vec::with_capacity(given);
         for word in words {
@@ -151,16 +174,25 @@ impl<'t> Evaluator<'t> {
         }
         if let Some(last) = last {
             let type_ = parameter(&function, arguments.len());
-            arguments.push(fit(last, type_).map_err(|why| Wrong::at(whole, why))?);
+            arguments.push(fit(last, type_).map_err(|why| self.wrong(why))?);
         }
-        let value = (function.body)(&self.options.limits, &arguments)
-            .map_err(|failure| Wrong::at(whole, format!("error calling {name}: {failure}")))?;
-        self.step(whole, size(&value) / BYTES_A_STEP)?;
+        let before = std::mem::replace(&mut self.at, command.span);
+        let value = self.run(&function, &arguments)?;
+        self.at = before;
+        Ok(value)
+    }
+
+    fn run(&mut self, function: &Function, arguments: &[Value]) -> Result<Value, Wrong> {
+        let read: usize = arguments.iter().map(text_length).sum();
+        self.step(read / READ_A_STEP)?;
+        let value = (function.body)(&self.options.limits, arguments)
+            .map_err(|failure| self.wrong(format!("error calling {}: {failure}", function.name)))?;
+        self.step(size(&value) / MADE_A_STEP)?;
         Ok(value)
     }
 
     /// `and` and `or` look at their arguments only until one decides.
-    fn until(&mut self, dot: &Value, decides: bool, (words, last): (&[Word], Option<Value>)) -> Result<Value, Wrong> {
+    fn until(&mut self, dot: &Value, decides: bool, words: &'t [Word], last: Option<Value>) -> Result<Value, Wrong> {
         let mut value = Value::Missing;
         for word in words {
             value = self.argument(dot, word, Type::Reflect)?;
@@ -172,107 +204,59 @@ impl<'t> Evaluator<'t> {
     }
 
     /// An argument for a parameter of this type.
-    fn argument(&mut self, dot: &Value, word: &Word, type_: Type) -> Result<Value, Wrong> {
-        let fail = |message: String| Wrong::at(word.span, message);
-        match &word.kind {
-            WordKind::Nil if type_.can_be_nil() => Ok(Value::zero(type_)),
-            WordKind::Nil => Err(fail(format!("cannot assign nil to {type_}"))),
-            WordKind::Bool(_) | WordKind::Number(_) | WordKind::String(_) => constant(word, type_).map_err(fail),
-            _ => {
-                let value = self.word(dot, word, false)?;
-                fit(value, type_).map_err(fail)
+    fn argument(&mut self, dot: &Value, word: &'t Word, type_: Type) -> Result<Value, Wrong> {
+        let value = match &word.kind {
+            WordKind::Nil | WordKind::Bool(_) | WordKind::Number(_) | WordKind::String(_) => {
+                self.at = word.span;
+                match &word.kind {
+                    WordKind::Nil if type_.can_be_nil() => Ok(Value::zero(type_)),
+                    WordKind::Nil => Err(format!("cannot assign nil to {type_}")),
+                    _ => constant(word, type_),
+                }
             }
-        }
+            _ => fit(self.word(dot, word, false)?, type_),
+        };
+        value.map_err(|why| self.wrong(why))
     }
 }
 
-fn check_count(function: &Function, given: usize) -> Result<(), String> {
-    let (name, wanted) = (function.name, function.parameters.len());
-    match function.variadic {
-        true if given + 1 < wanted => {
-            Err(format!("wrong number of args for {name}: want at least {} got {given}", wanted - 1))
-        }
-        false if given != wanted => Err(format!("wrong number of args for {name}: want {wanted} got {given}")),
-        _ => Ok(()),
+fn field_of_struct(struct_: &Struct, name: &str, has_arguments: bool) -> Result<Value, String> {
+    match (struct_.get(name.as_bytes()), struct_.type_().text) {
+        // Go knows the text by its method.
+        (_, Some(_)) if name == "String" && has_arguments => Err("wrong number of args for String".to_owned()),
+        (_, Some(text)) if name == "String" => Ok(Value::string(text(struct_))),
+        (Some(_), _) if has_arguments => Err(format!("{name} has arguments but cannot be invoked as function")),
+        (Some(field), _) => Ok(field.clone()),
+        (None, _) => Err(format!("can't evaluate field {name} in type {}", struct_.type_().name)),
     }
 }
 
-/// The type of a parameter; the last one repeats.
-fn parameter(function: &Function, at: usize) -> Type {
-    function.parameters.get(at).or(function.parameters.last()).copied().unwrap_or(Type::Any)
-}
-
-/// A constant as a value of that type.
-fn constant(word: &Word, type_: Type) -> Result<Value, String> {
-    let found = describe(word);
-    match (&word.kind, type_) {
-        (WordKind::Bool(value), Type::Bool | Type::Any | Type::Reflect) => Ok(Value::Bool(*value)),
-        (WordKind::String(text), Type::String | Type::Any | Type::Reflect) => Ok(Value::String(text.clone())),
-        (WordKind::Number(number), Type::Any | Type::Reflect) => number.ideal(),
-        (WordKind::Number(number), Type::Int(kind)) if number.int.is_some() => {
-            Ok(Value::Int(number.int.unwrap_or_default(), kind))
-        }
-        (WordKind::Number(number), Type::Uint(kind)) if number.uint.is_some() => {
-            Ok(Value::Uint(number.uint.unwrap_or_default(), kind))
-        }
-        (WordKind::Number(number), Type::Float) if number.float.is_some() => {
-            Ok(Value::Float(number.float.unwrap_or_default()))
-        }
-        (WordKind::Number(number), Type::Complex) if number.complex.is_some() => {
-            let (real, imaginary) = number.complex.unwrap_or_default();
-            Ok(Value::Complex(real, imaginary))
-        }
-        (_, Type::Bool) => Err(format!("expected bool; found {found}")),
-        (_, Type::String) => Err(format!("expected string; found {found}")),
-        (_, Type::Int(_)) => Err(format!("expected integer; found {found}")),
-        (_, Type::Uint(_)) => Err(format!("expected unsigned integer; found {found}")),
-        (_, Type::Float) => Err(format!("expected float; found {found}")),
-        (_, Type::Complex) => Err(format!("expected complex; found {found}")),
-        _ => Err(format!("can't handle {found} for arg of type {type_}")),
+fn field_of_map(map: &Map, name: &str, missing_key: MissingKey) -> Result<Value, String> {
+    match (map.get(name.as_bytes()), missing_key) {
+        (Some(found), _) => Ok(found),
+        (None, MissingKey::Missing) => Ok(Value::Missing),
+        (None, MissingKey::Zero) => Ok(Value::zero(*map.item_type())),
+        (None, MissingKey::Error) => Err(format!("map has no entry for key {name:?}")),
     }
 }
 
-/// A value for a parameter of that type, if it can be one.
-fn fit(value: Value, type_: Type) -> Result<Value, String> {
-    match (&value, type_) {
-        (Value::Missing, _) if type_.can_be_nil() => return Ok(Value::zero(type_)),
-        (Value::Missing, _) => return Err(format!("invalid value; expected {type_}")),
-        (_, Type::Any | Type::Reflect) => return Ok(value),
-        _ => {}
-    }
-    let Some(found) = value.type_() else {
-        return Err(format!("wrong type for value; expected {type_}; got interface {{}}"));
-    };
-    if found == type_ {
-        return Ok(value);
-    }
-    match &value {
-        Value::Pointer(pointer) if found == Type::Pointer(pointer.to()) && *pointer.to() == type_ => {
-            pointer.target().cloned().ok_or_else(|| format!("dereference of nil pointer of type {type_}"))
-        }
-        _ => Err(format!("wrong type for value; expected {type_}; got {found}")),
-    }
+/// The type of a value of which a field is wanted.
+fn type_name(value: &Value) -> String {
+    value.type_().map_or_else(|| "interface {}".to_owned(), |type_| type_.to_string())
 }
 
-/// A word in an error message.
-fn describe(word: &Word) -> String {
-    match &word.kind {
-        WordKind::Bool(value) => value.to_string(),
-        WordKind::Number(number) => number.text.clone(),
-        WordKind::String(text) => format!("{:?}", text.to_lossy()),
-        WordKind::Dot => ".".to_owned(),
-        WordKind::Nil => "nil".to_owned(),
-        WordKind::Variable(name, _) => name.clone(),
-        _ => "pipeline".to_owned(),
-    }
-}
-
-/// How much a value holds of its own.
-fn size(value: &Value) -> usize {
+fn text_length(value: &Value) -> usize {
     match value {
         Value::String(text) => text.as_bytes().len(),
-        Value::List(list) => list.items().len(),
-        Value::Map(map) => map.len(),
         _ => 0,
+    }
+}
+
+/// How many bytes a value takes for itself, apart from what its items hold.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::List(list) => size_of_val(list.items()),
+        Value::Map(map) => map.len() * size_of::<(Value, Value)>(),
+        value => text_length(value),
     }
 }

@@ -43,6 +43,14 @@ impl Items {
         }
     }
 
+    /// How many items were copied to run over them.
+    pub(crate) fn copied(&self) -> usize {
+        match self {
+            Items::Map(entries) => entries.len(),
+            _ => 0,
+        }
+    }
+
     /// Index or key, and the item.
     pub(crate) fn next(&mut self) -> Option<(Value, Value)> {
         if self.is_empty() {

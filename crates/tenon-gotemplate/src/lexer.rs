@@ -7,9 +7,9 @@ use crate::token::{Keyword, Kind, Token};
 /// What opens and closes an action.
 #[derive(Debug, Clone)]
 pub struct Delimiters {
-    /// What opens it; `{{` usually.
+    /// What opens it; `{{` if it is empty.
     pub left: String,
-    /// What closes it; `}}` usually.
+    /// What closes it; `}}` if it is empty.
     pub right: String,
 }
 
@@ -24,10 +24,14 @@ const TRIM: u8 = b'-';
 /// The length of the trim mark with its space.
 const TRIM_LENGTH: usize = 2;
 
+/// Begins a comment; its end is as long.
+const COMMENT: &[u8] = b"/*";
+
 /// The words of a template up to its end, or up to the first place that is none: then the last word is bad, and the
 /// reason stands beside the words.
-pub(crate) fn words(source: &[u8], delimiters: &Delimiters, breaks: Breaks) -> (Vec<Token>, Option<Wrong>) {
-    let (left, right) = (delimiters.left.as_bytes(), delimiters.right.as_bytes());
+pub(crate) fn words<'a>(source: &'a [u8], delimiters: &'a Delimiters, breaks: Breaks) -> (Vec<Token>, Option<Wrong>) {
+    let or = |given: &'a str, usual: &'a str| if given.is_empty() { usual.as_bytes() } else { given.as_bytes() };
+    let (left, right) = (or(&delimiters.left, "{{"), or(&delimiters.right, "}}"));
     let mut lexer = Lexer { scanner: Scanner::new(source), left, right, breaks, tokens: Vec::new(), parens: 0 };
     let wrong = lexer.run().err();
     let span = wrong.as_ref().map_or_else(|| lexer.scanner.span(lexer.scanner.at()), |wrong| wrong.span);
@@ -104,7 +108,7 @@ impl Lexer<'_> {
     fn open(&mut self, trims: bool) -> Result<After, Wrong> {
         let start = self.scanner.at();
         let marker = if trims { TRIM_LENGTH } else { 0 };
-        if self.scanner.rest()[self.left.len() + marker..].starts_with(b"/*") {
+        if self.scanner.rest()[self.left.len() + marker..].starts_with(COMMENT) {
             self.scanner.skip(self.left.len() + marker);
             return self.comment();
         }
@@ -117,8 +121,9 @@ impl Lexer<'_> {
 
     fn comment(&mut self) -> Result<After, Wrong> {
         let start = self.scanner.at();
+        self.scanner.skip(COMMENT.len());
         let Some(length) = find(self.scanner.rest(), b"*/") else { return self.fail(start, "unclosed comment") };
-        self.scanner.skip(length + 2);
+        self.scanner.skip(length + COMMENT.len());
         let Some(trims) = self.closing() else { return self.fail(start, "comment ends before closing delimiter") };
         self.close(trims);
         Ok(After::Comment)

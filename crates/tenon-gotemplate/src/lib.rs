@@ -4,7 +4,9 @@
 //! call each other, the program's stack does not grow. Output, steps and nesting are bounded, so that a bad template
 //! ends with an error that says where.
 
+mod arguments;
 mod builtin;
+mod declared;
 mod error;
 mod evaluate;
 mod failure;
@@ -12,6 +14,7 @@ pub mod format;
 mod function;
 mod go_type;
 mod items;
+mod letter;
 mod lexer;
 mod machine;
 mod number;

@@ -6,9 +6,14 @@
 use crate::error::{Running, Span, Stage, TemplateError, Wrong};
 use crate::evaluate::Evaluator;
 use crate::items::Items;
-use crate::scope::{Scope, Variable};
-use crate::tree::{Branch, Definitions, Node, Pipe};
+use crate::scope::Scope;
+use crate::tree::{Choice, Definitions, Node, Pipe, Range};
 use crate::{Options, Output, Rendered, Value, format};
+
+/// Bytes of a template's name that may be looked for in one step.
+const NAME_A_STEP: usize = 256;
+/// Items that may be copied in one step.
+const ITEMS_A_STEP: usize = 16;
 
 /// A template that is running.
 pub(crate) struct Machine<'t> {
@@ -38,7 +43,7 @@ enum Then<'t> {
     /// The list is run again with the next item.
     Repeat(Repeat<'t>),
     /// The template that called goes on, with its own variables.
-    Return(Vec<Variable>),
+    Return(Scope<'t>),
 }
 
 struct Repeat<'t> {
@@ -65,10 +70,10 @@ impl<'t> Machine<'t> {
 
     /// Runs the template of this name.
     pub(crate) fn run(mut self, name: &'t str, source: &[u8], data: &Value) -> Result<Rendered, TemplateError> {
-        let undefined = Wrong::at(Span::default(), format!("template {name:?} not defined"));
         // No data at all, rather than an interface that holds none.
         let data = if matches!(data, Value::Nil) { Value::Missing } else { data.clone() };
-        let outcome = self.enter(name, data, undefined).and_then(|()| self.go());
+        self.enter(name, data);
+        let outcome = self.go();
         let error = |Wrong { span, message }: Wrong, inner: &str| {
             let (line, column) = span.position(source);
             let running = Some(Running { template: inner.to_owned(), piece: span.piece(source) });
@@ -99,33 +104,27 @@ impl<'t> Machine<'t> {
         self.cursors.last().map(|cursor| cursor.dot.clone()).unwrap_or_default()
     }
 
-    /// The innermost range that runs: where a text comes from that is too much.
-    fn repeated_at(&self) -> Span {
-        let spot = |cursor: &Cursor<'t>| match &cursor.then {
-            Then::Repeat(repeat) => Some(repeat.pipe.spot()),
-            _ => None,
-        };
-        self.cursors.iter().rev().find_map(spot).unwrap_or_default()
-    }
-
     fn node(&mut self, node: &'t Node) -> Result<(), Wrong> {
         match node {
-            Node::Text(text) => {
-                let written = self.evaluator.step(Span::default(), 1).map_err(|wrong| wrong.message);
-                let written = written.and_then(|()| self.out.push(text).map_err(|failure| failure.to_string()));
-                written.map_err(|why| Wrong::at(self.repeated_at(), why))
+            Node::Text(text, span) => {
+                self.evaluator.at = *span;
+                self.evaluator.step(1)?;
+                self.out.push(text).map_err(|failure| self.evaluator.wrong(failure.to_string()))
             }
             Node::Action(pipe) => self.action(pipe),
-            Node::If(branch) => self.branch(branch, false),
-            Node::With(branch) => self.branch(branch, true),
-            Node::Range(branch) => self.range(branch),
+            Node::Choice(choice) => self.choice(choice),
+            Node::Range(range) => self.range(range),
             Node::Template { name, argument, span } => {
+                self.evaluator.at = *span;
+                self.evaluator.step(1 + name.len() / NAME_A_STEP)?;
+                self.check(name)?;
                 let dot = self.dot();
                 let argument = match argument {
                     Some(pipe) => self.evaluator.pipeline(&dot, pipe)?,
                     None => Value::Missing,
                 };
-                self.enter(name, argument, Wrong::at(*span, format!("template {name:?} not defined")))
+                self.enter(name, argument);
+                Ok(())
             }
             Node::Break => self.leave_range(false),
             Node::Continue => self.leave_range(true),
@@ -138,41 +137,43 @@ impl<'t> Machine<'t> {
         if !pipe.variables.is_empty() {
             return Ok(());
         }
+        self.evaluator.at = pipe.span;
         if matches!(value, Value::Missing | Value::Nil) && self.no_value.is_none() {
-            self.no_value = self.running.last().map(|name| (pipe.spot(), *name));
+            self.no_value = self.running.last().map(|name| (pipe.span, *name));
         }
         let printed = printable(&value);
-        format::print(&mut self.out, &[printed]).map_err(|failure| Wrong::at(pipe.spot(), failure.to_string()))
+        format::print(&mut self.out, &[printed]).map_err(|failure| self.evaluator.wrong(failure.to_string()))
     }
 
-    fn branch(&mut self, branch: &'t Branch, sets_dot: bool) -> Result<(), Wrong> {
+    fn choice(&mut self, choice: &'t Choice) -> Result<(), Wrong> {
         let outside = self.evaluator.scope.mark();
         let dot = self.dot();
-        let value = self.evaluator.pipeline(&dot, &branch.pipe)?;
-        let is_true = value.is_true();
-        let nodes = if is_true { Some(&branch.body) } else { branch.otherwise.as_ref() };
-        let Some(nodes) = nodes else {
-            self.evaluator.scope.forget(outside);
-            return Ok(());
-        };
-        let dot = if is_true && sets_dot { value } else { dot };
-        self.cursors.push(Cursor { nodes, at: 0, dot, then: Then::Forget(outside) });
+        for arm in &choice.arms {
+            let value = self.evaluator.pipeline(&dot, &arm.pipe)?;
+            if value.is_true() {
+                let dot = if choice.sets_dot { value } else { dot };
+                self.cursors.push(Cursor { nodes: &arm.body, at: 0, dot, then: Then::Forget(outside) });
+                return Ok(());
+            }
+        }
+        self.cursors.push(Cursor { nodes: &choice.otherwise, at: 0, dot, then: Then::Forget(outside) });
         Ok(())
     }
 
-    fn range(&mut self, branch: &'t Branch) -> Result<(), Wrong> {
+    fn range(&mut self, range: &'t Range) -> Result<(), Wrong> {
         let outside = self.evaluator.scope.mark();
         let dot = self.dot();
-        let value = self.evaluator.pipeline(&dot, &branch.pipe)?;
-        let items = Items::of(&value, branch.pipe.variables.len()).map_err(|why| Wrong::at(branch.pipe.spot(), why))?;
+        let value = self.evaluator.pipeline(&dot, &range.pipe)?;
+        let items = Items::of(&value, range.pipe.variables.len()).map_err(|why| self.evaluator.wrong(why))?;
+        // The items of a map are copied, even if a break leaves most of them alone.
+        self.evaluator.step(items.copied() / ITEMS_A_STEP)?;
         let inside = self.evaluator.scope.mark();
         if items.is_empty() {
-            let nodes = branch.otherwise.as_deref().unwrap_or_default();
-            self.cursors.push(Cursor { nodes, at: 0, dot, then: Then::Forget(outside) });
+            self.cursors.push(Cursor { nodes: &range.otherwise, at: 0, dot, then: Then::Forget(outside) });
             return Ok(());
         }
-        let repeat = Repeat { pipe: &branch.pipe, items, outside, inside };
-        self.cursors.push(Cursor { nodes: &branch.body, at: 0, dot, then: Then::Repeat(repeat) });
+        let repeat = Repeat { pipe: &range.pipe, items, outside, inside };
+        self.cursors.push(Cursor { nodes: &range.body, at: 0, dot, then: Then::Repeat(repeat) });
         self.end_of_list()
     }
 
@@ -186,8 +187,8 @@ impl<'t> Machine<'t> {
                 self.cursors.pop();
                 return Ok(());
             }
-            Then::Return(variables) => {
-                self.evaluator.scope = Scope::of(std::mem::take(variables));
+            Then::Return(scope) => {
+                self.evaluator.scope = std::mem::take(scope);
                 self.cursors.pop();
                 self.running.pop();
                 return Ok(());
@@ -199,8 +200,9 @@ impl<'t> Machine<'t> {
             self.cursors.pop();
             return Ok(());
         };
-        self.evaluator.step(repeat.pipe.spot(), 1)?;
-        self.evaluator.scope.set_range(repeat.pipe, &index, &item)?;
+        self.evaluator.step(1)?;
+        let set = self.evaluator.scope.set_range(repeat.pipe, &index, &item);
+        self.evaluator.looked_at(set)?;
         cursor.dot = item;
         cursor.at = 0;
         Ok(())
@@ -222,19 +224,24 @@ impl<'t> Machine<'t> {
         Ok(())
     }
 
-    /// Begins a template; `undefined` is what to say if there is none of that name.
-    fn enter(&mut self, name: &'t str, dot: Value, undefined: Wrong) -> Result<(), Wrong> {
-        self.evaluator.step(undefined.span, 1)?;
-        let Some(nodes) = self.definitions.get(name) else { return Err(undefined) };
-        if self.running.len() >= self.options.limits.depth {
-            let message = format!("exceeded maximum template depth ({})", self.options.limits.depth);
-            return Err(Wrong::at(undefined.span, message));
+    /// Says why a template cannot be called, if so.
+    fn check(&self, name: &str) -> Result<(), Wrong> {
+        if !self.definitions.contains_key(name) {
+            return Err(self.evaluator.wrong(format!("template {name:?} not defined")));
         }
-        let root = Variable { name: "$".to_owned(), value: dot.clone() };
-        let outside = std::mem::replace(&mut self.evaluator.scope, Scope::of(vec![root]));
-        self.cursors.push(Cursor { nodes, at: 0, dot, then: Then::Return(outside.into_variables()) });
-        self.running.push(name);
+        let most = self.options.limits.depth;
+        if self.running.len() > most {
+            return Err(self.evaluator.wrong(format!("exceeded maximum template depth ({most})")));
+        }
         Ok(())
+    }
+
+    /// Begins a template.
+    fn enter(&mut self, name: &'t str, dot: Value) {
+        let nodes = self.definitions.get(name).map(Vec::as_slice).unwrap_or_default();
+        let outside = std::mem::replace(&mut self.evaluator.scope, Scope::of_template(dot.clone()));
+        self.cursors.push(Cursor { nodes, at: 0, dot, then: Then::Return(outside) });
+        self.running.push(name);
     }
 }
 

@@ -60,9 +60,10 @@ fn plain(text: &str) -> Option<Result<Number, String>> {
     if let Some(imaginary) = text.strip_suffix('i').and_then(float) {
         return Some(Ok(complex(0.0, imaginary)));
     }
-    let is_hex = text.trim_start_matches(['+', '-']).to_ascii_lowercase().starts_with("0x");
-    let floats: &[char] = if is_hex { &['.', 'p', 'P'] } else { &['.', 'e', 'E', 'p', 'P'] };
-    let looks_float = text.contains(floats);
+    // What Go looks at is the beginning: behind a sign, an `e` among hexadecimal digits makes a float of them.
+    let is_hex = text.len() > 2 && (text.starts_with("0x") || text.starts_with("0X")) && !text.contains(['p', 'P']);
+    let has_float_sign = text.contains(['.', 'e', 'E', 'p', 'P']);
+    let looks_float = has_float_sign && !is_hex;
     let mut number = Number { int: int(text), uint: uint(text), looks_float, ..Number::default() };
     if number.int == Some(0) {
         number.uint = Some(0);
@@ -72,7 +73,7 @@ fn plain(text: &str) -> Option<Result<Number, String>> {
         (None, Some(uint)) => Some(uint_to_float(uint)),
         (None, None) => {
             let float = float(text)?;
-            if !looks_float {
+            if !has_float_sign {
                 return Some(Err(format!("integer overflow: {text:?}")));
             }
             number.int = whole(float);
@@ -134,15 +135,15 @@ fn uint(text: &str) -> Option<u64> {
 
 /// Whether every underscore stands between two digits or behind the prefix.
 fn underscores_separate(text: &str) -> bool {
-    let body = text.trim_start_matches(['+', '-']);
-    let has_prefix = body.len() > 2 && body.starts_with('0') && body.as_bytes()[1].is_ascii_alphabetic();
-    let mut before = if has_prefix { b'0' } else { b' ' };
-    let digits = if has_prefix { &body[2..] } else { body };
+    let body = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let prefix =
+        body.get(..2).map(str::to_ascii_lowercase).filter(|start| matches!(start.as_str(), "0x" | "0o" | "0b"));
+    let is_hex = prefix.as_deref() == Some("0x");
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (is_hex && byte.is_ascii_hexdigit());
+    let digits = body.get(prefix.as_ref().map_or(0, String::len)..).unwrap_or_default();
+    let mut before = if prefix.is_some() { b'0' } else { b'.' };
     for byte in digits.bytes() {
-        let fits = match byte {
-            b'_' => before.is_ascii_hexdigit(),
-            _ => before != b'_' || byte.is_ascii_hexdigit(),
-        };
+        let fits = if byte == b'_' { is_digit(before) } else { before != b'_' || is_digit(byte) };
         if !fits {
             return false;
         }
@@ -172,12 +173,57 @@ fn float(text: &str) -> Option<f64> {
 /// `1.8p3`: hexadecimal digits and a power of two.
 fn hex_float(text: &str) -> Option<f64> {
     let (mantissa, exponent) = text.split_once(['p', 'P'])?;
-    let exponent: i32 = exponent.parse().ok()?;
     let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits = format!("{whole}{part}");
-    let bits = u64::from_str_radix(&digits, 16).ok()?;
-    let shift = exponent.checked_sub(4 * i32::try_from(part.len()).ok()?)?;
-    Some(uint_to_float(bits) * 2.0_f64.powi(shift))
+    let is_number = !whole.is_empty() || !part.is_empty();
+    let exponent_digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+    if !is_number || exponent_digits.is_empty() || !exponent_digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    // An exponent too large to read is as good as any other that leaves nothing or too much.
+    let beyond = if exponent.starts_with('-') { -i64::from(i32::MAX) } else { i64::from(i32::MAX) };
+    let mut power = exponent.parse::<i32>().map_or(beyond, i64::from) - 4 * i64::try_from(part.len()).ok()?;
+    let mut bits = 0_u64;
+    for digit in whole.chars().chain(part.chars()) {
+        let digit = u64::from(digit.to_digit(16)?);
+        if bits >> (u64::BITS - 4) == 0 {
+            bits = bits << 4 | digit;
+        } else {
+            // No room is left: the last bit only says that something follows.
+            bits |= u64::from(digit != 0);
+            power += 4;
+        }
+    }
+    Some(power_of_two(bits, power))
+}
+
+/// `bits` times two to the power of `power`, rounded to the nearest float; of two, to the even one.
+fn power_of_two(bits: u64, power: i64) -> f64 {
+    const PLACES: i64 = 53;
+    const SMALLEST: i64 = -1074;
+    let length = i64::from(u64::BITS - bits.leading_zeros());
+    // How many bits are too many for a float of this size.
+    let drop = (length - PLACES).max(SMALLEST - power);
+    if bits == 0 || drop > length + 1 {
+        return 0.0;
+    }
+    let (kept, power) = if drop <= 0 {
+        (u128::from(bits), power)
+    } else {
+        let wide = u128::from(bits);
+        let (kept, half) = (wide >> drop, 1_u128 << (drop - 1));
+        let rest = wide & ((half << 1) - 1);
+        let rounds_up = rest > half || (rest == half && kept & 1 == 1);
+        (kept + u128::from(rounds_up), power + drop)
+    };
+    let mut float = uint_to_float(u64::try_from(kept).unwrap_or(u64::MAX));
+    // Step by step, since the power alone may be no float; every step is exact.
+    let mut left = power.clamp(-2200, 2200);
+    while left != 0 {
+        let step = left.clamp(-1000, 1000);
+        float *= 2.0_f64.powi(i32::try_from(step).unwrap_or_default());
+        left -= step;
+    }
+    float
 }
 
 /// The integer that a float is, if it is one.

@@ -3,11 +3,12 @@
 //! Blocks that are open are kept on a stack of our own, so that no depth of nesting overflows the program's.
 
 use crate::builtin;
+use crate::declared::Declared;
 use crate::error::{Span, Wrong};
 use crate::function::Options;
 use crate::lexer::{self, Breaks};
 use crate::token::{Keyword, Kind, Token};
-use crate::tree::{Branch, Definitions, Node, Pipe};
+use crate::tree::{Arm, Choice, Definitions, Node, Pipe, Range};
 use crate::words::Words;
 
 /// Blocks that hold each other; dropping them recurses.
@@ -22,7 +23,7 @@ pub(crate) fn parse(name: &str, source: &[u8], options: &Options) -> Result<Defi
         words,
         options,
         definitions: Definitions::new(),
-        variables: vec!["$".to_owned()],
+        variables: Declared::of_template(),
         ranges: 0,
         levels: vec![Level::new(Open::Root)],
     };
@@ -35,7 +36,7 @@ pub(crate) struct Parser<'a> {
     options: &'a Options,
     definitions: Definitions,
     /// Names that are declared here.
-    pub(crate) variables: Vec<String>,
+    pub(crate) variables: Declared,
     /// How many ranges are open around this place.
     ranges: usize,
     levels: Vec<Level>,
@@ -45,13 +46,11 @@ pub(crate) struct Parser<'a> {
 struct Level {
     open: Open,
     nodes: Vec<Node>,
-    /// What stood before its `else`.
-    body: Option<Vec<Node>>,
 }
 
 impl Level {
     fn new(open: Open) -> Level {
-        Level { open, nodes: Vec::new(), body: None }
+        Level { open, nodes: Vec::new() }
     }
 }
 
@@ -64,16 +63,17 @@ enum Open {
 
 struct Control {
     kind: Keyword,
-    pipe: Pipe,
+    /// The condition of what is being read; none behind `else`.
+    pipe: Option<Pipe>,
+    /// What stood before the last `else`.
+    arms: Vec<Arm>,
     /// How many variables were declared before it.
     variables: usize,
-    /// Whether it stands in an `else if`, and ends together with what is around it.
-    is_chained: bool,
 }
 
 /// What a definition does not see of the template around it.
 struct Outside {
-    variables: Vec<String>,
+    variables: Declared,
     ranges: usize,
 }
 
@@ -86,15 +86,16 @@ impl Parser<'_> {
         loop {
             let token = self.words.next();
             match token.kind {
-                Kind::Text => self.push(Node::Text(token.bytes(self.words.source).to_vec())),
+                Kind::Text => self.push(Node::Text(token.bytes(self.words.source).to_vec(), token.span)),
                 Kind::Open => self.action(token)?,
                 Kind::End if self.levels.len() > 1 => return Err(Wrong::at(token.span, "unexpected EOF")),
-                Kind::End => break,
+                Kind::End => {
+                    let root = self.levels.pop().map(|level| level.nodes).unwrap_or_default();
+                    return self.define(name.to_owned(), root, token.span);
+                }
                 _ => return Err(self.words.unexpected(token, "input")),
             }
         }
-        let root = self.levels.pop().map(|level| level.nodes).unwrap_or_default();
-        self.define(name.to_owned(), root, Span::default())
     }
 
     fn push(&mut self, node: Node) {
@@ -120,9 +121,9 @@ impl Parser<'_> {
             return Ok(());
         };
         match keyword {
-            Keyword::If => self.control((keyword, token.span), "if", false),
-            Keyword::With => self.control((keyword, token.span), "with", false),
-            Keyword::Range => self.control((keyword, token.span), "range", false),
+            Keyword::If => self.control(keyword, token.span),
+            Keyword::With => self.control(keyword, token.span),
+            Keyword::Range => self.control(keyword, token.span),
             Keyword::Define if self.levels.len() == 1 => self.begin_define(),
             Keyword::Define => Err(self.words.unexpected(token, "command")),
             Keyword::Block => self.begin_block(opening),
@@ -133,13 +134,13 @@ impl Parser<'_> {
         }
     }
 
-    fn control(&mut self, (kind, span): (Keyword, Span), context: &'static str, is_chained: bool) -> Result<(), Wrong> {
-        let variables = self.variables.len();
-        let pipe = self.pipeline(context)?;
+    fn control(&mut self, kind: Keyword, span: Span) -> Result<(), Wrong> {
+        let variables = self.variables.mark();
+        let pipe = Some(self.pipeline(kind.context())?);
         if kind == Keyword::Range {
             self.ranges += 1;
         }
-        self.open(Open::Control(Control { kind, pipe, variables, is_chained }), span)
+        self.open(Open::Control(Control { kind, pipe, arms: Vec::new(), variables }), span)
     }
 
     fn name(&mut self, context: &str) -> Result<String, Wrong> {
@@ -151,7 +152,7 @@ impl Parser<'_> {
     }
 
     fn outside(&mut self) -> Outside {
-        let variables = std::mem::replace(&mut self.variables, vec!["$".to_owned()]);
+        let variables = std::mem::replace(&mut self.variables, Declared::of_template());
         Outside { variables, ranges: std::mem::take(&mut self.ranges) }
     }
 
@@ -209,17 +210,18 @@ impl Parser<'_> {
                 None
             }
         };
-        let Some(level) = self.levels.last_mut() else { return Ok(()) };
-        let kind = match &level.open {
+        let Some(Level { open, nodes }) = self.levels.last_mut() else { return Ok(()) };
+        let control = match open {
             Open::Root => return Err(Wrong::at(token.span, "unexpected {{else}}")),
             Open::Define { .. } => return Err(Wrong::at(token.span, "unexpected {{else}} in define clause")),
             Open::Block { .. } => return Err(Wrong::at(token.span, "unexpected {{else}} in block clause")),
-            Open::Control(_) if level.body.is_some() => {
-                return Err(Wrong::at(token.span, "expected end; found {{else}}"));
-            }
-            Open::Control(control) => control.kind,
+            Open::Control(control) => control,
         };
-        level.body = Some(std::mem::take(&mut level.nodes));
+        let Some(pipe) = control.pipe.take() else {
+            return Err(Wrong::at(token.span, "expected end; found {{else}}"));
+        };
+        control.arms.push(Arm { pipe, body: std::mem::take(nodes) });
+        let kind = control.kind;
         if kind == Keyword::Range {
             self.ranges -= 1;
         }
@@ -227,8 +229,11 @@ impl Parser<'_> {
             None => Ok(()),
             Some(keyword) if keyword == kind => {
                 self.words.next();
-                let context = if keyword == Keyword::If { "if" } else { "with" };
-                self.control((keyword, next.span), context, true)
+                let pipe = self.pipeline(kind.context())?;
+                if let Some(Level { open: Open::Control(control), .. }) = self.levels.last_mut() {
+                    control.pipe = Some(pipe);
+                }
+                Ok(())
             }
             Some(_) => Err(self.words.unexpected(next, "input")),
         }
@@ -236,48 +241,46 @@ impl Parser<'_> {
 
     fn end(&mut self, token: Token) -> Result<(), Wrong> {
         self.words.close("end")?;
-        loop {
-            if self.levels.len() == 1 {
-                return Err(Wrong::at(token.span, "unexpected {{end}}"));
+        if self.levels.len() == 1 {
+            return Err(Wrong::at(token.span, "unexpected {{end}}"));
+        }
+        let Some(Level { open, nodes }) = self.levels.pop() else { return Ok(()) };
+        match open {
+            Open::Control(control) => {
+                self.end_control(control, nodes);
+                Ok(())
             }
-            let Some(Level { open, nodes, body }) = self.levels.pop() else { return Ok(()) };
-            match open {
-                Open::Control(control) => {
-                    let is_chained = control.is_chained;
-                    self.end_control(control, nodes, body);
-                    if !is_chained {
-                        return Ok(());
-                    }
-                }
-                Open::Define { name, outside } => {
-                    self.restore(outside);
-                    return self.define(name, nodes, token.span);
-                }
-                Open::Block { name, argument, span, outside } => {
-                    self.restore(outside);
-                    self.push(Node::Template { name: name.clone(), argument: Some(argument), span });
-                    return self.define(name, nodes, token.span);
-                }
-                Open::Root => return Ok(()),
+            Open::Define { name, outside } => {
+                self.restore(outside);
+                self.define(name, nodes, token.span)
             }
+            Open::Block { name, argument, span, outside } => {
+                self.restore(outside);
+                self.push(Node::Template { name: name.clone(), argument: Some(argument), span });
+                self.define(name, nodes, token.span)
+            }
+            Open::Root => Ok(()),
         }
     }
 
-    fn end_control(&mut self, control: Control, nodes: Vec<Node>, body: Option<Vec<Node>>) {
-        self.variables.truncate(control.variables);
-        if control.kind == Keyword::Range && body.is_none() {
+    fn end_control(&mut self, control: Control, nodes: Vec<Node>) {
+        let Control { kind, pipe, mut arms, variables } = control;
+        self.variables.forget(variables);
+        if kind == Keyword::Range && pipe.is_some() {
             self.ranges -= 1;
         }
-        let (body, otherwise) = match body {
-            Some(body) => (body, Some(nodes)),
-            None => (nodes, None),
+        let otherwise = match pipe {
+            Some(pipe) => {
+                arms.push(Arm { pipe, body: nodes });
+                Vec::new()
+            }
+            None => nodes,
         };
-        let branch = Box::new(Branch { pipe: control.pipe, body, otherwise });
-        self.push(match control.kind {
-            Keyword::If => Node::If(branch),
-            Keyword::With => Node::With(branch),
-            _ => Node::Range(branch),
-        });
+        if kind != Keyword::Range {
+            self.push(Node::Choice(Choice { sets_dot: kind == Keyword::With, arms, otherwise }));
+        } else if let Some(Arm { pipe, body }) = arms.pop() {
+            self.push(Node::Range(Box::new(Range { pipe, body, otherwise })));
+        }
     }
 
     fn restore(&mut self, outside: Outside) {

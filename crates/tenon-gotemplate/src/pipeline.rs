@@ -65,7 +65,8 @@ impl Parser<'_> {
     }
 
     fn frame(&mut self, context: &'static str, end: Kind, start: Span) -> Result<Frame, Wrong> {
-        let pipe = self.declarations(context)?;
+        let span = self.words.peek_word().span;
+        let pipe = Pipe { span, ..self.declarations(context)? };
         Ok(Frame { pipe, command: None, context, end, start })
     }
 
@@ -87,7 +88,7 @@ impl Parser<'_> {
             }
             let name = self.words.text(variable);
             pipe.variables.push(name.clone());
-            self.variables.push(name);
+            self.variables.add(name);
             if !is_comma {
                 pipe.assigns = next.kind == Kind::Assign;
                 return Ok(pipe);
@@ -146,6 +147,7 @@ impl Parser<'_> {
 
     fn finish(&mut self, frame: Frame, close: Token) -> Result<Finished, Wrong> {
         let Frame { mut pipe, context, start, end, .. } = frame;
+        pipe.span = pipe.span.to(Span::new(pipe.span.start, close.span.start));
         if pipe.commands.is_empty() {
             return Err(Wrong::at(close.span, format!("missing value for {context}")));
         }
@@ -177,7 +179,7 @@ impl Parser<'_> {
             Kind::Identifier => return Err(Wrong::at(token.span, format!("function {text:?} not defined"))),
             Kind::Dot => WordKind::Dot,
             Kind::Nil => WordKind::Nil,
-            Kind::Variable if self.variables.contains(&text) => WordKind::Variable(text, Vec::new()),
+            Kind::Variable if self.variables.has(&text) => WordKind::Variable(text, Vec::new()),
             Kind::Variable => return Err(Wrong::at(token.span, format!("undefined variable {text:?}"))),
             Kind::Field => WordKind::Field(vec![text[1..].to_owned()]),
             Kind::Bool => WordKind::Bool(text == "true"),

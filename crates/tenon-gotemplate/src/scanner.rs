@@ -1,6 +1,7 @@
 //! Steps through the characters of a template.
 
 use crate::error::Span;
+use crate::letter::is_letter_or_digit;
 
 /// White space between words.
 pub(crate) fn is_space(byte: u8) -> bool {
@@ -9,7 +10,7 @@ pub(crate) fn is_space(byte: u8) -> bool {
 
 /// What names are made of.
 pub(crate) fn is_word(c: char) -> bool {
-    c == '_' || c.is_alphanumeric()
+    c == '_' || is_letter_or_digit(c)
 }
 
 /// A place in a text.

@@ -1,30 +1,33 @@
 //! Which variables can be seen here?
 
 use crate::Value;
-use crate::error::Wrong;
 use crate::tree::Pipe;
 
 /// A variable, its name with its dollar.
 #[derive(Debug)]
-pub(crate) struct Variable {
-    pub(crate) name: String,
-    pub(crate) value: Value,
+pub(crate) struct Variable<'t> {
+    name: &'t str,
+    value: Value,
 }
 
 /// Variables, the innermost last.
 #[derive(Debug, Default)]
-pub(crate) struct Scope(Vec<Variable>);
+pub(crate) struct Scope<'t>(Vec<Variable<'t>>);
 
-impl Scope {
-    pub(crate) fn of(variables: Vec<Variable>) -> Scope {
-        Scope(variables)
+/// A variable that was looked for.
+pub(crate) struct Found {
+    pub(crate) value: Value,
+    /// How many others were looked at.
+    pub(crate) distance: usize,
+}
+
+impl<'t> Scope<'t> {
+    /// The scope of a template that begins: it sees only its data.
+    pub(crate) fn of_template(dot: Value) -> Scope<'t> {
+        Scope(vec![Variable { name: "$", value: dot }])
     }
 
-    pub(crate) fn into_variables(self) -> Vec<Variable> {
-        self.0
-    }
-
-    /// How many there are, to come back to.
+    /// How many variables there are, to come back to.
     pub(crate) fn mark(&self) -> usize {
         self.0.len()
     }
@@ -33,28 +36,31 @@ impl Scope {
         self.0.truncate(mark);
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
-        self.0.iter().rev().find(|variable| variable.name == name).map(|variable| &variable.value)
+    pub(crate) fn get(&self, name: &str) -> Option<Found> {
+        let (distance, variable) = self.0.iter().rev().enumerate().find(|(_, variable)| variable.name == name)?;
+        Some(Found { value: variable.value.clone(), distance })
     }
 
-    /// Gives the variables of a pipeline its value.
-    pub(crate) fn bind(&mut self, pipe: &Pipe, value: &Value) -> Result<(), Wrong> {
+    /// Gives the variables of a pipeline its value. Says how many variables it looked at, or which one is not there.
+    pub(crate) fn bind(&mut self, pipe: &'t Pipe, value: &Value) -> Result<usize, &'t str> {
+        let mut looked_at = 0;
         for name in &pipe.variables {
             if pipe.assigns {
-                self.assign(pipe, name, value)?;
+                looked_at += self.assign(name, value)?;
             } else {
-                self.0.push(Variable { name: name.clone(), value: value.clone() });
+                self.0.push(Variable { name, value: value.clone() });
             }
         }
-        Ok(())
+        Ok(looked_at)
     }
 
-    /// Gives the variables of a range, which are the last ones, its index and its item.
-    pub(crate) fn set_range(&mut self, pipe: &Pipe, index: &Value, item: &Value) -> Result<(), Wrong> {
+    /// The same for a range: its variables, which are the last ones, get the index and the item.
+    pub(crate) fn set_range(&mut self, pipe: &'t Pipe, index: &Value, item: &Value) -> Result<usize, &'t str> {
         let values: &[&Value] = if pipe.variables.len() > 1 { &[index, item] } else { &[item] };
+        let mut looked_at = 0;
         for (place, (name, value)) in pipe.variables.iter().zip(values).enumerate() {
             if pipe.assigns {
-                self.assign(pipe, name, value)?;
+                looked_at += self.assign(name, value)?;
                 continue;
             }
             let from_top = pipe.variables.len() - place;
@@ -63,14 +69,13 @@ impl Scope {
                 variable.value = (*value).clone();
             }
         }
-        Ok(())
+        Ok(looked_at)
     }
 
-    fn assign(&mut self, pipe: &Pipe, name: &str, value: &Value) -> Result<(), Wrong> {
-        match self.0.iter_mut().rev().find(|variable| variable.name == name) {
-            Some(variable) => variable.value = value.clone(),
-            None => return Err(Wrong::at(pipe.spot(), format!("undefined variable: {name}"))),
-        }
-        Ok(())
+    fn assign(&mut self, name: &'t str, value: &Value) -> Result<usize, &'t str> {
+        let found = self.0.iter_mut().rev().enumerate().find(|(_, variable)| variable.name == name);
+        let (distance, variable) = found.ok_or(name)?;
+        variable.value = value.clone();
+        Ok(distance)
     }
 }

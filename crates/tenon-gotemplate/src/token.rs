@@ -66,6 +66,22 @@ impl Keyword {
             _ => return None,
         })
     }
+
+    /// What an error calls the pipeline behind it.
+    pub(crate) fn context(self) -> &'static str {
+        match self {
+            Keyword::If => "if",
+            Keyword::With => "with",
+            Keyword::Range => "range",
+            Keyword::Block => "block clause",
+            Keyword::Define => "define clause",
+            Keyword::Template => "template clause",
+            Keyword::Break => "{{break}}",
+            Keyword::Continue => "{{continue}}",
+            Keyword::Else => "else",
+            Keyword::End => "end",
+        }
+    }
 }
 
 /// A word and where it stands.

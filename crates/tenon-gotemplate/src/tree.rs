@@ -12,11 +12,10 @@ pub(crate) type Definitions = BTreeMap<String, Vec<Node>>;
 /// A piece of a template.
 #[derive(Debug)]
 pub(crate) enum Node {
-    Text(Vec<u8>),
+    Text(Vec<u8>, Span),
     Action(Pipe),
-    If(Box<Branch>),
-    With(Box<Branch>),
-    Range(Box<Branch>),
+    Choice(Choice),
+    Range(Box<Range>),
     Template { name: String, argument: Option<Pipe>, span: Span },
     Break,
     Continue,
@@ -26,16 +25,32 @@ impl Node {
     /// Whether it prints nothing but white space, whatever the data.
     pub(crate) fn is_blank(&self) -> bool {
         // Go looks for Unicode's white space here.
-        matches!(self, Node::Text(text) if String::from_utf8_lossy(text).chars().all(char::is_whitespace))
+        matches!(self, Node::Text(text, _) if String::from_utf8_lossy(text).chars().all(char::is_whitespace))
     }
 }
 
-/// A condition and what depends on it.
+/// An `if` or a `with`, together with every `else if` or `else with` behind it.
 #[derive(Debug)]
-pub(crate) struct Branch {
+pub(crate) struct Choice {
+    /// Whether the value becomes the dot: a `with`.
+    pub(crate) sets_dot: bool,
+    pub(crate) arms: Vec<Arm>,
+    pub(crate) otherwise: Vec<Node>,
+}
+
+/// A condition and what is run when it is the first that holds.
+#[derive(Debug)]
+pub(crate) struct Arm {
     pub(crate) pipe: Pipe,
     pub(crate) body: Vec<Node>,
-    pub(crate) otherwise: Option<Vec<Node>>,
+}
+
+/// A `range`.
+#[derive(Debug)]
+pub(crate) struct Range {
+    pub(crate) pipe: Pipe,
+    pub(crate) body: Vec<Node>,
+    pub(crate) otherwise: Vec<Node>,
 }
 
 /// Commands, each of which gets the value of the one before as its last argument.
@@ -48,13 +63,8 @@ pub(crate) struct Pipe {
     pub(crate) commands: Vec<Command>,
     /// How many parentheses it holds inside each other.
     pub(crate) nesting: usize,
-}
-
-impl Pipe {
-    /// Where an error in its value is shown.
-    pub(crate) fn spot(&self) -> Span {
-        self.commands.last().and_then(|command| command.words.first()).map(|word| word.span).unwrap_or_default()
-    }
+    /// All of it, without its parentheses.
+    pub(crate) span: Span,
 }
 
 /// A value, or a function and its arguments.

@@ -1,5 +1,7 @@
 //! What does a quoted constant stand for?
 
+use crate::scanner::Scanner;
+
 /// The bytes of a string in double or back quotes, quotes included in `text`. `None` if it is malformed.
 pub(crate) fn string(text: &[u8]) -> Option<Vec<u8>> {
     let (quote, inner) = inner(text)?;
@@ -9,8 +11,8 @@ pub(crate) fn string(text: &[u8]) -> Option<Vec<u8>> {
     }
     let mut out = Vec::new();
     let mut rest = inner;
-    while let Some(first) = rest.first() {
-        if *first == b'\\' {
+    while !rest.is_empty() {
+        if rest.starts_with(b"\\") {
             let (escape, after) = escape(rest, quote)?;
             match escape {
                 Escape::Byte(byte) => out.push(byte),
@@ -18,8 +20,10 @@ pub(crate) fn string(text: &[u8]) -> Option<Vec<u8>> {
             }
             rest = after;
         } else {
-            out.push(*first);
-            rest = &rest[1..];
+            // A byte that is no text becomes the character for that.
+            let mut scanner = Scanner::new(rest);
+            out.extend_from_slice(scanner.next()?.encode_utf8(&mut [0; 4]).as_bytes());
+            rest = scanner.rest();
         }
     }
     Some(out)
@@ -36,9 +40,8 @@ pub(crate) fn character(text: &[u8]) -> Option<char> {
         };
         return rest.is_empty().then_some(c);
     }
-    let text = std::str::from_utf8(inner).ok()?;
-    let mut chars = text.chars();
-    chars.next().filter(|_| chars.next().is_none())
+    let mut scanner = Scanner::new(inner);
+    scanner.next().filter(|_| scanner.rest().is_empty())
 }
 
 enum Escape {

@@ -9,9 +9,13 @@ use testbed::proof;
 #[expect(clippy::disallowed_types, reason = "the crate starts no processes, but its tests ask Go")]
 pub(crate) fn run(program: &str, input: &[u8]) -> Option<String> {
     let go = proof::with_go().unwrap_or_else(|error| panic!("{error}"))?;
-    let file = format!("{}/tests/go/{program}", env!("CARGO_MANIFEST_DIR"));
+    let file = |name: &str| format!("{}/tests/go/{name}", env!("CARGO_MANIFEST_DIR"));
     let mut command = std::process::Command::new(go);
-    command.args(["run", &file]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(["run", &file(program), &file("values.go")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut process = command.spawn().unwrap();
     // The program reads everything before it prints, so neither side waits for the other.
     let written = process.stdin.take().unwrap().write_all(input);

@@ -32,3 +32,23 @@ impl Seeded {
         choices[self.below(choices.len())]
     }
 }
+
+/// A variable of the environment, with which a person asks for another run than the usual one.
+#[expect(clippy::disallowed_methods, reason = "the crate asks for no variables, but its tests do")]
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn number<T: std::str::FromStr>(name: &str) -> Option<T> {
+    variable(name)?.trim().parse().ok()
+}
+
+/// The seed of this run; `usual` unless `TENON_FUZZ_SEED` is set.
+pub(crate) fn seed(usual: u64) -> u64 {
+    number("TENON_FUZZ_SEED").unwrap_or(usual)
+}
+
+/// How much is tried in this run; `usual` unless `TENON_FUZZ_RUNS` is set.
+pub(crate) fn runs(usual: usize) -> usize {
+    number("TENON_FUZZ_RUNS").unwrap_or(usual)
+}

@@ -2,44 +2,47 @@
 
 use std::collections::BTreeMap;
 
-use tenon_gotemplate::{Body, Failure, Function, Functions, Limits, List, Map, Output, Text, Type, Value, format};
+use tenon_gotemplate::{
+    Body, Failure, Function, Functions, IntKind, Limits, List, Map, Output, Text, Type, Value, format,
+};
 
 const ANY: Type = Type::Any;
 const TEXT: Type = Type::String;
 const MAP: Type = Type::ANY_MAP;
 
 pub(crate) fn functions() -> Functions {
-    Functions::new([
-        fixed("upper", &[TEXT], |_, v| Ok(Value::string(text(&v[0]).to_uppercase()))),
+    Functions::new(all())
+}
+
+pub(crate) fn all() -> [Function; 17] {
+    [
+        fixed("upper", &[TEXT], |_, v| Ok(Value::string(upper(plain_text(&v[0])?)))),
         fixed("fail", &[TEXT], |_, v| Err(Failure::new(text(&v[0])))),
-        variadic("add", &[Type::INT], |_, v| Ok(Value::int(v.iter().map(int).sum()))),
-        fixed("dec", &[Type::INT], |_, v| Ok(Value::int(int(&v[0]) - 1))),
+        variadic("add", &[Type::INT], |_, v| Ok(Value::int(v.iter().map(int).fold(0, i64::wrapping_add)))),
+        fixed("dec", &[Type::INT], |_, v| Ok(Value::int(int(&v[0]).wrapping_sub(1)))),
         fixed("default", &[ANY, ANY], default),
         variadic("dict", &[ANY], dict),
         variadic("list", &[ANY], |_, v| List::new(&Type::Any, v.to_vec()).map(Value::List)),
-        fixed("toJson", &[ANY], |_, v| Ok(Value::string(json(&v[0]).to_string()))),
+        fixed("toJson", &[ANY], |_, v| Ok(Value::string(json(&v[0])?.to_string()))),
         variadic("quote", &[ANY], quote),
         fixed("ternary", &[ANY, ANY, Type::Bool], |_, v| Ok(if v[2].is_true() { v[0].clone() } else { v[1].clone() })),
         fixed("nindent", &[Type::INT, TEXT], nindent),
         fixed("get", &[MAP, TEXT], |_, v| Ok(map(&v[0]).get(bytes(&v[1])).unwrap_or_else(|| Value::string("")))),
         fixed("hasKey", &[MAP, TEXT], |_, v| Ok(Value::Bool(map(&v[0]).get(bytes(&v[1])).is_some()))),
-        fixed("set", &[MAP, TEXT, ANY], |_, v| {
-            map(&v[0]).set(Text::from(bytes(&v[1])), v[2].clone())?;
-            Ok(v[0].clone())
-        }),
+        fixed("set", &[MAP, TEXT, ANY], set),
         fixed("join", &[TEXT, Type::ANYS], join),
         fixed("pick", &[MAP], |_, v| {
             Ok(map(&v[0]).entries().into_iter().next().map_or(Value::Nil, |e| Value::String(e.0)))
         }),
         fixed("retnil", &[], |_, _| Ok(Value::Nil)),
-    ])
+    ]
 }
 
-const fn fixed(name: &'static str, parameters: &'static [Type], body: Body) -> Function {
+pub(crate) const fn fixed(name: &'static str, parameters: &'static [Type], body: Body) -> Function {
     Function { name, parameters, variadic: false, body }
 }
 
-const fn variadic(name: &'static str, parameters: &'static [Type], body: Body) -> Function {
+pub(crate) const fn variadic(name: &'static str, parameters: &'static [Type], body: Body) -> Function {
     Function { name, parameters, variadic: true, body }
 }
 
@@ -48,6 +51,12 @@ fn bytes(value: &Value) -> &[u8] {
         Value::String(text) => text.as_bytes(),
         _ => b"",
     }
+}
+
+/// A text that Go's functions treat no other way than these.
+pub(crate) fn plain_text(value: &Value) -> Result<&str, Failure> {
+    let text = std::str::from_utf8(bytes(value)).ok().filter(|text| !text.contains(['\u{2028}', '\u{2029}']));
+    text.ok_or_else(|| Failure::new("not a plain text"))
 }
 
 fn text(value: &Value) -> String {
@@ -96,9 +105,11 @@ fn quote(_: &Limits, values: &[Value]) -> Result<Value, Failure> {
 }
 
 fn nindent(_: &Limits, values: &[Value]) -> Result<Value, Failure> {
-    let pad = " ".repeat(usize::try_from(int(&values[0])).map_err(|_| Failure::new("negative"))?);
-    let lines: Vec<String> = text(&values[1]).split('\n').map(|line| format!("{pad}{line}")).collect();
-    Ok(Value::string(format!("\n{}", lines.join("\n"))))
+    let spaces = usize::try_from(int(&values[0])).ok().filter(|spaces| *spaces <= 100);
+    let pad = " ".repeat(spaces.ok_or_else(|| Failure::new("too many spaces"))?);
+    let lines: Vec<Vec<u8>> =
+        bytes(&values[1]).split(|byte| *byte == b'\n').map(|line| [pad.as_bytes(), line].concat()).collect();
+    Ok(Value::string([b"\n", lines.join(&b'\n').as_slice()].concat()))
 }
 
 fn join(_: &Limits, values: &[Value]) -> Result<Value, Failure> {
@@ -107,22 +118,47 @@ fn join(_: &Limits, values: &[Value]) -> Result<Value, Failure> {
     Ok(Value::string(parts.join(bytes(&values[0]))))
 }
 
-fn json(value: &Value) -> serde_json::Value {
-    match value {
+/// Lists and maps are refused: a map in itself could not be printed.
+fn set(_: &Limits, values: &[Value]) -> Result<Value, Failure> {
+    let is_flat = |value: &Value| {
+        use Value::{Bool, Float, Int, Missing, Nil, String};
+        matches!(value, Missing | Nil | Bool(_) | Int(_, IntKind::Int) | Float(_) | String(_))
+    };
+    if !is_flat(&values[2]) {
+        return Err(Failure::new("not a flat value"));
+    }
+    map(&values[0]).set(Text::from(bytes(&values[1])), values[2].clone())?;
+    Ok(values[0].clone())
+}
+
+/// Every letter for itself, as Go does it.
+fn upper(text: &str) -> String {
+    let upper = |letter: char| {
+        let mut all = letter.to_uppercase();
+        all.next().filter(|_| all.next().is_none()).unwrap_or(letter)
+    };
+    text.chars().map(upper).collect()
+}
+
+fn json(value: &Value) -> Result<serde_json::Value, Failure> {
+    Ok(match value {
         Value::Missing | Value::Nil => serde_json::Value::Null,
         Value::Bool(value) => (*value).into(),
-        Value::Int(number, _) => (*number).into(),
-        Value::Uint(number, _) => (*number).into(),
-        // Go writes a float without a fraction as a whole number.
-        Value::Float(number) if number.fract() == 0.0 && number.abs() < 1e15 => {
+        Value::Int(number, IntKind::Int) => (*number).into(),
+        // With an exponent, Go writes others.
+        Value::Float(number) if *number == 0.0 || (1e-5..1e15).contains(&number.abs()) => {
             serde_json::from_str(&format!("{number}")).unwrap()
         }
-        Value::Float(number) => (*number).into(),
-        Value::String(_) => text(value).into(),
-        Value::List(list) => list.items().iter().map(json).collect(),
-        Value::Map(map) => {
-            map.entries().iter().map(|(key, value)| (key.to_lossy().into_owned(), json(value))).collect()
+        Value::String(_) => plain_text(value)?.into(),
+        Value::List(list) if *list.item_type() == ANY && !list.is_nil() => {
+            list.items().iter().map(json).collect::<Result<Vec<_>, _>>()?.into()
         }
-        other => panic!("no JSON for {other:?}"),
-    }
+        Value::Map(map) if *map.item_type() == ANY && !map.is_nil() => {
+            let entries = map.entries();
+            let entry =
+                |(key, value): &(Text, Value)| Ok((plain_text(&Value::String(key.clone()))?.to_owned(), json(value)?));
+            serde_json::Value::Object(entries.iter().map(entry).collect::<Result<_, Failure>>()?)
+        }
+        _ => return Err(Failure::new("not a plain value")),
+    })
 }

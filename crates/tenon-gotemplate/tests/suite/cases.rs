@@ -2,12 +2,13 @@
 //!
 //! `TENON_GOTEMPLATE_CASES` names another file of the same form.
 
-mod functions;
-
 use serde_json::Value as Json;
 use tenon_gotemplate::{Delimiters, List, Map, MissingKey, Options, Stage, Template, Text, Type, Value};
 
-const CASES: &str = include_str!("data/go-cases.json");
+use crate::case_functions::functions;
+use crate::seeded::variable;
+
+const CASES: &str = include_str!("go-cases.json");
 
 /// A value as the cases were given to Go: whole numbers are `int`, all others `float64`.
 pub(crate) fn value(json: &Json) -> Value {
@@ -41,7 +42,7 @@ fn options(case: &Json) -> Options {
         };
         Delimiters { left: given(0, "{{"), right: given(1, "}}") }
     });
-    Options { functions: functions::functions(), delimiters, missing_key, ..Options::default() }
+    Options { functions: functions(), delimiters, missing_key, ..Options::default() }
 }
 
 /// `Err` holds the stage and the message, as the cases write them.
@@ -62,13 +63,19 @@ fn place(error: &str) -> String {
     format!("{stage}:{}", rest.splitn(3, ':').take(parts).collect::<Vec<_>>().join(":"))
 }
 
+/// The cases and their data.
+#[expect(clippy::disallowed_methods, reason = "the crate reads no files, but its tests may")]
+pub(crate) fn recorded() -> Json {
+    let text = match variable("TENON_GOTEMPLATE_CASES") {
+        Some(path) => std::fs::read_to_string(path).unwrap(),
+        None => CASES.to_owned(),
+    };
+    serde_json::from_str(&text).unwrap()
+}
+
 #[test]
 fn every_recorded_case_gives_what_go_gives() {
-    let text = match std::env::var("TENON_GOTEMPLATE_CASES") {
-        Ok(path) => std::fs::read_to_string(path).unwrap(),
-        Err(_) => CASES.to_owned(),
-    };
-    let all: Json = serde_json::from_str(&text).unwrap();
+    let all = recorded();
     let cases = all["Cases"].as_array().unwrap();
     assert!(!cases.is_empty());
     let (mut wrong, mut elsewhere) = (Vec::new(), Vec::new());
