@@ -89,6 +89,7 @@ impl Boot {
 
     fn add_kubelet(&mut self, bootstrap: &Bootstrap, input: &SeedInput, labels: &Sorted<'_>) -> Result<(), Error> {
         bootstrap.check()?;
+        input.kubelet.check()?;
         let config = kubelet_config(input)?;
         let unit = kubelet_unit::drop_in(&KUBELET, &input.identity.node_name, labels);
         self.files.extend([

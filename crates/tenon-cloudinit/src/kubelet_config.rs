@@ -20,7 +20,6 @@ const QUOTA_PERIOD_GATE: &str = "CustomCPUCFSQuotaPeriod";
 
 /// The whole file. `client_ca_file` is where the guest keeps the cluster's CA.
 pub(crate) fn render(input: &SeedInput, client_ca_file: &str) -> Result<String, Error> {
-    input.kubelet.check()?;
     let configuration = KubeletConfiguration {
         api_version: "kubelet.config.k8s.io/v1beta1",
         kind: "KubeletConfiguration",

@@ -9,7 +9,7 @@ use crate::context_types as types;
 use crate::input::{Identity, SeedInput};
 use crate::kubelet_settings::{KubeletSettings, Taint};
 use crate::network::{Interface, Network};
-use crate::{Bootstrap, Error, boot_files};
+use crate::{Bootstrap, Error, boot_files, node_labels};
 
 /// What user-data sees.
 pub(crate) fn root(input: &SeedInput) -> Result<Value, Error> {
@@ -84,11 +84,17 @@ fn kubernetes(input: &SeedInput) -> Result<Value, Error> {
         text(|bootstrap| bootstrap.token.expose()),
         Value::Pointer(Pointer::new(types::KUBELET_TARGET, kubelet(input))),
         text(|bootstrap| &bootstrap.api_server),
-        string_map(&input.kubelet.node_labels),
+        allowed_labels(input),
         Value::string(boot_files::kubelet_config(input)?),
         Value::string(kubeconfig.unwrap_or_default()),
     ];
     Ok(made(&types::KUBERNETES, fields))
+}
+
+/// Those that a kubelet may set: with another one it would not start.
+fn allowed_labels(input: &SeedInput) -> Value {
+    let allowed = node_labels::sort(&input.kubelet.node_labels).set.into_iter();
+    string_map(&allowed.map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
 }
 
 fn kubelet(input: &SeedInput) -> Value {

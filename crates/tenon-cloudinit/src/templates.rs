@@ -6,6 +6,9 @@ use tenon_gotemplate::{Options, Template, Value};
 
 use crate::{Error, functions};
 
+/// What templates are called inside. A template that defines one of this name means the whole.
+const ROOT: &str = "cloudinit";
+
 /// Templates by the file they make. Those that are absent or empty are built in.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Templates {
@@ -55,7 +58,7 @@ impl Templates {
         let options = options();
         for name in SeedFileName::ALL {
             let Some(source) = self.get(name) else { continue };
-            Template::parse(name.key(), source, &options).map_err(|error| Error::Template { file: name, error })?;
+            Template::parse(ROOT, source, &options).map_err(|error| Error::Template { file: name, error })?;
         }
         Ok(())
     }
@@ -70,7 +73,7 @@ impl Templates {
         let options = options();
         let failed = |error| Error::Template { file: name, error };
         let rendered =
-            Template::parse(name.key(), source, &options).map_err(failed)?.execute(&data()?).map_err(failed)?;
+            Template::parse(ROOT, source, &options).map_err(failed)?.execute(&data()?).map_err(failed)?;
         match rendered.no_value {
             Some(error) => Err(failed(error)),
             None => Ok(Some(rendered.bytes)),

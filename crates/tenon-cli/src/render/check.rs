@@ -10,6 +10,7 @@ use tenon_cloudinit::{Seed, SeedFileName};
 
 use super::mask::Mask;
 use super::output::private_file;
+use crate::plan::table_text::plain;
 
 const PROGRAM: &str = "cloud-init";
 /// How cloud-init tells a configuration from a script.
@@ -24,7 +25,11 @@ enum Schema {
 /// Holds every file that cloud-init has a schema for to it.
 pub(super) fn check(seed: &Seed, mask: &Mask, notes: &mut dyn Write) -> anyhow::Result<()> {
     // The last word is the release; what comes before is the program's name, however it was started.
-    let version = said(&run(&["--version"])?);
+    let started = run(&["--version"])?;
+    let version = said(&started);
+    if !started.status.success() {
+        bail!("cannot run cloud-init: {}", plain(version.trim()));
+    }
     let version = format!("cloud-init {}", version.split_whitespace().last().unwrap_or("of an unknown release"));
     let knows_networks = said(&run(&["schema", "--help"])?).contains("network-config");
     let mut refused = Vec::new();

@@ -34,11 +34,18 @@ pub(super) fn place(class: &ProxmoxNodeClass, demands: &Requirements) -> Option<
     Some(Place { region, host: host.or_else(|| HOST.parse().ok())? })
 }
 
-/// The claim.
+/// What the node is created as, and where.
+pub(super) struct Made<'a> {
+    pub(super) instance_type: &'a InstanceType,
+    pub(super) place: &'a Place,
+}
+
+/// The claim of a node with these demands.
 pub(super) fn claim(
-    (class, pool): (&ProxmoxNodeClass, Option<&NodePool>),
+    class: &ProxmoxNodeClass,
+    pool: Option<&NodePool>,
     demands: Requirements,
-    (instance_type, place): (&InstanceType, &Place),
+    made: &Made<'_>,
 ) -> NodeClaim {
     let mut claim = sample::claim(class);
     if let Some(pool) = pool {
@@ -47,12 +54,13 @@ pub(super) fn claim(
     }
     let labels = claim.metadata.labels.get_or_insert_default();
     labels.insert(names::LABEL_NODECLASS.to_owned(), class.metadata.name.clone().unwrap_or_default());
-    labels.extend(decided(&node(demands, instance_type, place)));
+    labels.extend(decided(&node(demands, made)));
     claim
 }
 
 /// What a plan would say of the node.
-fn node(requirements: Requirements, instance_type: &InstanceType, place: &Place) -> NewNode {
+fn node(requirements: Requirements, made: &Made<'_>) -> NewNode {
+    let Made { instance_type, place } = *made;
     let offered = instance_type.offered_at(std::slice::from_ref(place));
     let labels: BTreeMap<String, String> =
         offered.requirements.iter().filter_map(|(label, fact)| Some((label.to_owned(), fact.any()?))).collect();

@@ -9,6 +9,7 @@ use tenon_model::{InstanceType, Requirements};
 use tenon_pve::{Interface, VmConfig};
 
 use super::choose::{Given, Role};
+use super::claim::Made;
 use super::{Render, claim, files, live};
 use crate::plan;
 
@@ -80,7 +81,7 @@ fn offline(Wanted { args, given, types }: &Wanted<'_>, remarks: &mut Vec<String>
         Some(name) => named_type(types, name)?,
         None => types.iter().find(offered).or(types.first()).ok_or_else(|| anyhow!("there are no instance types"))?,
     };
-    let mut claim = claim::claim((&class, pool.as_ref()), demands, (instance_type, &place));
+    let mut claim = claim::claim(&class, pool.as_ref(), demands, &Made { instance_type, place: &place });
     if let Some(name) = &args.name {
         claim.metadata.name = Some(name.clone());
     }

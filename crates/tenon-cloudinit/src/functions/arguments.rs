@@ -3,7 +3,7 @@
 //! The engine has checked them against the parameters before; what is asked for here and not there is a mistake in the
 //! table, and ends the template rather than the program.
 
-use tenon_gotemplate::{Failure, List, Map, Value};
+use tenon_gotemplate::{Failure, List, Map, Type, Value};
 
 /// The argument with that number, or nothing.
 pub(super) fn at(arguments: &[Value], index: usize) -> &Value {
@@ -43,6 +43,8 @@ pub(super) fn bool(arguments: &[Value], index: usize) -> Result<bool, Failure> {
 pub(super) fn strings(arguments: &[Value], index: usize) -> Result<Vec<&[u8]>, Failure> {
     let list = match at(arguments, index) {
         Value::List(list) => list,
+        // Go makes a nil list of nothing.
+        Value::Nil | Value::Missing => return Ok(Vec::new()),
         other => return Err(wrong(index, "[]string", other)),
     };
     list.items().iter().map(|item| string_in(list, item, index)).collect()
@@ -56,9 +58,10 @@ fn string_in<'a>(list: &List, item: &'a Value, index: usize) -> Result<&'a [u8],
 }
 
 /// That argument as a map.
-pub(super) fn map(arguments: &[Value], index: usize) -> Result<&Map, Failure> {
+pub(super) fn map(arguments: &[Value], index: usize) -> Result<Map, Failure> {
     match at(arguments, index) {
-        Value::Map(map) => Ok(map),
+        Value::Map(map) => Ok(map.clone()),
+        Value::Nil | Value::Missing => Ok(Map::nil(&Type::String)),
         other => Err(wrong(index, "map[string]string", other)),
     }
 }

@@ -58,7 +58,7 @@ impl Network {
             let network = Network { address, prefix };
             (prefix <= network.width()).then_some(network)
         };
-        read().ok_or_else(|| Failure::new(format!("invalid CIDR address: {}", String::from_utf8_lossy(text))))
+        read().ok_or_else(|| Failure::new("invalid CIDR address"))
     }
 
     fn width(&self) -> u32 {

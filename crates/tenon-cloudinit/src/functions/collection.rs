@@ -62,7 +62,7 @@ pub(super) fn get_value(_: &Limits, arguments: &[Value]) -> Result<Value, Failur
     for part in source.split(|byte| *byte == b';') {
         let mut words = part.split(|byte| *byte == b'=');
         if words.next() == Some(key) {
-            let missing = || Failure::new(format!("key {:?} has no value", String::from_utf8_lossy(key)));
+            let missing = || Failure::new("the key has no value");
             return words.next().map(Value::string).ok_or_else(missing);
         }
     }

@@ -57,15 +57,14 @@ pub(super) fn shown(limits: &Limits, value: &Value) -> Result<Vec<u8>, Failure> 
 
 /// `trim`: without white space at both ends.
 pub(super) fn trim(_: &Limits, arguments: &[Value]) -> Result<Value, Failure> {
-    let mut text = arguments::string(arguments, 0)?;
-    let is_space = |character: &[u8]| std::str::from_utf8(character).is_ok_and(|text| text.trim().is_empty());
-    while let Some(first) = search::characters(text).next().filter(|first| is_space(first)) {
-        text = text.get(first.len()..).unwrap_or_default();
-    }
+    let text = arguments::string(arguments, 0)?;
+    let is_space = |character: &&[u8]| std::str::from_utf8(character).is_ok_and(|text| text.trim().is_empty());
+    let ahead: usize = search::characters(text).take_while(is_space).map(<[u8]>::len).sum();
+    let mut text = text.get(ahead..).unwrap_or_default();
     // White space has no character of more than three bytes.
     while let Some(length) = (1..=3).find(|length| {
         let end = text.len().checked_sub(*length).and_then(|start| text.get(start..));
-        end.is_some_and(is_space)
+        end.is_some_and(|end| is_space(&end))
     }) {
         text = text.get(..text.len() - length).unwrap_or_default();
     }

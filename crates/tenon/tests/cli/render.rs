@@ -279,6 +279,19 @@ fn what_cannot_be_rendered_says_what_to_do() -> io::Result<()> {
     Ok(())
 }
 
+#[test]
+fn a_cluster_that_does_not_answer_is_told_with_the_next_step() -> io::Result<()> {
+    let folder = Folder::with(&[("kube.yaml", crate::KUBECONFIG)])?;
+    let output = folder.render(&["web-x7", "--kubeconfig", "kube.yaml"])?;
+    let said = stderr(&output);
+    assert!(said.starts_with("error: cannot read NodeClaim web-x7: ") && output.status.code() == Some(1), "{said}");
+    assert!(
+        said.ends_with("; check that the API server named in the file given with --kubeconfig is running\n"),
+        "{said}"
+    );
+    Ok(())
+}
+
 /// Answers as cloud-init does, and refuses what has the word `wrong` in it, quoting all of it.
 const CLOUD_INIT: &str = "#!/bin/sh\ncase \"$*\" in\n--version) echo /usr/bin/cloud-init 25.1;;\n*--help) echo NETWORKS;;\n\
     *) for file; do :; done; if grep -q wrong \"$file\"; then cat \"$file\"; exit 1; fi;;\nesac\n";

@@ -18,9 +18,9 @@ use haystack::Haystack;
 
 /// How large a compiled pattern may be: one that repeats a hundred Unicode classes still fits.
 const COMPILED_BYTES: usize = 8 << 20;
-/// A search may take time that grows with both sizes. This many bytes of a pattern times bytes of a text take seconds at
-/// worst, and leave 128 KiB for the pattern where the text is as large as one may be.
-const SEARCH_BYTES: usize = 1 << 37;
+/// A search may take time that grows with both sizes. This many bytes of a pattern times bytes of a text take a tenth of a
+/// second at worst, and leave 8 KiB for the pattern where the text is as large as one may be.
+const SEARCH_BYTES: usize = 1 << 33;
 
 /// `regexFind`: the first match, or an empty string.
 pub(super) fn find(_: &Limits, arguments: &[Value]) -> Result<Value, Failure> {
@@ -71,10 +71,8 @@ struct Pattern {
 impl Pattern {
     /// A pattern for a text of that many bytes.
     fn new(pattern: &[u8], text_bytes: usize) -> Result<Pattern, Failure> {
-        let wrong = |why: &str| {
-            let pattern = String::from_utf8_lossy(pattern);
-            Failure::new(format!("error parsing regexp: {why} in {pattern:?}"))
-        };
+        // The pattern is not shown: it may come from a Secret.
+        let wrong = |why: &str| Failure::new(format!("error parsing regexp: {why}"));
         let text = std::str::from_utf8(pattern).map_err(|_| wrong("invalid UTF-8"))?;
         let translated = translate::translate(text).map_err(|problem| wrong(problem.0))?;
         let limit = COMPILED_BYTES.min(SEARCH_BYTES / text_bytes.max(1));
