@@ -82,12 +82,44 @@ pub enum Error {
 /// What is wrong, with the piece of the template that was running.
 fn explained(error: &TemplateError) -> String {
     match &error.running {
-        Some(running) if !running.piece.is_empty() => format!("{} in {{{{ {} }}}}", error.message, running.piece),
+        Some(running) if running.piece.contains("{{") => {
+            format!("{} in {}", error.message, without_texts(&running.piece))
+        }
+        Some(running) if !running.piece.is_empty() => {
+            format!("{} in {{{{ {} }}}}", error.message, without_texts(&running.piece))
+        }
         _ => error.message.clone(),
     }
 }
 
+/// A piece of a template without what stands between quotes, which may be a secret.
+fn without_texts(piece: &str) -> String {
+    let (mut shown, mut open) = (String::new(), None);
+    for c in piece.chars() {
+        match open {
+            Some(quote) if c == quote => {
+                shown.push(c);
+                open = None;
+            }
+            Some(_) => {}
+            None => {
+                shown.push(c);
+                if matches!(c, '"' | '`') {
+                    shown.push('…');
+                    open = Some(c);
+                }
+            }
+        }
+    }
+    shown
+}
+
 impl Error {
+    /// Whether a setting of the kubelet is the trouble.
+    pub fn is_of_kubelet(&self) -> bool {
+        matches!(self, Error::ImageGcThresholds { .. } | Error::StaticCpuWithoutReserve)
+    }
+
     /// The file that a user's template makes and that is wrong, if that is the trouble.
     pub fn file(&self) -> Option<SeedFileName> {
         match self {

@@ -109,8 +109,33 @@ pub struct Resources {
 
 /// What the user handed over for the templates. It often holds join secrets, so `Debug` shows the keys only.
 #[derive(Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct Values(pub BTreeMap<String, String>);
+pub struct Values {
+    /// Those that are text.
+    #[serde(flatten)]
+    pub text: BTreeMap<String, String>,
+    /// Those that are not. Only templates see them.
+    #[serde(skip)]
+    pub binary: BTreeMap<String, Vec<u8>>,
+}
+
+impl From<BTreeMap<String, String>> for Values {
+    fn from(text: BTreeMap<String, String>) -> Values {
+        Values { text, binary: BTreeMap::new() }
+    }
+}
+
+impl FromIterator<(String, Vec<u8>)> for Values {
+    fn from_iter<I: IntoIterator<Item = (String, Vec<u8>)>>(entries: I) -> Values {
+        let mut values = Values::default();
+        for (key, value) in entries {
+            match String::from_utf8(value) {
+                Ok(text) => drop(values.text.insert(key, text)),
+                Err(error) => drop(values.binary.insert(key, error.into_bytes())),
+            }
+        }
+        values
+    }
+}
 
 impl Values {
     /// The key that existing set-ups keep their public keys under, joined by commas.
@@ -118,13 +143,13 @@ impl Values {
 
     /// The public keys among the values.
     pub(crate) fn ssh_authorized_keys(&self) -> impl Iterator<Item = &str> {
-        let joined = self.0.get(Values::SSH_AUTHORIZED_KEYS).map(String::as_str).unwrap_or_default();
+        let joined = self.text.get(Values::SSH_AUTHORIZED_KEYS).map(String::as_str).unwrap_or_default();
         joined.split(',').map(str::trim).filter(|key| !key.is_empty())
     }
 }
 
 impl fmt::Debug for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
+        f.debug_set().entries(self.text.keys().chain(self.binary.keys())).finish()
     }
 }

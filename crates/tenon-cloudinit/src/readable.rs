@@ -35,15 +35,26 @@ pub(crate) fn check(name: SeedFileName, content: &[u8]) -> Result<(), Error> {
     }
 }
 
+/// With what files of other kinds begin.
+const OTHERS: [&[u8]; 7] = [b"#!", b"##", b"#include", b"#cloud-", b"#part-", b"Content-Type:", b"MIME-Version:"];
+
 /// Talos reads its machine configuration from user-data.
 fn is_machine_config(content: &[u8]) -> bool {
+    let begins_otherwise = OTHERS.iter().any(|other| content.trim_ascii_start().starts_with(other));
     let mut lines = content.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
-    lines.any(|line| line == b"version: v1alpha1")
+    !begins_otherwise && lines.any(|line| line == b"version: v1alpha1" || line == b"version: \"v1alpha1\"")
 }
 
 /// What the parser says, without the lines it shows, which may hold secrets, and without the place, which is told already.
 fn reason(error: &serde_saphyr::Error) -> String {
     let whole = error.without_snippet().to_string();
     let first = whole.lines().next().unwrap_or_default();
-    first.rsplit_once(" at line ").map_or(first, |(words, _)| words).to_owned()
+    let words = first.rsplit_once(" at line ").map_or(first, |(words, _)| words);
+    match words {
+        _ if words.contains("expected mapping") || words.contains("deserialize") || words.contains("invalid type") => {
+            "it is not a map of keys and values".to_owned()
+        }
+        _ if words.contains("budget") => "it is too large, or nested too deep".to_owned(),
+        _ => words.to_owned(),
+    }
 }

@@ -6,7 +6,7 @@ use tenon_gotemplate::{IntKind, List, Map, Pointer, Struct, StructType, Type, Ui
 use tenon_model::GoDuration;
 
 use crate::context_types as types;
-use crate::input::{Identity, SeedInput};
+use crate::input::{Identity, SeedInput, Values};
 use crate::kubelet_settings::{KubeletSettings, Taint};
 use crate::network::{Interface, Network};
 use crate::{Bootstrap, Error, boot_files, node_labels};
@@ -24,9 +24,15 @@ pub(crate) fn root(input: &SeedInput) -> Result<Value, Error> {
         network(&input.network),
         made(&types::RESOURCES, resources),
         kubernetes(input)?,
-        Value::Map(Map::of_strings(&input.values.0)),
+        values(&input.values),
     ];
     Ok(made(&types::ROOT, fields))
+}
+
+fn values(values: &Values) -> Value {
+    let text = values.text.iter().map(|(key, value)| (key, value.as_bytes()));
+    let binary = values.binary.iter().map(|(key, value)| (key, value.as_slice()));
+    Value::Map(Map::of_strings(text.chain(binary)))
 }
 
 /// What meta-data and vendor-data see.
@@ -77,7 +83,8 @@ fn interface(interface: &Interface) -> Value {
 fn kubernetes(input: &SeedInput) -> Result<Value, Error> {
     let bootstrap = input.bootstrap.as_ref();
     let text = |pick: fn(&Bootstrap) -> &str| Value::string(bootstrap.map(pick).unwrap_or_default());
-    let kubeconfig = bootstrap.map(Bootstrap::kubeconfig).transpose()?;
+    let reachable = bootstrap.filter(|bootstrap| !bootstrap.api_server.is_empty());
+    let kubeconfig = reachable.map(Bootstrap::kubeconfig).transpose()?;
     let fields = [
         Value::string(&input.kubernetes_version),
         text(|bootstrap| &bootstrap.ca_pem),

@@ -72,8 +72,7 @@ impl Templates {
         let Some(source) = self.get(name) else { return Ok(None) };
         let options = options();
         let failed = |error| Error::Template { file: name, error };
-        let rendered =
-            Template::parse(ROOT, source, &options).map_err(failed)?.execute(&data()?).map_err(failed)?;
+        let rendered = Template::parse(ROOT, source, &options).map_err(failed)?.execute(&data()?).map_err(failed)?;
         match rendered.no_value {
             Some(error) => Err(failed(error)),
             None => Ok(Some(rendered.bytes)),

@@ -76,6 +76,11 @@ impl Regions {
         view
     }
 
+    /// Whether a region did not answer when it was asked last.
+    pub(crate) fn is_silent(&self, region: &str) -> bool {
+        self.silent().contains_key(region)
+    }
+
     fn silent(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, RegionTrouble>> {
         self.silent.lock().unwrap_or_else(PoisonError::into_inner)
     }

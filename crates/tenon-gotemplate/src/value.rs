@@ -155,7 +155,7 @@ impl Map {
     }
 
     /// A map of strings.
-    pub fn of_strings<'a>(entries: impl IntoIterator<Item = (&'a String, &'a String)>) -> Map {
+    pub fn of_strings<'a, V: AsRef<[u8]>>(entries: impl IntoIterator<Item = (&'a String, V)>) -> Map {
         let entries = entries.into_iter().map(|(key, value)| (Text::from(key), Value::string(value))).collect();
         Map { item: &Type::String, entries: Some(Rc::new(RefCell::new(entries))), nesting: Rc::new(Cell::new(1)) }
     }

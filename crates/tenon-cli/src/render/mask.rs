@@ -35,16 +35,23 @@ impl Mask {
         if let Some((_, half)) = token.expose().split_once('.') {
             mask.add("bootstrap token", half);
         }
-        for (key, value) in &subject.sources.values.0 {
+        for (key, value) in &subject.sources.values.text {
             mask.add(key, value);
+        }
+        for (key, value) in &subject.sources.values.binary {
+            mask.add_forms(key, in_base64(value).into_iter().chain([value.clone()]));
         }
         mask.secrets.values_mut().for_each(|texts| texts.sort_by_key(|(text, _)| std::cmp::Reverse(text.len())));
         mask
     }
 
     fn add(&mut self, key: &str, value: &str) {
+        self.add_forms(key, forms(value));
+    }
+
+    fn add_forms(&mut self, key: &str, forms: impl IntoIterator<Item = Vec<u8>>) {
         let shown = format!("<masked {key}>");
-        for text in forms(value) {
+        for text in forms {
             let Some(first) = text.first() else { continue };
             self.secrets.entry(*first).or_default().push((text, shown.clone()));
         }

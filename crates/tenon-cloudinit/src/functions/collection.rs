@@ -39,7 +39,7 @@ pub(super) fn has_key(_: &Limits, arguments: &[Value]) -> Result<Value, Failure>
 }
 
 /// The map that comes first: one of strings, or one that `dict` made.
-fn string_keyed(arguments: &[Value]) -> Result<&Map, Failure> {
+fn string_keyed(arguments: &[Value]) -> Result<Map, Failure> {
     let map = arguments::map(arguments, 0)?;
     if matches!(map.item_type(), Type::String | Type::Any) {
         return Ok(map);

@@ -90,7 +90,7 @@ fn context(input: &SeedInput) -> Value {
             "Version": input.kubernetes_version, "RootCA": bootstrap.ca_pem, "BootstrapToken": bootstrap.token.expose(),
             "KubeletConfiguration": kubelet(input),
         },
-        "Values": input.values.0,
+        "Values": input.values.text,
     })
 }
 
@@ -148,7 +148,7 @@ struct Rendering {
 fn renderings(name: &str, texts: &BTreeMap<String, String>, values: &BTreeMap<String, String>) -> Vec<Rendering> {
     let mut all = Vec::new();
     for (number, mut machine) in machines().into_iter().enumerate() {
-        machine.values = Values(values.clone());
+        machine.values = Values::from(values.clone());
         let seed = render(&machine, &templates(texts)).unwrap_or_else(|error| panic!("{name}: {error}"));
         for (file, ours) in seed.files() {
             let Some(text) = texts.get(file.key()) else { continue };

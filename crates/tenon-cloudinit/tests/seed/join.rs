@@ -156,7 +156,7 @@ fn what_could_never_join_is_refused_before_a_vm_is_made() {
 #[test]
 fn debug_output_of_input_and_seed_holds_no_secret() {
     let mut input = full();
-    input.values.0.insert("k3sToken".to_owned(), "hunter2".to_owned());
+    input.values.text.insert("k3sToken".to_owned(), "hunter2".to_owned());
     let shown = format!("{input:?} {:?}", seed(&input));
     assert!(shown.contains("k3sToken"), "{shown}");
     assert!(!shown.contains("hunter2") && !shown.contains("0123456789abcdef"), "{shown}");

@@ -73,7 +73,7 @@ proptest! {
         let mut input = full();
         input.ssh_authorized_keys.clone_from(&keys);
         input.kubelet.node_labels.clone_from(&labels);
-        input.values = Values(values.clone());
+        input.values = Values::from(values.clone());
         input.identity.region.clone_from(&region);
         input.identity.tags.clone_from(&keys);
 

@@ -39,7 +39,8 @@ pub(crate) fn full() -> SeedInput {
     input.bootstrap = Some(bootstrap());
     input.kubernetes_version = "v1.36.1".to_owned();
     input.ssh_authorized_keys = texts(&["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5 ops: on # call"]);
-    input.values = Values(map(&[("SSHAuthorizedKeys", "ssh-rsa AAAAB3 a, ssh-rsa AAAAB3 b"), ("enabled", "yes")]));
+    input.values =
+        Values::from(map(&[("SSHAuthorizedKeys", "ssh-rsa AAAAB3 a, ssh-rsa AAAAB3 b"), ("enabled", "yes")]));
     input
 }
 

@@ -1,6 +1,6 @@
 //! Continues the launch of a claim's VM: gathers what the VM should be, makes one pass, records what came of it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kube::ResourceExt;
@@ -24,7 +24,7 @@ use super::seed_parts::{NoSeedParts, SeedParts, Site};
 use super::{ClaimError, seed_parts, token};
 use crate::context::Context;
 use crate::events::Event;
-use crate::first_boot::{self, NoFirstBoot, SeedFacts, VmFacts, render_seed};
+use crate::first_boot::{self, Inspection, NoFirstBoot, SeedFacts, Subject, VmFacts, render_seed};
 use crate::provision::{LaunchSpot, records_in};
 use crate::status::Verdict;
 use crate::writes::{self, Written};
@@ -88,6 +88,13 @@ impl Block {
     }
 }
 
+/// First-boot data that cannot be rendered.
+fn unrendered(condition: &'static ConditionReason, why: &str) -> Block {
+    let is_join = std::ptr::eq(condition, &condition_reasons::JOIN_DATA_MISSING);
+    let event = if is_join { &event_reasons::JOIN_DATA_MISSING } else { &event_reasons::LAUNCH_FAILED };
+    Block { condition, event, message: format!("Cannot render first-boot data: {why}") }
+}
+
 /// A launch and all that it needs.
 struct Launch<'a> {
     claim: &'a NodeClaim,
@@ -123,9 +130,17 @@ impl<'a> Launch<'a> {
             Ok(parts) => parts,
             Err(advance) => return Ok(advance),
         };
-        let render = |record: &LaunchRecord, config: &VmConfig| self.render(parts.as_ref(), record, config);
+        let refused = Mutex::new(None);
+        let render = |record: &LaunchRecord, config: &VmConfig| {
+            let rendered = self.render(parts.as_ref(), record, config);
+            rendered.inspect_err(|why| *refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.clone()))
+        };
         let desired = self.desired_vm(context, &render);
         let result = launch_pass(self.pve, &desired, self.record, time).await?;
+        // What cannot be rendered is not the host's fault, and would be so on every other host.
+        if let Some(why) = refused.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Ok(Advance::Blocked(unrendered(&condition_reasons::METADATA_OPTIONS_INVALID, &why)));
+        }
         self.settle(context, result).await
     }
 
@@ -188,13 +203,13 @@ impl<'a> Launch<'a> {
         }
         let LaunchRecord { place, template, .. } = self.record;
         let zone = format!("{}/{}/{template}", place.region, place.host);
-        let found = first_boot::inspect(&context.workload, &context.regions, &self.class, Some(&zone)).await;
+        let subject = Subject { class: &self.class, launch: Some((self.claim, self.instance_type)) };
+        let found = first_boot::inspect(&context.workload, &context.regions, &subject, &[zone]).await;
         let found = found.map_err(|source| ClaimError::kube("read the Secrets of the ProxmoxNodeClass", source))?;
-        Ok(found.err().map(|NoFirstBoot { reason, message }| Block {
-            condition: reason,
-            event: &event_reasons::LAUNCH_FAILED,
-            message: format!("Cannot render first-boot data: {message}"),
-        }))
+        Ok(match found {
+            Inspection::Faulty(NoFirstBoot { reason, message }) => Some(unrendered(reason, &message)),
+            Inspection::Fine | Inspection::Unknown => None,
+        })
     }
 
     /// What a seed is rendered from, in the step that needs it; or what is to be done first.
@@ -209,10 +224,7 @@ impl<'a> Launch<'a> {
         Ok(match seed_parts::gather(context, self.claim, &self.class, site).await? {
             Ok(parts) => Ok(Some(parts)),
             Err(NoSeedParts::Outdated) => Err(Advance::To(Box::new(Outcome::outdated()))),
-            Err(NoSeedParts::Missing(condition, why)) => {
-                let message = format!("Cannot render first-boot data: {why}");
-                Err(Advance::Blocked(Block { condition, event: &event_reasons::JOIN_DATA_MISSING, message }))
-            }
+            Err(NoSeedParts::Missing(condition, why)) => Err(Advance::Blocked(unrendered(condition, &why))),
         })
     }
 
@@ -238,8 +250,8 @@ impl<'a> Launch<'a> {
             bridges: &parts.bridges,
         };
         let seed = render_seed(&facts, &VmFacts::of(record), config)
-            .map_err(|why| format!("cannot render first-boot data: {why}"))?;
-        seed.iso().map(bytes::Bytes::from).map_err(|error| format!("cannot write the seed ISO image: {error}"))
+            .map_err(|why| format!("{why}; correct the template or the values"))?;
+        seed.iso().map(bytes::Bytes::from).map_err(|error| error.to_string())
     }
 
     fn desired_vm<'r>(&self, context: &Context, render: &'r Render<'r>) -> DesiredVm<'r> {

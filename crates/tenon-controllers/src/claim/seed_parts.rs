@@ -2,7 +2,7 @@
 
 use tenon_api::condition_reasons::{ConditionReason, JOIN_DATA_MISSING, METADATA_OPTIONS_NOT_FOUND};
 use tenon_api::{NodeClaim, ProxmoxNodeClass};
-use tenon_cloudinit::Bootstrap;
+use tenon_cloudinit::{Bootstrap, SeedFileName};
 use tenon_model::HostName;
 use tenon_pve::{Client, Interface, RefusalKind};
 
@@ -10,6 +10,10 @@ use super::bootstrap::NoBootstrap;
 use super::{ClaimError, bootstrap};
 use crate::context::Context;
 use crate::first_boot::{Sources, read_sources};
+
+/// What the built-in user-data cannot do without.
+const NO_SERVER: &str = "the address of the API server is unknown: ConfigMap kube-public/cluster-info does not exist or has \
+                         no kubeconfig; set --cluster-endpoint";
 
 /// The networks that a VM's cards are plugged into.
 const BRIDGES: &str = "any_bridge";
@@ -54,6 +58,10 @@ pub(crate) async fn gather(
         Err(NoBootstrap::Outdated) => return Ok(Err(NoSeedParts::Outdated)),
         Err(NoBootstrap::Missing(why)) => return Ok(Err(NoSeedParts::Missing(&JOIN_DATA_MISSING, why))),
     };
+    // A template of the user's own may know the address itself.
+    if bootstrap.api_server.is_empty() && sources.templates.get(SeedFileName::UserData).is_none() {
+        return Ok(Err(NoSeedParts::Missing(&JOIN_DATA_MISSING, NO_SERVER.to_owned())));
+    }
     let version = context.workload.apiserver_version().await;
     let version = version.map_err(|source| ClaimError::kube("read the version of the API server", source))?;
     let bridges = bridges(site.pve, site.host).await?;

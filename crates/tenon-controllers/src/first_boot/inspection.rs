@@ -1,18 +1,26 @@
 //! Could a VM of a class be given first-boot data? Found out by rendering it for a sample VM, before there is any.
 
+use std::time::Duration;
+
 use kube::Client;
 use tenon_api::condition_reasons::{ConditionReason, METADATA_OPTIONS_INVALID, METADATA_OPTIONS_NOT_FOUND};
-use tenon_api::{MetadataType, ProxmoxNodeClass};
-use tenon_model::{InstanceType, VmId};
-use tenon_pve::VmConfig;
+use tenon_api::{MetadataType, NodeClaim, ProxmoxNodeClass};
+use tenon_model::{HostName, InstanceType, VmId};
+use tenon_pve::{Interface, VmConfig};
 
 use super::sample;
 use super::seed::{SeedFacts, render_seed};
 use super::sources::{Sources, read_sources};
+use crate::claim::bridges;
 use crate::regions::Regions;
 
+/// VM templates that are asked for their cards before it is left to a later pass.
+const ASKED: usize = 3;
+/// A configuration is read in well under a second; a class waits no longer than this for one.
+const ASKED_WITHIN: Duration = Duration::from_secs(6);
+
 /// Why a class cannot give its VMs first-boot data.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoFirstBoot {
     /// The reason of the class's condition.
     pub reason: &'static ConditionReason,
@@ -20,73 +28,105 @@ pub struct NoFirstBoot {
     pub message: String,
 }
 
-/// Tries the first-boot data of a class. `zone` is one of its VM templates, as `region/host/vmid`.
+/// What came of trying.
+pub(crate) enum Inspection {
+    Fine,
+    Faulty(NoFirstBoot),
+    /// The templates' own text is right; which cards a VM has could not be read.
+    Unknown,
+}
+
+/// What is tried: a class, and the claim and size if it is for one.
+pub(crate) struct Subject<'a> {
+    pub(crate) class: &'a ProxmoxNodeClass,
+    pub(crate) launch: Option<(&'a NodeClaim, &'a InstanceType)>,
+}
+
+/// Tries the first-boot data of a class. `zones` are its VM templates, as `region/host/vmid`.
 pub(crate) async fn inspect(
     client: &Client,
     regions: &Regions,
-    class: &ProxmoxNodeClass,
-    zone: Option<&String>,
-) -> Result<Result<(), NoFirstBoot>, kube::Error> {
-    if class.spec.metadata_options.type_ == MetadataType::None {
-        return Ok(Ok(()));
+    subject: &Subject<'_>,
+    zones: &[String],
+) -> Result<Inspection, kube::Error> {
+    let options = &subject.class.spec.metadata_options;
+    if options.type_ == MetadataType::None {
+        return Ok(Inspection::Fine);
     }
-    let sources = match read_sources(client, &class.spec.metadata_options).await? {
+    let sources = match read_sources(client, options).await? {
         Ok(sources) => sources,
-        Err(missing) => return Ok(Err(NoFirstBoot { reason: &METADATA_OPTIONS_NOT_FOUND, message: missing.0 })),
+        Err(missing) => {
+            let (reason, message) = (&METADATA_OPTIONS_NOT_FOUND, missing.0);
+            return Ok(Inspection::Faulty(NoFirstBoot { reason, message }));
+        }
     };
-    let zone = zone.and_then(|zone| Zone::of(zone));
-    let config = match &zone {
-        Some(zone) => zone.config(regions).await,
-        None => None,
-    };
-    let Some((zone, config)) = zone.zip(config) else { return Ok(parse(&sources)) };
-    Ok(trial(class, &sources, (&zone, &config)))
+    if let Err(error) = sources.templates.parse() {
+        return Ok(Inspection::Faulty(invalid(&sources.explain(&error))));
+    }
+    let is_own = options.templates_ref.is_some() || options.values_ref.is_some();
+    let site = if is_own { Site::first(regions, zones).await } else { Some(Site::default()) };
+    Ok(site.map_or(Inspection::Unknown, |site| trial(subject, &sources, &site)))
 }
 
-/// Where a VM template is.
-struct Zone {
+/// Where a VM would be made: what its cards and the host's bridges are.
+#[derive(Default)]
+struct Site {
     region: String,
     host: String,
-    vmid: VmId,
+    config: VmConfig,
+    bridges: Vec<Interface>,
 }
 
-impl Zone {
-    fn of(zone: &str) -> Option<Zone> {
-        let mut parts = zone.splitn(3, '/').map(str::to_owned);
-        let (region, host, vmid) = (parts.next()?, parts.next()?, parts.next()?);
-        Some(Zone { region, host, vmid: vmid.parse::<u32>().ok()?.try_into().ok()? })
+impl Site {
+    /// The first that can be read. A region that does not answer is not waited for.
+    async fn first(regions: &Regions, zones: &[String]) -> Option<Site> {
+        let is_awake = |zone: &&String| !zone.split('/').next().is_some_and(|region| regions.is_silent(region));
+        for zone in zones.iter().filter(is_awake).take(ASKED) {
+            let read = tokio::time::timeout(ASKED_WITHIN, Site::read(regions, zone)).await;
+            if let Ok(Some(site)) = read {
+                return Some(site);
+            }
+        }
+        None
     }
 
-    /// The cards that a clone will have.
-    async fn config(&self, regions: &Regions) -> Option<VmConfig> {
-        let host = self.host.parse().ok()?;
-        regions.get(&self.region)?.vm_config(&host, self.vmid).await.ok()
+    async fn read(regions: &Regions, zone: &str) -> Option<Site> {
+        let mut parts = zone.splitn(3, '/');
+        let (region, name, vmid) = (parts.next()?, parts.next()?, parts.next()?);
+        let host: HostName = name.parse().ok()?;
+        let vmid: VmId = vmid.parse::<u32>().ok()?.try_into().ok()?;
+        let pve = regions.get(region)?;
+        let config = pve.vm_config(&host, vmid).await.ok()?;
+        let bridges = bridges(pve, &host).await.ok()?;
+        Some(Site { region: region.to_owned(), host: name.to_owned(), config, bridges })
     }
 }
 
 fn invalid(message: &str) -> NoFirstBoot {
-    NoFirstBoot { reason: &METADATA_OPTIONS_INVALID, message: format!("{message}; correct it") }
+    let message = format!("{message}; correct the template or the values, and try them with tenon render");
+    NoFirstBoot { reason: &METADATA_OPTIONS_INVALID, message }
 }
 
-/// Without a VM template it is not known which cards a VM has; only the templates' own text is judged.
-fn parse(sources: &Sources) -> Result<(), NoFirstBoot> {
-    sources.templates.parse().map_err(|error| invalid(&sources.explain(&error)))
-}
-
-fn trial(class: &ProxmoxNodeClass, sources: &Sources, (zone, config): (&Zone, &VmConfig)) -> Result<(), NoFirstBoot> {
-    let Some(instance_type) = InstanceType::built_in().into_iter().next() else { return Ok(()) };
-    let (Some(vm), Some(bootstrap)) = (sample::vm(&zone.region, &zone.host), sample::bootstrap()) else {
-        return Ok(());
+fn trial(subject: &Subject<'_>, sources: &Sources, site: &Site) -> Inspection {
+    let built_in = InstanceType::built_in();
+    let (Some(vm), Some(bootstrap), Some(size)) =
+        (sample::vm(&site.region, &site.host), sample::bootstrap(), built_in.first())
+    else {
+        return Inspection::Unknown;
     };
-    let claim = sample::claim(class);
+    let claim = sample::claim(subject.class);
+    let (claim, instance_type) = subject.launch.unwrap_or((&claim, size));
     let facts = SeedFacts {
-        claim: &claim,
-        class,
-        instance_type: &instance_type,
+        claim,
+        class: subject.class,
+        instance_type,
         bootstrap,
         kubernetes_version: sample::VERSION.to_owned(),
         sources,
-        bridges: &[],
+        bridges: &site.bridges,
     };
-    render_seed(&facts, &vm, config).map(drop).map_err(|why| invalid(&why))
+    match render_seed(&facts, &vm, &site.config) {
+        Ok(_) => Inspection::Fine,
+        Err(why) => Inspection::Faulty(invalid(&why)),
+    }
 }

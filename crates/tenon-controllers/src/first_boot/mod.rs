@@ -8,7 +8,7 @@ mod seed;
 mod sources;
 
 pub use inspection::NoFirstBoot;
-pub(crate) use inspection::inspect;
+pub(crate) use inspection::{Inspection, Subject, inspect};
 pub use network::interfaces;
 pub use seed::{SeedFacts, VmFacts, provider_id, render_seed, seed_input};
 pub use sources::{NoSources, SecretData, Sources, read_sources};

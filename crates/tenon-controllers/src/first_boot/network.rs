@@ -8,7 +8,7 @@ const USUAL_MTU: u32 = 1500;
 
 /// The network of a VM. `bridges` are those of its host that are known.
 pub(super) fn network(config: &VmConfig, bridges: &[tenon_pve::Interface]) -> Network {
-    let words = |key: &str| config.get(key).unwrap_or_default().split_whitespace().map(str::to_owned).collect();
+    let words = |key: &str| config.get(key).into_iter().flat_map(|text| text.split(' ')).map(str::to_owned).collect();
     Network {
         interfaces: interfaces(config, bridges),
         search_domains: words("searchdomain"),

@@ -9,6 +9,7 @@ use super::seed::VmFacts;
 
 /// The version of the API server.
 pub const VERSION: &str = "v1.36.0";
+const NAME: &str = "sample";
 const ID: u32 = 100;
 const UUID: &str = "00000000-0000-4000-8000-000000000000";
 const CA: &str = "-----BEGIN CERTIFICATE-----\nc2FtcGxl\n-----END CERTIFICATE-----\n";
@@ -29,7 +30,6 @@ pub fn vm(region: &str, host: &str) -> Option<VmFacts> {
 
 /// The claim of the VM, without a NodePool.
 pub fn claim(class: &ProxmoxNodeClass) -> NodeClaim {
-    let name = class.name_any();
     let spec = NodeClaimSpec {
         taints: None,
         startup_taints: None,
@@ -38,10 +38,13 @@ pub fn claim(class: &ProxmoxNodeClass) -> NodeClaim {
         node_class_ref: NodeClassRef {
             group: names::PROXMOX.to_owned(),
             kind: "ProxmoxNodeClass".to_owned(),
-            name: name.clone(),
+            name: class.name_any(),
         },
         termination_grace_period: None,
         expire_after: "Never".to_owned(),
     };
-    NodeClaim::new(&format!("{name}-sample"), spec)
+    let mut claim = NodeClaim::new(NAME, spec);
+    let labels = [names::LABEL_NODEPOOL, names::LABEL_INSTANCE_TYPE, names::LABEL_ZONE, names::LABEL_REGION];
+    claim.metadata.labels = Some(labels.map(|label| (label.to_owned(), NAME.to_owned())).into());
+    claim
 }

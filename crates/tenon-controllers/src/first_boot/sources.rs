@@ -27,8 +27,7 @@ pub struct Sources {
 impl Sources {
     /// From the data of Secrets; the one with templates comes with what an error calls it.
     pub fn of(templates: Option<(&str, SecretData)>, values: SecretData) -> Sources {
-        let text = |(key, value): (String, Vec<u8>)| (key, String::from_utf8_lossy(&value).into_owned());
-        let mut sources = Sources { values: Values(values.into_iter().map(text).collect()), ..Sources::default() };
+        let mut sources = Sources { values: values.into_iter().collect(), ..Sources::default() };
         if let Some((origin, data)) = templates {
             let contents = data.iter().map(|(key, content)| (key.as_str(), content.as_slice()));
             sources.templates = Templates::from_keys(contents);
@@ -41,6 +40,7 @@ impl Sources {
     pub fn explain(&self, error: &tenon_cloudinit::Error) -> String {
         match error.file().filter(|file| self.templates.get(*file).is_some()) {
             Some(_) => format!("{}, key {error}", self.origin),
+            None if error.is_of_kubelet() => format!("spec.kubeletConfiguration: {error}"),
             None => error.to_string(),
         }
     }
@@ -84,6 +84,10 @@ async fn read(
     let Some(reference) = reference else { return Ok(Ok(None)) };
     let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let (Some(namespace), Some(name)) = (given(&reference.namespace), given(&reference.name)) else {
+        // A reference to nothing means no values, as with the Go provider.
+        if field == "valuesRef" {
+            return Ok(Ok(None));
+        }
         return Ok(Err(NoSources(format!("spec.metadataOptions.{field} needs both name and namespace; set them"))));
     };
     let secrets: Api<Secret> = Api::namespaced(client.clone(), &namespace);

@@ -51,7 +51,7 @@ pub(crate) fn full() -> anyhow::Result<Sample> {
     input.kubernetes_version = "v1.36.1".to_owned();
     input.ssh_authorized_keys = texts(&["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5 ops: on # call"]);
     let values = [("on", "yes"), ("Null", "null"), ("lines", " a\n\tb\n\n"), ("accent", "é \u{2028} \u{7f}")];
-    input.values = Values(values.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
+    input.values = Values::from(BTreeMap::from(values.map(|(key, value)| (key.to_owned(), value.to_owned()))));
     Sample::of(&render(&input, &Templates::default())?)
 }
 
