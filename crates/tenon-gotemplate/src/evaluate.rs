@@ -187,7 +187,7 @@ impl<'t> Evaluator<'t> {
         self.step(read / READ_A_STEP)?;
         let value = (function.body)(&self.options.limits, arguments)
             .map_err(|failure| self.wrong(format!("error calling {}: {failure}", function.name)))?;
-        self.step(size(&value) / MADE_A_STEP)?;
+        self.step(value.own_bytes() / MADE_A_STEP)?;
         Ok(value)
     }
 
@@ -249,14 +249,5 @@ fn text_length(value: &Value) -> usize {
     match value {
         Value::String(text) => text.as_bytes().len(),
         _ => 0,
-    }
-}
-
-/// How many bytes a value takes for itself, apart from what its items hold.
-fn size(value: &Value) -> usize {
-    match value {
-        Value::List(list) => size_of_val(list.items()),
-        Value::Map(map) => map.len() * size_of::<(Value, Value)>(),
-        value => text_length(value),
     }
 }

@@ -40,6 +40,8 @@ struct Cursor<'t> {
 enum Then<'t> {
     /// The variables declared inside are forgotten.
     Forget(usize),
+    /// The same behind a range without items. A break ends it, as if it were the range.
+    ForgetElse(usize),
     /// The list is run again with the next item.
     Repeat(Repeat<'t>),
     /// The template that called goes on, with its own variables.
@@ -169,7 +171,7 @@ impl<'t> Machine<'t> {
         self.evaluator.step(items.copied() / ITEMS_A_STEP)?;
         let inside = self.evaluator.scope.mark();
         if items.is_empty() {
-            self.cursors.push(Cursor { nodes: &range.otherwise, at: 0, dot, then: Then::Forget(outside) });
+            self.cursors.push(Cursor { nodes: &range.otherwise, at: 0, dot, then: Then::ForgetElse(outside) });
             return Ok(());
         }
         let repeat = Repeat { pipe: &range.pipe, items, outside, inside };
@@ -182,7 +184,7 @@ impl<'t> Machine<'t> {
         let Some(cursor) = self.cursors.last_mut() else { return Ok(()) };
         let repeat = match &mut cursor.then {
             Then::Repeat(repeat) => repeat,
-            Then::Forget(mark) => {
+            Then::Forget(mark) | Then::ForgetElse(mark) => {
                 self.evaluator.scope.forget(*mark);
                 self.cursors.pop();
                 return Ok(());
@@ -218,6 +220,7 @@ impl<'t> Machine<'t> {
                     self.cursors.pop();
                     return Ok(());
                 }
+                Then::ForgetElse(_) if !continues => return self.end_of_list(),
                 _ => drop(self.cursors.pop()),
             }
         }

@@ -2,6 +2,9 @@
 //!
 //! A constant has no type until it meets one: `1` fits an integer as well as a float, `1.5` only the latter.
 
+#[cfg(test)]
+mod tests;
+
 use crate::token::Kind;
 use crate::{Value, unquote};
 

@@ -10,7 +10,9 @@ use crate::token::{Kind, Token};
 use crate::tree::{Command, Pipe, Word, WordKind};
 use crate::{number, unquote};
 
-/// Parentheses that hold each other; running them recurses.
+/// Parentheses that may be open; Go has the same bound.
+const MAX_OPEN: usize = 10_000;
+/// Parentheses that hold each other and something else; running them recurses.
 const MAX_NESTING: usize = 200;
 /// What an error calls a pipeline in parentheses.
 const PARENTHESES: &str = "parenthesized pipeline";
@@ -48,6 +50,9 @@ impl Parser<'_> {
                     None => continue,
                 },
                 Some(_) => match self.term()? {
+                    Term::Paren(span) if frames.len() > MAX_OPEN => {
+                        return Err(Wrong::at(span, "max expression depth exceeded"));
+                    }
                     Term::Paren(span) => {
                         let inner = self.frame(PARENTHESES, Kind::RightParen, span)?;
                         frames.push(inner);

@@ -84,3 +84,33 @@ fn number(digits: &[u8], radix: u32) -> Option<u32> {
         .iter()
         .try_fold(0_u32, |number, digit| number.checked_mul(radix)?.checked_add(char::from(*digit).to_digit(radix)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_stand_for_bytes_and_characters() {
+        assert_eq!(string(br#""a\n\x41\101\u00e9\U0001F600\"""#).unwrap(), "a\nAAé\u{1f600}\"".as_bytes());
+        assert_eq!(string(br#""\xff""#).unwrap(), b"\xff");
+        for malformed in [r#""\q""#, r#""\x4""#, r#""\400""#, r#""\ud800""#, r#""\'""#, r#"""#, ""] {
+            assert_eq!(string(malformed.as_bytes()), None, "{malformed}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_become_the_replacement_character_unless_the_string_is_raw() {
+        assert_eq!(string(b"\"a\xffb\"").unwrap(), "a\u{fffd}b".as_bytes());
+        assert_eq!(string(b"`a\xff\r\n\\n`").unwrap(), b"a\xff\n\\n");
+    }
+
+    #[test]
+    fn a_character_is_exactly_one() {
+        assert_eq!(character("'é'".as_bytes()), Some('é'));
+        assert_eq!(character(br"'\''"), Some('\''));
+        assert_eq!(character(b"'\xff'"), Some(char::REPLACEMENT_CHARACTER));
+        for malformed in ["''", "'ab'", r"'\q'", r#"'\"'"#, "'"] {
+            assert_eq!(character(malformed.as_bytes()), None, "{malformed}");
+        }
+    }
+}

@@ -12,6 +12,9 @@ pub const MAX_NESTING: u16 = 100;
 /// What may be put into a map that others may hold already.
 const MAX_SET_NESTING: u16 = 8;
 
+/// About what an entry of a map takes, apart from its text.
+const ENTRY_BYTES: usize = size_of::<(Text, Value)>() * 2;
+
 /// A Go value. Copies are cheap and share what they hold, as Go's do.
 #[derive(Debug, Clone, Default)]
 pub enum Value {
@@ -82,6 +85,10 @@ impl Text {
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+
+    fn own_bytes(&self) -> usize {
+        if Rc::strong_count(&self.0) == 1 { self.0.len() } else { 0 }
     }
 
     /// The text, with U+FFFD for what is not UTF-8.
@@ -229,6 +236,11 @@ impl Struct {
         self.fields.get(at)
     }
 
+    /// The values of all fields, also of those that are not shown.
+    pub(crate) fn all_fields(&self) -> &[Value] {
+        &self.fields
+    }
+
     /// The fields that are shown when the whole struct is, with their values.
     pub fn fields(&self) -> impl Iterator<Item = (&'static crate::Field, &Value)> {
         self.type_.fields.iter().zip(self.fields.iter()).filter(|(field, _)| !field.is_hidden())
@@ -353,6 +365,21 @@ impl Value {
             Value::Float(number) => *number != 0.0,
             Value::Complex(real, imaginary) => *real != 0.0 || *imaginary != 0.0,
             value => !value.is_zero(),
+        }
+    }
+
+    /// How many bytes it holds that no other value shares: what a function made, rather than passed on.
+    pub(crate) fn own_bytes(&self) -> usize {
+        match self {
+            Value::String(text) => text.own_bytes(),
+            Value::List(List { items: Some(items), .. }) if Rc::strong_count(items) == 1 => {
+                size_of_val(items.as_ref()) + items.iter().map(Value::own_bytes).sum::<usize>()
+            }
+            Value::Map(Map { entries: Some(entries), .. }) if Rc::strong_count(entries) == 1 => {
+                let of_entry = |(key, value): (&Text, &Value)| ENTRY_BYTES + key.own_bytes() + value.own_bytes();
+                entries.borrow().iter().map(of_entry).sum()
+            }
+            _ => 0,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::items::type_name;
-use crate::{Failure, Limits, Struct, Value};
+use crate::{Failure, Limits, Struct, Type, Value};
 
 /// Whether the first is equal to one of the others.
 pub(super) fn eq(_: &Limits, values: &[Value]) -> Result<Value, Failure> {
@@ -63,20 +63,40 @@ fn is_equal(one: &Value, other: &Value) -> Result<bool, Failure> {
     })
 }
 
+/// Two structs are the same if all their fields are, also the hidden ones.
 fn structs(one: &Struct, other: &Struct) -> Result<bool, Failure> {
-    let holds_no_list = |value: &Value| !matches!(value, Value::List(_) | Value::Map(_));
-    if !other.fields().all(|(_, value)| holds_no_list(value)) {
-        return Err(incomparable(&Value::Struct(other.clone())));
+    let type_ = Type::Struct(other.type_());
+    if !is_comparable(type_) {
+        return Err(Failure::new(format!("non-comparable type {type_}")));
     }
+    is_identical(&Value::Struct(one.clone()), &Value::Struct(other.clone()))
+}
+
+fn is_comparable(type_: Type) -> bool {
+    match type_ {
+        Type::List(_) | Type::Map(_) => false,
+        Type::Struct(struct_) => struct_.fields.iter().all(|field| is_comparable(field.type_)),
+        _ => true,
+    }
+}
+
+/// What `==` says in Go: values of different types are different.
+fn is_identical(one: &Value, other: &Value) -> Result<bool, Failure> {
     if one.type_() != other.type_() {
         return Ok(false);
     }
-    for ((_, one), (_, other)) in one.fields().zip(other.fields()) {
-        if !is_equal(one, other)? {
-            return Ok(false);
+    match (one, other) {
+        (Value::List(_) | Value::Map(_), _) => Err(incomparable(one)),
+        (Value::Struct(one), Value::Struct(other)) => {
+            for (one, other) in one.all_fields().iter().zip(other.all_fields()) {
+                if !is_identical(one, other)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
         }
+        _ => is_equal(one, other),
     }
-    Ok(true)
 }
 
 fn is_nil(value: &Value) -> bool {

@@ -52,17 +52,19 @@ func (c testCase) run() string {
 	case "unicode":
 		return unicode.Version
 	case "printable":
-		return printable()
+		return changes(strconv.IsPrint)
+	case "letters":
+		return changes(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 	}
 	panic("unknown call " + c.Call)
 }
 
-// Where runs of printable characters begin and end, in turn.
-func printable() string {
+// Where runs of such characters begin and end, in turn.
+func changes(is func(rune) bool) string {
 	var changes []string
 	inside := false
 	for r := rune(0); r <= unicode.MaxRune+1; r++ {
-		if strconv.IsPrint(r) != inside {
+		if is(r) != inside {
 			inside = !inside
 			changes = append(changes, strconv.Itoa(int(r)))
 		}

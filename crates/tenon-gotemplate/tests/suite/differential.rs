@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 use tenon_gotemplate::{Delimiters, Functions, MissingKey, Options, Stage, Template, TemplateError, Value};
 
 use crate::samples::hex;
-use crate::seeded::{Seeded, runs, seed};
+use crate::seeded::{Seeded, note, runs, seed};
 use crate::template_cases::{Case, case};
 use crate::template_data::{dots, for_go};
 use crate::{go, typed_functions};
@@ -37,6 +37,7 @@ fn ours(case: &Case, dots: &[Value]) -> Outcome {
         "missingkey=error" => MissingKey::Error,
         _ => MissingKey::Missing,
     };
+    note(&case.source);
     let (left, right) = case.delimiters;
     let delimiters = Delimiters { left: left.to_owned(), right: right.to_owned() };
     let functions = Functions::new(typed_functions::functions());
@@ -98,7 +99,8 @@ fn without_addresses(bytes: &[u8]) -> Vec<u8> {
     while let Some(first) = rest.first() {
         let hexadecimal = rest.iter().skip(2).take_while(|byte| byte.is_ascii_hexdigit()).count();
         let decimal = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let (is_hexadecimal, is_decimal) = (rest.starts_with(b"0x") && hexadecimal > 8, decimal > 11);
+        let (is_hexadecimal, is_decimal) =
+            ((rest.starts_with(b"0x") || rest.starts_with(b"0X")) && hexadecimal > 8, decimal > 11);
         plain.push(if is_hexadecimal || is_decimal { b'@' } else { *first });
         let length = if is_hexadecimal {
             hexadecimal + 2

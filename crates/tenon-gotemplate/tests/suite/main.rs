@@ -1,6 +1,10 @@
 //! Does a template give what Go gives? Where Go is installed, it answers itself.
 
 #[cfg(test)]
+mod behaviour;
+#[cfg(test)]
+mod bounds;
+#[cfg(test)]
 mod case_functions;
 #[cfg(test)]
 mod cases;
@@ -15,7 +19,11 @@ mod format_cases;
 #[cfg(test)]
 mod format_values;
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod go;
+#[cfg(test)]
+mod letters;
 #[cfg(test)]
 mod operands;
 #[cfg(test)]
