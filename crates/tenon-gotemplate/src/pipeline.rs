@@ -13,7 +13,7 @@ use crate::{number, unquote};
 /// Parentheses that may be open; Go has the same bound.
 const MAX_OPEN: usize = 10_000;
 /// Parentheses that hold each other and something else; running them recurses.
-const MAX_NESTING: usize = 200;
+const MAX_NESTING: usize = 100;
 /// What an error calls a pipeline in parentheses.
 const PARENTHESES: &str = "parenthesized pipeline";
 

@@ -234,9 +234,57 @@ fn bad_templates_say_which_file_which_line_and_why() {
 
 #[test]
 fn what_is_no_cloud_config_is_left_to_its_reader() {
-    for text in ["#!/bin/sh\necho [\n", "Content-Type: multipart/mixed; [\n", "## template: jinja\na: {{ \"{%\" }} [\n"]
+    let script = "#!/bin/sh\ncat >/x <<EOF\nversion: v1alpha1\nEOF\necho [\n";
+    for text in
+        [script, "#!/bin/sh\necho [\n", "Content-Type: multipart/mixed; [\n", "## template: jinja\na: {{ \"{%\" }} [\n"]
     {
         let seed = render(&full(), &templates(&map(&[("user-data", text)]))).unwrap();
         assert!(!seed.user_data.is_empty());
     }
+}
+
+#[test]
+fn nothing_stands_for_an_empty_list_or_map_as_in_go() {
+    let text = "{{ hasTag .Values.nope \"k\" }}{{ get .Values.nope \"k\" }}|{{ join nil \",\" }}|{{ hasKey nil \"k\" }}\n\
+                {{ define \"user-data\" }}x{{ end }}{{ template \"user-data\" . }}{{ len .Values }}{{ empty .Values }}";
+    compare(&renderings("nothing", &map(&[("user-data", text)]), &map(&[("a", "b")])));
+}
+
+#[test]
+fn a_value_that_is_no_text_reaches_a_template_to_the_byte() {
+    let mut machine = full();
+    machine.values = [("key".to_owned(), vec![0xff, 0xfe, 0])].into_iter().collect();
+    let seed = render(&machine, &templates(&map(&[("user-data", "{{ .Values.key | b64enc }} {{ len .Values.key }}")])));
+    assert_eq!(seed.unwrap().user_data, b"//4A 3");
+    // The built-in user-data has no place for it, and is whole without it.
+    assert!(render(&machine, &Templates::default()).is_ok());
+}
+
+#[test]
+fn errors_show_neither_values_nor_what_a_template_has_between_quotes() {
+    let mut machine = full();
+    machine.values = Values::from(map(&[("secret", "hunter2(")]));
+    for text in [
+        "{{ cidrhost .Values.secret }}",
+        "{{ regexFind .Values.secret \"a\" }}",
+        "{{ range .Values.secret }}{{ end }}",
+        "{{ b64dec .Values.secret }}",
+        "{{ b64dec \"hunter2\" }}",
+        "{{ getValue .Values.secret .Values.secret }}",
+        "{{ index .Values.secret 99 }}",
+        "{{ eq .Values.secret 1 }}",
+        "{{ indent -1 .Values.secret }}",
+    ] {
+        let error = render(&machine, &templates(&map(&[("user-data", text)]))).unwrap_err().to_string();
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+}
+
+#[test]
+fn a_kubelet_setting_is_checked_only_where_the_file_is_ours() {
+    let mut machine = full();
+    machine.kubelet.image_gc_high_threshold_percent = Some(70);
+    assert!(render(&machine, &Templates::default()).is_err());
+    let own = map(&[("user-data", "{{ .Kubernetes.KubeletConfiguration.ImageGCHighThresholdPercent }}")]);
+    assert_eq!(render(&machine, &templates(&own)).unwrap().user_data, b"70");
 }

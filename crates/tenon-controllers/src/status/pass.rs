@@ -27,7 +27,7 @@ use super::template::{READY, judge_managed_template, judge_template};
 use super::{Verdict, class_finalizer};
 use crate::context::is_our_class;
 use crate::events::Event;
-use crate::first_boot::{self, Inspection, NoFirstBoot, Subject};
+use crate::first_boot::{self, Inspection, NoFirstBoot};
 use crate::kube_error;
 use crate::regions::Regions;
 use crate::writes::{self, Written};
@@ -256,7 +256,7 @@ async fn first_boot(
         action: format!("read the Secrets of ProxmoxNodeClass {}", class.name_any()),
         source: Box::new(source),
     };
-    let subject = Subject { class, launch: None };
+    let subject = first_boot::Subject { class, launch: None };
     first_boot::inspect(&context.workload, &context.regions, &subject, &zones).await.map_err(failed)
 }
 

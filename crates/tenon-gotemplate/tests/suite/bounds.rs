@@ -155,12 +155,12 @@ fn a_chain_of_thousands_of_conditions_works() {
 #[test]
 fn parentheses_may_nest_deep_but_not_without_end() {
     assert_eq!(run("{{".to_owned() + &"(".repeat(10_000) + "7" + &")".repeat(10_000) + "}}"), Ok("7".to_owned()));
-    assert_eq!(run("{{".to_owned() + &"(not ".repeat(199) + "1" + &")".repeat(199) + "}}"), Ok("false".to_owned()));
-    assert_eq!(run("{{".to_owned() + &"(not ".repeat(200) + "1" + &")".repeat(200) + "}}"), Ok("true".to_owned()));
+    assert_eq!(run("{{".to_owned() + &"(not ".repeat(99) + "1" + &")".repeat(99) + "}}"), Ok("false".to_owned()));
+    assert_eq!(run("{{".to_owned() + &"(not ".repeat(100) + "1" + &")".repeat(100) + "}}"), Ok("true".to_owned()));
     let most = "{{".to_owned() + &"(".repeat(10_001) + "7" + &")".repeat(10_001) + "}}";
     assert_eq!(message(most), "max expression depth exceeded");
     let too_deep = "{{".to_owned() + &"(not ".repeat(201) + "1" + &")".repeat(201) + "}}";
-    assert_eq!(message(too_deep), "parentheses nest deeper than 200 levels");
+    assert_eq!(message(too_deep), "parentheses nest deeper than 100 levels");
     for open in ["(", "(not ", "(1|", "((1).x ", "($x:=", "(print (1) ", "(list "] {
         assert!(!message("{{".to_owned() + &open.repeat(200_000)).is_empty(), "{open}");
         assert!(!message("{{".to_owned() + &open.repeat(200_000) + "1}}").is_empty(), "{open}");

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{Api, Patch, PatchParams, PostParams};
@@ -247,4 +248,53 @@ async fn a_field_that_is_not_acted_on(site: &Site) -> anyhow::Result<()> {
     assert!(message.starts_with("spec.securityGroups is not supported yet"), "{message}");
     assert_eq!(site.pool().await?.1, "FieldNotSupportedYet");
     Ok(())
+}
+
+/// What a class says of its first-boot data.
+async fn metadata(site: &Site) -> anyhow::Result<(String, String)> {
+    let class = Api::<ProxmoxNodeClass>::all(site.admin.clone()).get("default").await?;
+    let conditions = class.status.and_then(|status| status.conditions);
+    let (status, _, message) = told(conditions.as_ref(), "InstanceMetadataOptionsReady");
+    Ok((status, message.to_owned()))
+}
+
+#[tokio::test]
+async fn a_verdict_on_templates_stays_while_proxmox_does_not_show_the_cards_of_a_vm() -> anyhow::Result<()> {
+    let cluster = Cluster::new(ClusterConfig::default())?;
+    let mut site = site(cluster.client()).await?;
+    site.create_template().await?;
+    site.create_pool().await?;
+    site.create_class().await?;
+    let reference = json!({ "name": "worker", "namespace": "kube-system" });
+    let options =
+        json!({ "spec": { "metadataOptions": { "type": "cdrom", "templatesRef": reference, "valuesRef": {} } } });
+    let classes: Api<ProxmoxNodeClass> = Api::all(site.admin.clone());
+    classes.patch("default", &PatchParams::default(), &Patch::Merge(options)).await?;
+    let secrets: Api<Secret> = Api::namespaced(site.admin.clone(), "kube-system");
+    // Only a card and a bridge tell whether this works.
+    let template = |text: &str| json!({ "metadata": { "name": "worker" }, "data": { "network-config": base64(text) } });
+    let good = template("a: {{ range .Interfaces }}{{ cidrhost .NodeAddress4 }}{{ end }}\n");
+    secrets.create(&PostParams::default(), &from_json(good)?).await?;
+    site.settle().await?;
+    assert_eq!(metadata(&site).await?, ("True".to_owned(), String::new()));
+    let faulty = template("a: {{ (index .Interfaces 5).Name }}\n");
+    secrets.patch("worker", &PatchParams::default(), &Patch::Merge(faulty)).await?;
+    site.settle().await?;
+    let (status, message) = metadata(&site).await?;
+    assert!(status == "False" && message.contains("line 1, column"), "{status} {message}");
+
+    let regions = site.context.regions.clone();
+    site.context.regions = BTreeMap::from([("lab".to_owned(), client(&site.estate, "wrong")?)]).into();
+    site.settle().await?;
+    assert_eq!(metadata(&site).await?, (status, message), "what cannot be tried again stays as it was");
+    site.context.regions = regions;
+    secrets.patch("worker", &PatchParams::default(), &Patch::Merge(template("a: b\n"))).await?;
+    site.settle().await?;
+    assert_eq!(metadata(&site).await?.0, "True");
+    Ok(())
+}
+
+fn base64(text: &str) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.encode(text)
 }
