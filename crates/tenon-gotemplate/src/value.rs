@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::Failure;
-use crate::go_type::{IntKind, StructType, Type, UintKind};
+use crate::go_type::{IntKind, Type, UintKind};
+use crate::structs::{Pointer, Struct};
 
 /// Values nest no deeper than this: printing and dropping them recurses.
 pub const MAX_NESTING: u16 = 100;
@@ -65,20 +66,6 @@ pub struct Map {
     item: &'static Type,
     entries: Option<Rc<RefCell<BTreeMap<Text, Value>>>>,
     nesting: Rc<Cell<u16>>,
-}
-
-/// A struct with its fields in the order of its type.
-#[derive(Debug, Clone)]
-pub struct Struct {
-    type_: &'static StructType,
-    fields: Rc<[Value]>,
-}
-
-/// A pointer.
-#[derive(Debug, Clone)]
-pub struct Pointer {
-    to: &'static Type,
-    target: Option<Rc<Value>>,
 }
 
 impl Text {
@@ -218,66 +205,6 @@ impl Map {
     }
 }
 
-impl Struct {
-    /// A struct; `fields` has one value for each field of the type, in order.
-    pub fn new(type_: &'static StructType, fields: Vec<Value>) -> Struct {
-        debug_assert_eq!(type_.fields.len(), fields.len(), "{}", type_.name);
-        Struct { type_, fields: fields.into() }
-    }
-
-    /// Its type.
-    pub fn type_(&self) -> &'static StructType {
-        self.type_
-    }
-
-    /// The value of a field, by its name.
-    pub fn get(&self, name: &[u8]) -> Option<&Value> {
-        let at = self.type_.fields.iter().position(|field| field.name.as_bytes() == name)?;
-        self.fields.get(at)
-    }
-
-    /// The values of all fields, also of those that are not shown.
-    pub(crate) fn all_fields(&self) -> &[Value] {
-        &self.fields
-    }
-
-    /// The fields that are shown when the whole struct is, with their values.
-    pub fn fields(&self) -> impl Iterator<Item = (&'static crate::Field, &Value)> {
-        self.type_.fields.iter().zip(self.fields.iter()).filter(|(field, _)| !field.is_hidden())
-    }
-}
-
-impl Pointer {
-    /// A pointer to a value.
-    pub fn new(to: &'static Type, target: Value) -> Pointer {
-        Pointer { to, target: Some(Rc::new(target)) }
-    }
-
-    /// The nil pointer.
-    pub fn nil(to: &'static Type) -> Pointer {
-        Pointer { to, target: None }
-    }
-
-    /// What it points to.
-    pub fn target(&self) -> Option<&Value> {
-        self.target.as_deref()
-    }
-
-    /// The type it points to.
-    pub(crate) fn to(&self) -> &'static Type {
-        self.to
-    }
-
-    /// Whether both point to the same place.
-    pub(crate) fn is_same(&self, other: &Pointer) -> bool {
-        match (&self.target, &other.target) {
-            (Some(one), Some(other)) => Rc::ptr_eq(one, other),
-            (None, None) => true,
-            _ => false,
-        }
-    }
-}
-
 impl Value {
     /// A string.
     pub fn string(bytes: impl AsRef<[u8]>) -> Value {
@@ -301,8 +228,8 @@ impl Value {
             Value::String(_) => Type::String,
             Value::List(list) => Type::List(list.item),
             Value::Map(map) => Type::Map(map.item),
-            Value::Struct(struct_) => Type::Struct(struct_.type_),
-            Value::Pointer(pointer) => Type::Pointer(pointer.to),
+            Value::Struct(struct_) => Type::Struct(struct_.type_()),
+            Value::Pointer(pointer) => Type::Pointer(pointer.to()),
         })
     }
 
@@ -339,8 +266,8 @@ impl Value {
             Value::String(text) => text.as_bytes().is_empty(),
             Value::List(list) => list.is_nil(),
             Value::Map(map) => map.is_nil(),
-            Value::Struct(struct_) => struct_.fields.iter().all(Value::is_zero),
-            Value::Pointer(pointer) => pointer.target.is_none(),
+            Value::Struct(struct_) => struct_.all_fields().iter().all(Value::is_zero),
+            Value::Pointer(pointer) => pointer.target().is_none(),
         }
     }
 
@@ -388,8 +315,8 @@ impl Value {
         match self {
             Value::List(list) => list.nesting,
             Value::Map(map) => map.nesting.get(),
-            Value::Struct(struct_) => struct_.fields.iter().map(Value::nesting).max().unwrap_or_default() + 1,
-            Value::Pointer(pointer) => pointer.target.as_ref().map_or(0, |target| target.nesting()) + 1,
+            Value::Struct(struct_) => struct_.all_fields().iter().map(Value::nesting).max().unwrap_or_default() + 1,
+            Value::Pointer(pointer) => pointer.target().map_or(0, Value::nesting) + 1,
             _ => 0,
         }
     }

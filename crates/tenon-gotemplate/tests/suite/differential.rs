@@ -87,7 +87,7 @@ impl Tally {
 fn is_same_text(case: &Case, ours: &[u8], go: &[u8]) -> bool {
     let has_pointer = [b"hp", b"pp", b"sp", b"mp"].iter().any(|name| case.source.windows(2).any(|word| word == *name));
     let without_digits =
-        |bytes: &[u8]| bytes.iter().copied().filter(|byte| !byte.is_ascii_digit()).collect::<Vec<u8>>();
+        |bytes: &[u8]| bytes.iter().copied().filter(|byte| !byte.is_ascii_hexdigit()).collect::<Vec<u8>>();
     let (ours, go) = (without_addresses(ours), without_addresses(go));
     ours == go || (has_pointer && without_digits(&ours) == without_digits(&go))
 }
