@@ -89,7 +89,7 @@ impl Span {
     /// Its text, cut after a few characters.
     pub(crate) fn piece(self, source: &[u8]) -> String {
         const SHOWN: usize = 40;
-        let text = String::from_utf8_lossy(source.get(self.start..self.end).unwrap_or_default());
+        let text = String::from_utf8_lossy(source.get(self.start..self.end).unwrap_or_default().trim_ascii());
         match text.char_indices().nth(SHOWN) {
             Some((at, _)) => format!("{}...", &text[..at]),
             None => text.into_owned(),

@@ -86,7 +86,11 @@ impl Parser<'_> {
         loop {
             let token = self.words.next();
             match token.kind {
-                Kind::Text => self.push(Node::Text(token.bytes(self.words.source).to_vec(), token.span)),
+                Kind::Text => {
+                    // An error names the place of a text and does not show it: it may hold a secret.
+                    let place = Span::new(token.span.start, token.span.start);
+                    self.push(Node::Text(token.bytes(self.words.source).to_vec(), place));
+                }
                 Kind::Open => self.action(token)?,
                 Kind::End if self.levels.len() > 1 => return Err(Wrong::at(token.span, "unexpected EOF")),
                 Kind::End => {

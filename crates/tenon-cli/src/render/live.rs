@@ -111,6 +111,13 @@ impl Look<'_> {
         let args = self.wanted.args;
         let joined = joined_cluster(&self.client, &args.system_namespace, args.cluster_endpoint.as_deref()).await;
         let joined = joined.map_err(|error| anyhow!("{}", error.full_message()))?.map_err(|why| anyhow!("{why}"))?;
+        if joined.api_server.is_empty() {
+            self.remarks.push(
+                "the address of the API server is unknown (ConfigMap kube-public/cluster-info does not exist or has no \
+                 kubeconfig), and .Kubernetes.APIServer is empty; set --cluster-endpoint"
+                    .to_owned(),
+            );
+        }
         let token = bootstrap_token(&self.client, claim).await.map_err(|error| anyhow!("{}", error.full_message()))?;
         let token = match token {
             Some(token) => token,

@@ -144,8 +144,8 @@ async fn what_the_cluster_lacks_is_named() {
     create(&client, &secret("values", &json!({}))).await;
     create(&client, &secret("templates", &json!({ "user-data": "#cloud-config\nx: {{ .Values.none }}\n" }))).await;
     let why = render(&client, &["--cluster-endpoint", "https://a:6443"]).await.unwrap_err();
-    let first = "cannot render first-boot data: Secret kube-system/templates, key user-data, line 2, column 14: ";
-    assert!(why.starts_with(first) && why.contains("\n2 | x: {{ .Values.none }}\n  |              ^\n"), "{why}");
+    let first = "cannot render first-boot data: Secret kube-system/templates, key user-data, line 2, column 7: ";
+    assert!(why.starts_with(first) && why.contains("\n2 | x: {{ .Values.none }}\n  |       ^\n"), "{why}");
     let why = render(&client, &["--instance-type", "huge"]).await.unwrap_err();
     assert!(why.starts_with("instance type huge is not defined; known: "), "{why}");
 }

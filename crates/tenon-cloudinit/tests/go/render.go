@@ -104,7 +104,7 @@ func (r *Rendering) render() {
 	case "network-config":
 		data = r.Context.Network
 	}
-	parsed, err := template.New(r.File).Funcs(templateFunctions).Parse(r.Template)
+	parsed, err := template.New("cloudinit").Funcs(templateFunctions).Parse(r.Template)
 	if err != nil {
 		r.Error = "parse: " + err.Error()
 		return

@@ -207,7 +207,7 @@ fn a_template_that_sees_no_value_is_refused_with_its_place() {
     let texts =
         map(&[("user-data", "#cloud-config\nhostname: {{ .Metadata.Hostname }}\ntoken: {{ .Values.token }}\n")]);
     let error = render(&full(), &templates(&texts)).unwrap_err();
-    assert_eq!(error.to_string(), "user-data, line 3, column 18: there is no value in {{ .Values.token }}");
+    assert_eq!(error.to_string(), "user-data, line 3, column 11: there is no value in {{ .Values.token }}");
     assert_eq!(error.file(), Some(SeedFileName::UserData));
 }
 

@@ -5,6 +5,7 @@
 
 mod class;
 mod class_finalizer;
+mod class_first_boot;
 mod estate;
 mod pass;
 mod pool;

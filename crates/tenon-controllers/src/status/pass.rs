@@ -24,16 +24,12 @@ use super::class::{CLASS_CONDITIONS, METADATA_READY, ObservedTemplate, TEMPLATE_
 use super::estate::Estate;
 use super::pool::{CLASS_READY, ObservedClass, POOL_CONDITIONS, VALIDATION, judge_pool};
 use super::template::{READY, judge_managed_template, judge_template};
-use super::{Verdict, class_finalizer};
+use super::{Verdict, class_finalizer, class_first_boot};
 use crate::context::is_our_class;
 use crate::events::Event;
-use crate::first_boot::{self, Inspection, NoFirstBoot};
 use crate::kube_error;
 use crate::regions::Regions;
 use crate::writes::{self, Written};
-
-/// For this long after a class became unready its Secrets are looked at more often.
-const MENDING_S: i64 = 15 * 60;
 
 /// What a pass works with.
 pub struct StatusContext {
@@ -49,9 +45,9 @@ pub struct StatusContext {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action}")]
 pub struct StatusError {
-    action: String,
+    pub(super) action: String,
     #[source]
-    source: Box<kube::Error>,
+    pub(super) source: Box<kube::Error>,
 }
 
 impl StatusError {
@@ -199,13 +195,9 @@ async fn judge_classes(
         report.events.extend(in_use.map(|event| (class.object_ref(&()), event)));
         let template = found.templates.get(&class.spec.instance_template_ref.name);
         let template = template.map(|FoundTemplate { zones, ready }| ObservedTemplate { zones, ready });
-        let first_boot = match report.keep(first_boot(context, class, template).await) {
-            Some(Inspection::Fine) => Ok(()),
-            Some(Inspection::Faulty(why)) => Err(why),
-            // What could not be looked at stays as it was.
-            Some(Inspection::Unknown) | None => previous(class),
-        };
-        report.awaits_secret |= first_boot.is_err() && was_ready_lately(class, &look.now);
+        let inspected = report.keep(class_first_boot::inspect(context, class, template).await);
+        let first_boot = class_first_boot::judged(class, inspected);
+        report.awaits_secret |= first_boot.is_err() && class_first_boot::was_ready_lately(class, &look.now);
         let verdict = judge_class(&class.spec, template, &found.estate, &first_boot);
         let present = class.status.as_ref().and_then(|status| status.conditions.as_deref());
         let said = [(TEMPLATE_READY, &verdict.template), (METADATA_READY, &verdict.metadata)];
@@ -216,48 +208,6 @@ async fn judge_classes(
         all.insert(class.name_any(), seen(class, &[&verdict.template, &verdict.metadata]));
     }
     Ok(all)
-}
-
-/// What a class said of its first-boot data before.
-fn previous(class: &ProxmoxNodeClass) -> Result<(), NoFirstBoot> {
-    let known = [&condition_reasons::METADATA_OPTIONS_NOT_FOUND, &condition_reasons::METADATA_OPTIONS_INVALID];
-    let said = metadata_condition(class);
-    let reason = said.and_then(|said| known.into_iter().find(|reason| reason.name() == said.reason));
-    match said.zip(reason) {
-        Some((said, reason)) => Err(NoFirstBoot { reason, message: said.message.clone() }),
-        None => Ok(()),
-    }
-}
-
-/// Whether somebody may be mending a Secret right now. One that stays broken is looked at as often as everything else.
-fn was_ready_lately(class: &ProxmoxNodeClass, now: &Time) -> bool {
-    let since = metadata_condition(class).map(|said| said.last_transition_time.0.as_second());
-    since.is_none_or(|since| now.0.as_second() - since < MENDING_S)
-}
-
-fn metadata_condition(class: &ProxmoxNodeClass) -> Option<&Condition> {
-    let conditions = class.status.as_ref()?.conditions.as_deref()?;
-    conditions.iter().find(|condition| condition.type_ == METADATA_READY)
-}
-
-/// Whether VMs of a class can be given first-boot data.
-async fn first_boot(
-    context: &StatusContext,
-    class: &ProxmoxNodeClass,
-    template: Option<ObservedTemplate<'_>>,
-) -> Result<Inspection, StatusError> {
-    let in_region = |zone: &&String| {
-        let region = zone.split('/').next();
-        class.spec.region.as_deref().is_none_or(|wanted| Some(wanted) == region)
-    };
-    let zones = template.map(|template| template.zones).unwrap_or_default();
-    let zones: Vec<String> = zones.iter().filter(in_region).cloned().collect();
-    let failed = |source| StatusError {
-        action: format!("read the Secrets of ProxmoxNodeClass {}", class.name_any()),
-        source: Box::new(source),
-    };
-    let subject = first_boot::Subject { class, launch: None };
-    first_boot::inspect(&context.workload, &context.regions, &subject, &zones).await.map_err(failed)
 }
 
 /// Pools whose class is of another kind are another controller's.

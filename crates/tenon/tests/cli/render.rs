@@ -122,12 +122,12 @@ const BAD: [(&str, &str); 8] = [
     (
         "#cloud-config\nruncmd:\n- echo {{ nope .Values.joinToken }}\n",
         ", line 3, column 11: function \"nope\" not defined\n3 | - echo {{ nope .Values.joinToken }}\n  |           ^\n\
-         In Go's form: template: user-data:3:10: function \"nope\" not defined\n",
+         In Go's form: template: cloudinit:3:10: function \"nope\" not defined\n",
     ),
     (
         "a: {{ .Values.missing }}\n",
-        ", line 1, column 14: there is no value in {{ .Values.missing }}\n1 | a: {{ .Values.missing }}\n  |              ^\n\
-         In Go's form: template: user-data:1:13: executing \"user-data\" at <.Values.missing>: there is no value\n",
+        ", line 1, column 7: there is no value in {{ .Values.missing }}\n1 | a: {{ .Values.missing }}\n  |       ^\n\
+         In Go's form: template: cloudinit:1:6: executing \"cloudinit\" at <.Values.missing>: there is no value\n",
     ),
     (
         "\n{{ index .Metadata.Tags 7 }}",
@@ -141,8 +141,8 @@ const BAD: [(&str, &str); 8] = [
     ),
     (
         "#cloud-config\n{{ range 100000000 }}0123456789{{ end }}\n",
-        ", line 2, column 10: the output is larger than 1048576 bytes in {{ 100000000 }}\n\
-         2 | {{ range 100000000 }}0123456789{{ end }}\n  |          ^\n",
+        ", line 2, column 22: the output is larger than 1048576 bytes\n\
+         2 | {{ range 100000000 }}0123456789{{ end }}\n  |                      ^\n",
     ),
     (
         "#cloud-config\na: {{ .Values.joinToken }}: x\nb: c\n",

@@ -167,7 +167,7 @@ const BROKEN: [(&str, &str, &str); 6] = [
     (
         "user-data",
         "#cloud-config\na: {{ .Values.Missing }}\n",
-        "line 2, column 14: there is no value in {{ .Values.Missing }}",
+        "line 2, column 7: there is no value in {{ .Values.Missing }}",
     ),
     ("user-data", "#cloud-config\na: {{ index .Network.Interfaces 9 }}\n", "line 2, column 7: error calling index"),
     ("user-data", "{{ range 1000000 }}0123456789{{ end }}", "the output is larger than 1048576 bytes"),

@@ -1,0 +1,64 @@
+//! Whether a ProxmoxNodeClass can give its VMs first-boot data, and since when it cannot.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+use tenon_api::condition_reasons::{METADATA_OPTIONS_INVALID, METADATA_OPTIONS_NOT_FOUND};
+use tenon_api::{Condition, ProxmoxNodeClass};
+
+use super::class::{METADATA_READY, ObservedTemplate};
+use super::pass::{StatusContext, StatusError};
+use crate::first_boot::{self, Inspection, NoFirstBoot};
+
+/// For this long after a class became unready its Secrets are looked at more often.
+const MENDING_S: i64 = 15 * 60;
+
+/// The verdict on the first-boot data of a class. What could not be looked at stays as it was.
+pub(super) fn judged(class: &ProxmoxNodeClass, inspected: Option<Inspection>) -> Result<(), NoFirstBoot> {
+    match inspected {
+        Some(Inspection::Fine) => Ok(()),
+        Some(Inspection::Faulty(why)) => Err(why),
+        Some(Inspection::Unknown) | None => previous(class),
+    }
+}
+
+/// What a class said of its first-boot data before.
+fn previous(class: &ProxmoxNodeClass) -> Result<(), NoFirstBoot> {
+    let known = [&METADATA_OPTIONS_NOT_FOUND, &METADATA_OPTIONS_INVALID];
+    let said = metadata_condition(class);
+    let reason = said.and_then(|said| known.into_iter().find(|reason| reason.name() == said.reason));
+    match said.zip(reason) {
+        Some((said, reason)) => Err(NoFirstBoot { reason, message: said.message.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// Whether somebody may be mending a Secret right now. One that stays broken is looked at as often as everything else.
+pub(super) fn was_ready_lately(class: &ProxmoxNodeClass, now: &Time) -> bool {
+    let since = metadata_condition(class).map(|said| said.last_transition_time.0.as_second());
+    since.is_none_or(|since| now.0.as_second() - since < MENDING_S)
+}
+
+fn metadata_condition(class: &ProxmoxNodeClass) -> Option<&Condition> {
+    let conditions = class.status.as_ref()?.conditions.as_deref()?;
+    conditions.iter().find(|condition| condition.type_ == METADATA_READY)
+}
+
+/// Whether VMs of a class can be given first-boot data.
+pub(super) async fn inspect(
+    context: &StatusContext,
+    class: &ProxmoxNodeClass,
+    template: Option<ObservedTemplate<'_>>,
+) -> Result<Inspection, StatusError> {
+    let in_region = |zone: &&String| {
+        let region = zone.split('/').next();
+        class.spec.region.as_deref().is_none_or(|wanted| Some(wanted) == region)
+    };
+    let zones = template.map(|template| template.zones).unwrap_or_default();
+    let zones: Vec<String> = zones.iter().filter(in_region).cloned().collect();
+    let failed = |source| StatusError {
+        action: format!("read the Secrets of ProxmoxNodeClass {}", class.name_any()),
+        source: Box::new(source),
+    };
+    let subject = first_boot::Subject { class, launch: None };
+    first_boot::inspect(&context.workload, &context.regions, &subject, &zones).await.map_err(failed)
+}
