@@ -262,6 +262,8 @@ async fn metadata(site: &Site) -> anyhow::Result<(String, String)> {
 async fn a_verdict_on_templates_stays_while_proxmox_does_not_show_the_cards_of_a_vm() -> anyhow::Result<()> {
     let cluster = Cluster::new(ClusterConfig::default())?;
     let mut site = site(cluster.client()).await?;
+    let template = TemplateSpec { vmid: 9001, name: "debian-13".to_owned(), ..TemplateSpec::default() };
+    site.estate.add_template(&template)?;
     site.create_template().await?;
     site.create_pool().await?;
     site.create_class().await?;
