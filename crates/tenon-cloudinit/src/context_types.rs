@@ -3,7 +3,7 @@
 //! Names, order, types and YAML keys are those that existing templates were written for: a template that prints a whole
 //! part of the context gives the same bytes. What is new is hidden from such prints and can only be named.
 
-use tenon_gotemplate::{Field, IntKind, Struct, StructType, Type, UintKind};
+use tenon_gotemplate::{Field, IntKind, Struct, StructType, Type, UintKind, Value};
 
 const INT64: Type = Type::Int(IntKind::Int64);
 const UINT32: Type = Type::Uint(UintKind::Uint32);
@@ -23,6 +23,8 @@ pub(crate) const TAINT_ITEM: &Type = &TAINT_TYPE;
 const KUBELET_TYPE: Type = Type::Struct(&KUBELET);
 /// What the kubelet's configuration points to.
 pub(crate) const KUBELET_TARGET: &Type = &KUBELET_TYPE;
+/// What it points to where nobody set the quota's period.
+pub(crate) const USUAL_KUBELET_TARGET: &Type = &Type::Struct(&USUAL_KUBELET);
 
 const fn field(name: &'static str, yaml: &'static str, type_: Type) -> Field {
     Field { name, yaml, omit_empty: false, type_ }
@@ -132,26 +134,59 @@ pub(crate) static TAINT: StructType = plain(
     ],
 );
 
-/// A duration prints as its text, as a kubelet reads it.
+/// A duration prints as its text, as a kubelet reads it. Its numbers are what Go's methods of these names give.
 pub(crate) static DURATION: StructType = StructType {
     name: "v1.Duration",
-    fields: &[field("Duration", "duration", Type::String)],
+    fields: &[
+        field("Duration", "duration", Type::Struct(&TIME)),
+        hidden("Hours", Type::Float),
+        hidden("Minutes", Type::Float),
+        hidden("Seconds", Type::Float),
+        hidden("Milliseconds", INT64),
+    ],
     text: Some(duration_text),
+};
+
+/// What is inside of a duration.
+pub(crate) static TIME: StructType = StructType {
+    name: "time.Duration",
+    fields: &[
+        hidden("Text", Type::String),
+        hidden("Hours", Type::Float),
+        hidden("Minutes", Type::Float),
+        hidden("Seconds", Type::Float),
+        hidden("Milliseconds", INT64),
+    ],
+    text: Some(time_text),
 };
 
 fn duration_text(duration: &Struct) -> String {
     match duration.get(b"Duration") {
-        Some(tenon_gotemplate::Value::String(text)) => text.to_lossy().into_owned(),
+        Some(Value::Struct(time)) => time_text(time),
         _ => String::new(),
     }
 }
 
-pub(crate) static KUBELET: StructType = plain(
-    "instance.KubeletConfiguration",
-    &[
+fn time_text(time: &Struct) -> String {
+    match time.get(b"Text") {
+        Some(Value::String(text)) => text.to_lossy().into_owned(),
+        _ => String::new(),
+    }
+}
+
+/// The kubelet's object.
+pub(crate) static KUBELET: StructType = plain("instance.KubeletConfiguration", &WITH_QUOTA_PERIOD);
+/// The same where nobody set the quota's period, which the object did not have when templates were written for it.
+pub(crate) static USUAL_KUBELET: StructType = plain("instance.KubeletConfiguration", &WITHOUT_QUOTA_PERIOD);
+
+static WITH_QUOTA_PERIOD: [Field; 24] = kubelet_fields("cpuCFSQuotaPeriod");
+static WITHOUT_QUOTA_PERIOD: [Field; 24] = kubelet_fields("-");
+
+const fn kubelet_fields(quota_period: &'static str) -> [Field; 24] {
+    [
         optional("CPUManagerPolicy", "cpuManagerPolicy", Type::String),
         optional("CPUCFSQuota", "cpuCFSQuota", OPTIONAL_BOOL),
-        optional("CPUCFSQuotaPeriod", "cpuCFSQuotaPeriod", OPTIONAL_DURATION),
+        optional("CPUCFSQuotaPeriod", quota_period, OPTIONAL_DURATION),
         optional("CPUManagerPolicyOptions", "cpuManagerPolicyOptions", Type::STRING_MAP),
         optional("CPUManagerReconcilePeriod", "cpuManagerReconcilePeriod", OPTIONAL_DURATION),
         optional("MemoryManagerPolicy", "memoryManagerPolicy", Type::String),
@@ -173,5 +208,5 @@ pub(crate) static KUBELET: StructType = plain(
         optional("KubeReserved", "kubeReserved", Type::STRING_MAP),
         optional("EvictionHard", "evictionHard", Type::STRING_MAP),
         optional("RegisterWithTaints", "registerWithTaints", Type::List(&TAINT_TYPE)),
-    ],
-);
+    ]
+}

@@ -89,7 +89,7 @@ fn kubernetes(input: &SeedInput) -> Result<Value, Error> {
         Value::string(&input.kubernetes_version),
         text(|bootstrap| &bootstrap.ca_pem),
         text(|bootstrap| bootstrap.token.expose()),
-        Value::Pointer(Pointer::new(types::KUBELET_TARGET, kubelet(input))),
+        Value::Pointer(kubelet(input)),
         text(|bootstrap| &bootstrap.api_server),
         allowed_labels(input),
         Value::string(boot_files::kubelet_config(input)?),
@@ -104,7 +104,7 @@ fn allowed_labels(input: &SeedInput) -> Value {
     string_map(&allowed.map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
 }
 
-fn kubelet(input: &SeedInput) -> Value {
+fn kubelet(input: &SeedInput) -> Pointer {
     let settings: &KubeletSettings = &input.kubelet;
     let text = |text: &Option<String>| Value::string(text.as_deref().unwrap_or_default());
     let fields = [
@@ -133,7 +133,10 @@ fn kubelet(input: &SeedInput) -> Value {
         string_map(&settings.eviction_hard),
         list(types::TAINT_ITEM, settings.taints().iter().map(taint)),
     ];
-    made(&types::KUBELET, fields)
+    match settings.cpu_cfs_quota_period {
+        Some(_) => Pointer::new(types::KUBELET_TARGET, made(&types::KUBELET, fields)),
+        None => Pointer::new(types::USUAL_KUBELET_TARGET, made(&types::USUAL_KUBELET, fields)),
+    }
 }
 
 fn taint(taint: &Taint) -> Value {
@@ -178,7 +181,18 @@ fn number(value: Option<u32>) -> Value {
 /// A duration in Go's spelling: `5m` is `5m0s`.
 fn duration(text: Option<&str>) -> Value {
     let Some(text) = text else { return Value::Pointer(Pointer::nil(&types::DURATION_TYPE)) };
-    let spelled = text.parse::<GoDuration>().map_or_else(|_| text.to_owned(), |duration| duration.to_string());
-    let duration = made(&types::DURATION, [Value::string(spelled)]);
+    let parsed = text.parse::<GoDuration>().ok();
+    let spelled = parsed.map_or_else(|| text.to_owned(), |duration| duration.to_string());
+    let nanos = parsed.map_or(0, GoDuration::as_nanos);
+    // Exact up to a hundred days, and close beyond.
+    #[expect(clippy::cast_precision_loss, reason = "Go rounds to the nearest float as well")]
+    let seconds = nanos as f64 / 1e9;
+    let numbers = || {
+        let floats = [seconds / 3600.0, seconds / 60.0, seconds].map(Value::Float);
+        floats.into_iter().chain([Value::Int(nanos / 1_000_000, IntKind::Int64)])
+    };
+    let time = Struct::new(&types::TIME, std::iter::once(Value::string(spelled)).chain(numbers()).collect());
+    let duration = std::iter::once(Value::Struct(time)).chain(numbers()).collect();
+    let duration = Value::Struct(Struct::new(&types::DURATION, duration));
     Value::Pointer(Pointer::new(&types::DURATION_TYPE, duration))
 }

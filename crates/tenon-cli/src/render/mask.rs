@@ -86,7 +86,9 @@ impl Mask {
 fn forms(value: &str) -> Vec<Vec<u8>> {
     let mut texts: Vec<String> = vec![value.to_owned(), value.trim().to_owned()];
     let is_many = value.trim().contains('\n');
-    texts.extend(value.lines().map(str::trim).filter(|line| is_many && line.len() >= PART_MIN).map(str::to_owned));
+    // The frame of a certificate or key is no secret.
+    let is_part = |line: &&str| is_many && line.len() >= PART_MIN && !line.starts_with("-----");
+    texts.extend(value.lines().map(str::trim).filter(is_part).map(str::to_owned));
     let has_parts = value.contains(',');
     texts.extend(value.split(',').map(str::trim).filter(|part| has_parts && part.len() >= PART_MIN).map(str::to_owned));
     texts.retain(|text| text.len() >= SECRET_MIN);

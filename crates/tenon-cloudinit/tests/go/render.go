@@ -184,7 +184,7 @@ type Taint struct {
 type KubeletConfiguration struct {
 	CPUManagerPolicy                string            `yaml:"cpuManagerPolicy,omitempty"`
 	CPUCFSQuota                     *bool             `yaml:"cpuCFSQuota,omitempty"`
-	CPUCFSQuotaPeriod               *Duration         `yaml:"cpuCFSQuotaPeriod,omitempty"`
+	CPUCFSQuotaPeriod               *Duration         `yaml:"cpuCFSQuotaPeriod,omitempty" json:",omitempty"`
 	CPUManagerPolicyOptions         map[string]string `yaml:"cpuManagerPolicyOptions,omitempty"`
 	CPUManagerReconcilePeriod       *Duration         `yaml:"cpuManagerReconcilePeriod,omitempty"`
 	MemoryManagerPolicy             string            `yaml:"memoryManagerPolicy,omitempty"`

@@ -191,7 +191,8 @@ fn whole_parts_of_the_context_print_as_go_prints_them() {
     let user_data = "{{ toYaml . }}\n{{ toYamlPretty .Kubernetes }}\n{{ toJson .Network }}\n{{ toPrettyJson .Metadata }}\n\
                      {{ .Metadata }} {{ .Resources }} {{ printf \"%+v\" .Network }}\n\
                      {{ .Kubernetes.KubeletConfiguration | toJson }}\n\
-                     {{ with .Kubernetes.KubeletConfiguration.ShutdownGracePeriod }}{{ . }} {{ .Duration }}{{ end }}\n\
+                     {{ with .Kubernetes.KubeletConfiguration.ShutdownGracePeriod }}{{ . }} {{ .Duration }} {{ .Seconds }} \
+                     {{ .Duration.Minutes }} {{ .Milliseconds }}{{ end }}\n\
                      {{ range .Network.Interfaces }}{{ eq .MTU 1500 }}{{ .MTU | printf \"%T\" }}{{ end }}\n";
     let texts = map(&[
         ("user-data", user_data),
