@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 use tenon_gotemplate::{Delimiters, Functions, MissingKey, Options, Stage, Template, TemplateError, Value};
 
 use crate::samples::hex;
-use crate::seeded::{Seeded, note, runs, seed};
+use crate::seeded::{Seeded, runs, seed};
 use crate::template_cases::{Case, case};
 use crate::template_data::{dots, for_go};
 use crate::{go, typed_functions};
@@ -37,7 +37,6 @@ fn ours(case: &Case, dots: &[Value]) -> Outcome {
         "missingkey=error" => MissingKey::Error,
         _ => MissingKey::Missing,
     };
-    note(&case.source);
     let (left, right) = case.delimiters;
     let delimiters = Delimiters { left: left.to_owned(), right: right.to_owned() };
     let functions = Functions::new(typed_functions::functions());

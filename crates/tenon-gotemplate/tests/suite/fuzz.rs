@@ -1,19 +1,18 @@
 //! Does every text, however broken, end as text or as an error? Mutations of known templates, from a seed.
-//!
-//! `TENON_FUZZ_RUNS` and `TENON_FUZZ_SEED` ask for more mutations or for others. `TENON_FUZZ_LAST` names a file that holds
-//! the text which was tried last, should one never end.
 
 use tenon_gotemplate::{Functions, Limits, MissingKey, Options, Template, Value};
+use testbed::mutation::Corpus;
 
 use crate::cases::recorded;
 use crate::damage::damage_bytes;
-use crate::seeded::{Seeded, note, runs, seed};
+use crate::seeded::{Seeded, seed};
 use crate::template_data::dots;
 use crate::typed_functions;
 use crate::vocabulary::vocabulary;
 
 const SEED: u64 = 4;
-const RUNS: usize = 10_000;
+/// A longer text shows no more.
+const LONGEST: usize = 1 << 14;
 /// Fewer than usual: a text that goes on for long shows no more than one that goes on for a while.
 const LIMITS: Limits = Limits { output: 1 << 16, steps: 20_000, depth: 1000 };
 
@@ -41,50 +40,6 @@ fn fuzz(bytes: &[u8], options: &Options, dot: &Value) -> bool {
     outcome.is_ok()
 }
 
-fn corpus() -> Vec<Vec<u8>> {
-    let all = recorded();
-    let cases = all["Cases"].as_array().unwrap().iter().map(|case| case["tmpl"].as_str().unwrap());
-    cases.chain(FIRST_BOOT).map(|text| text.as_bytes().to_vec()).collect()
-}
-
-/// A text of the corpus with a few changes.
-fn mutated(corpus: &[Vec<u8>], seeded: &mut Seeded) -> Vec<u8> {
-    let mut text = corpus[seeded.below(corpus.len())].clone();
-    for _ in 0..=seeded.below(4) {
-        let at = seeded.below(text.len() + 1);
-        let end = at + seeded.below(text.len() - at + 1);
-        match seeded.below(8) {
-            0 => drop(text.drain(at..end)),
-            1 => drop(text.splice(at..at, seeded.one_of(&vocabulary("scraps")).bytes())),
-            2 => drop(text.splice(at..at, seeded.one_of(&vocabulary("numbers")).bytes())),
-            3 => {
-                let part = text[at..end].to_vec();
-                text.splice(at..at, part);
-            }
-            4 => {
-                let other = &corpus[seeded.below(corpus.len())];
-                text.splice(at..end, other[seeded.below(other.len() + 1)..].iter().copied());
-            }
-            5 => text[at..end].reverse(),
-            _ => damage_bytes(seeded, &mut text),
-        }
-        text.truncate(1 << 14);
-    }
-    text
-}
-
-/// Names the text, should it make the parser panic.
-struct Watched<'a>(&'a [u8]);
-
-impl Drop for Watched<'_> {
-    #[expect(clippy::disallowed_macros, reason = "the crate prints nothing, but a failing test does")]
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("the text was {:?}", String::from_utf8_lossy(self.0));
-        }
-    }
-}
-
 #[test]
 fn the_templates_of_first_boot_data_run() {
     let options = Options { functions: Functions::new(typed_functions::functions()), ..Options::default() };
@@ -96,8 +51,9 @@ fn the_templates_of_first_boot_data_run() {
 
 #[test]
 fn templates_survive_anything() {
-    let (corpus, mut seeded) = (corpus(), Seeded::new(seed(SEED)));
-    let dots = dots();
+    let (all, dots) = (recorded(), dots());
+    let cases = all["Cases"].as_array().unwrap().iter().map(|case| case["tmpl"].as_str().unwrap());
+    let tokens = [vocabulary("scraps"), vocabulary("numbers")].concat();
     let options = |missing_key| Options {
         functions: Functions::new(typed_functions::functions()),
         missing_key,
@@ -105,13 +61,16 @@ fn templates_survive_anything() {
         ..Options::default()
     };
     let options = [MissingKey::Missing, MissingKey::Zero, MissingKey::Error].map(options);
-    let changed = (0..runs(RUNS)).map(|_| mutated(&corpus, &mut seeded)).collect::<Vec<_>>();
-    let mut good = 0;
-    for (number, text) in corpus.iter().chain(&changed).enumerate() {
-        note(text);
-        let _watched = Watched(text);
+    let (mut seeded, mut number) = (Seeded::new(seed(SEED)), 0);
+    let shown = Corpus::of_texts(cases.chain(FIRST_BOOT)).with_tokens(&tokens).show(SEED, |text| {
+        let mut bytes = text.as_bytes()[..text.len().min(LONGEST)].to_vec();
+        // A text may be cut inside a character, and a template need not be text at all.
+        if number % 4 == 3 {
+            damage_bytes(&mut seeded, &mut bytes);
+        }
+        number += 1;
         let dot = if number % 8 == 7 { &dots[number / 8 % dots.len()] } else { &dots[0] };
-        good += usize::from(fuzz(text, &options[number % 3], dot));
-    }
-    assert!(good > changed.len() / 50, "only {good} of {} ran", changed.len());
+        fuzz(&bytes, &options[number % 3], dot)
+    });
+    assert!(shown.readable > shown.texts / 50, "{shown:?}");
 }

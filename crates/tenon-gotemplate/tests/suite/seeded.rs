@@ -52,11 +52,3 @@ pub(crate) fn seed(usual: u64) -> u64 {
 pub(crate) fn runs(usual: usize) -> usize {
     number("TENON_FUZZ_RUNS").unwrap_or(usual)
 }
-
-/// Keeps the text that is tried next in the file that `TENON_FUZZ_LAST` names, should it never end.
-#[expect(clippy::disallowed_methods, reason = "the crate writes no files, but a person may ask its tests to")]
-pub(crate) fn note(text: &[u8]) {
-    if let Some(file) = variable("TENON_FUZZ_LAST") {
-        std::fs::write(file, text).unwrap();
-    }
-}
