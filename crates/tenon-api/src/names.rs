@@ -72,6 +72,8 @@ pub const ANNOTATION_TEMPLATE_HASH_VERSION: &str = "karpenter.proxmox.sinextra.d
 /// On ProxmoxTemplates: our own hash of what that number was made from, whoever made the number.
 pub const ANNOTATION_TEMPLATE_SEEN: &str = "tenon.dev/template-seen";
 
+/// On Secrets in the cluster of the controller that classes of another cluster may name.
+pub const LABEL_NODE_DATA: &str = "tenon.dev/node-data";
 /// On NodeClaims that are being deleted: delete the NodeClaim without touching any VM.
 pub const ANNOTATION_SKIP_VM_DELETION: &str = "tenon.dev/skip-vm-deletion";
 /// On bootstrap token Secrets: the uid of the NodeClaim whose VM joins with it.

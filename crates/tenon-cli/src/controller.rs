@@ -239,9 +239,9 @@ async fn clients(
     let home = match args.home_kubeconfig.as_deref().filter(|path| !path.is_empty()) {
         Some(path) => {
             let home = clients::cluster(Some(path), "--home-kubeconfig", identity).await?;
-            home.within(args.kube_request_timeout)
+            Some(home.within(args.kube_request_timeout))
         }
-        None => workload.clone(),
+        None => None,
     };
     let client = |region: &cloud_config::Region| {
         let client = region
@@ -250,8 +250,9 @@ async fn clients(
         Ok((region.name.clone(), client))
     };
     let regions = cloud.regions.iter().map(client).collect::<anyhow::Result<_>>()?;
-    let clients = Clients { workload: workload.fenced(fence)?, home: home.fenced(fence)?, regions };
-    Ok((clients, home))
+    let apart = home.as_ref().map(|home| home.fenced(fence)).transpose()?;
+    let clients = Clients { workload: workload.fenced(fence)?, home: apart, regions };
+    Ok((clients, home.unwrap_or(workload)))
 }
 
 #[cfg(test)]

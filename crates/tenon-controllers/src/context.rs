@@ -10,6 +10,7 @@ use tenon_model::{InstanceType, Seconds};
 use crate::claim::Owner;
 use crate::clock::Clock;
 use crate::events::Events;
+use crate::first_boot::NodeSecrets;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::provision::instance_type_of;
@@ -21,6 +22,8 @@ use crate::watched::Watched;
 /// What every pass works with.
 pub(crate) struct Context {
     pub(crate) workload: Client,
+    /// Where the Secrets with first-boot data are.
+    pub(crate) secrets: NodeSecrets,
     pub(crate) regions: Regions,
     pub(crate) settings: Settings,
     /// The cluster's name in the proof of every VM.

@@ -22,6 +22,7 @@ use crate::context::Context;
 use crate::disruption::pod_events::{self, PodStates};
 use crate::election::{Election, Lost};
 use crate::events::Events;
+use crate::first_boot::NodeSecrets;
 use crate::memory::Memory;
 use crate::metrics::{Metrics, OfLease};
 use crate::panics::{restarted, survived};
@@ -45,8 +46,8 @@ const COUNTED_EVERY: Duration = Duration::from_secs(5);
 pub struct Clients {
     /// The cluster whose pods need nodes.
     pub workload: Client,
-    /// The cluster the controller itself lives in; often the same.
-    pub home: Client,
+    /// The cluster the controller itself lives in, if it is another one.
+    pub home: Option<Client>,
     /// A client for each Proxmox cluster, by region.
     pub regions: BTreeMap<String, tenon_pve::Client>,
 }
@@ -167,14 +168,26 @@ impl Controllers {
     }
 
     fn begin(self, cluster_id: String, stop: &Stop) -> JoinSet<()> {
-        let Controllers { clients: Clients { workload, regions, .. }, settings, clock, metrics, probe, .. } = self;
+        let Controllers { clients: Clients { workload, home, regions }, settings, clock, metrics, probe, .. } = self;
+        let secrets = NodeSecrets::new(&workload, home);
         tracing::info!(cluster_id, "started controllers");
         let (watched, watches) = watch_all(&workload);
         let events = Events::new(workload.clone(), clock);
         let (memory, regions) = (Memory::default(), regions.into());
         let ids = VmIdBook::new(workload.clone(), &settings.system_namespace);
-        let context =
-            Arc::new(Context { workload, regions, settings, cluster_id, clock, events, metrics, watched, memory, ids });
+        let context = Arc::new(Context {
+            workload,
+            secrets,
+            regions,
+            settings,
+            cluster_id,
+            clock,
+            events,
+            metrics,
+            watched,
+            memory,
+            ids,
+        });
         let mut parts = JoinSet::new();
         let (disturbed, pod_event_nodes) = mpsc::channel(pod_events::QUEUE_LENGTH);
         let (wake, woken) = mpsc::channel(WAKES);

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tenon_api::plan_options::{FeatureGates, PlanOptions};
 use tenon_api::{NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate};
+use tenon_controllers::first_boot::NodeSecrets;
 use tenon_controllers::status::{StatusContext, pass};
 use tenon_model::InstanceType;
 use tenon_pve::{Endpoint, Token, Transport};
@@ -71,6 +72,7 @@ impl Site {
             .await;
         let context = StatusContext {
             workload: self.client.clone(),
+            secrets: NodeSecrets::new(&self.client, None),
             regions: self.regions.clone().into(),
             gates: FeatureGates::default(),
         };

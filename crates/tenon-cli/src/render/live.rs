@@ -8,7 +8,7 @@ use tenon_cloudinit::Bootstrap;
 use tenon_controllers::Clock;
 use tenon_controllers::claim::{bootstrap_token, bridges, joined_cluster};
 use tenon_controllers::election::Fence;
-use tenon_controllers::first_boot::{Sources, VmFacts, read_sources, sample};
+use tenon_controllers::first_boot::{NodeSecrets, Sources, VmFacts, sample};
 use tenon_model::{LaunchRecord, full_message};
 use tenon_pve::{Interface, VmConfig};
 
@@ -94,8 +94,10 @@ impl Look<'_> {
         if self.wanted.given.is_given(Role::Values) {
             own.1 = self.wanted.given.secret(Role::Values, options.values_ref.take().as_ref(), self.remarks)?;
         }
-        let read =
-            read_sources(&self.client, &options).await.map_err(|error| unread("the Secrets of the class", &error))?;
+        let read = NodeSecrets::new(&self.client, None)
+            .sources(&options)
+            .await
+            .map_err(|error| unread("the Secrets of the class", &error))?;
         let mut sources = read.map_err(|missing| anyhow!("{}", missing.0))?;
         if let Some(found) = own.0 {
             let of_files = Sources::of(Some((&found.origin(), found.data)), Default::default());

@@ -204,7 +204,7 @@ impl<'a> Launch<'a> {
         let LaunchRecord { place, template, .. } = self.record;
         let zone = format!("{}/{}/{template}", place.region, place.host);
         let subject = Subject { class: &self.class, launch: Some((self.claim, self.instance_type)) };
-        let found = first_boot::inspect(&context.workload, &context.regions, &subject, &[zone]).await;
+        let found = first_boot::inspect(&context.secrets, &context.regions, &subject, &[zone]).await;
         let found = found.map_err(|source| ClaimError::kube("read the Secrets of the ProxmoxNodeClass", source))?;
         Ok(match found {
             Inspection::Faulty(NoFirstBoot { reason, message }) => Some(unrendered(reason, &message)),

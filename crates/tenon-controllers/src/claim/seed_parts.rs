@@ -9,7 +9,7 @@ use tenon_pve::{Client, Interface, RefusalKind};
 use super::bootstrap::NoBootstrap;
 use super::{ClaimError, bootstrap};
 use crate::context::Context;
-use crate::first_boot::{Sources, read_sources};
+use crate::first_boot::Sources;
 
 /// What the built-in user-data cannot do without.
 const NO_SERVER: &str = "the address of the API server is unknown: ConfigMap kube-public/cluster-info does not exist or has \
@@ -47,7 +47,7 @@ pub(crate) async fn gather(
     class: &ProxmoxNodeClass,
     site: Site<'_>,
 ) -> Result<Result<SeedParts, NoSeedParts>, ClaimError> {
-    let sources = read_sources(&context.workload, &class.spec.metadata_options).await;
+    let sources = context.secrets.sources(&class.spec.metadata_options).await;
     let sources =
         match sources.map_err(|source| ClaimError::kube("read the Secrets of the ProxmoxNodeClass", source))? {
             Ok(sources) => sources,

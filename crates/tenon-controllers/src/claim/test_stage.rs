@@ -26,6 +26,7 @@ use super::reconcile::reconcile;
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::events::Events;
+use crate::first_boot::NodeSecrets;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
@@ -60,6 +61,7 @@ impl ClaimStage {
         estate.add_template(&template).unwrap();
         let context = Context {
             workload: client.clone(),
+            secrets: NodeSecrets::new(&client, None),
             regions: BTreeMap::from([("lab".to_owned(), proxmox(&estate))]).into(),
             settings,
             cluster_id: "c".to_owned(),

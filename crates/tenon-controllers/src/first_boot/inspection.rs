@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use kube::Client;
 use tenon_api::condition_reasons::{ConditionReason, METADATA_OPTIONS_INVALID, METADATA_OPTIONS_NOT_FOUND};
 use tenon_api::{MetadataType, NodeClaim, ProxmoxNodeClass};
 use tenon_model::{HostName, InstanceType, VmId};
@@ -10,7 +9,7 @@ use tenon_pve::{Interface, VmConfig};
 
 use super::sample;
 use super::seed::{SeedFacts, render_seed};
-use super::sources::{Sources, read_sources};
+use super::sources::{NodeSecrets, Sources};
 use crate::claim::bridges;
 use crate::regions::Regions;
 
@@ -44,7 +43,7 @@ pub(crate) struct Subject<'a> {
 
 /// Tries the first-boot data of a class. `zones` are its VM templates, as `region/host/vmid`.
 pub(crate) async fn inspect(
-    client: &Client,
+    secrets: &NodeSecrets,
     regions: &Regions,
     subject: &Subject<'_>,
     zones: &[String],
@@ -53,7 +52,7 @@ pub(crate) async fn inspect(
     if options.type_ == MetadataType::None {
         return Ok(Inspection::Fine);
     }
-    let sources = match read_sources(client, options).await? {
+    let sources = match secrets.sources(options).await? {
         Ok(sources) => sources,
         Err(missing) => {
             let (reason, message) = (&METADATA_OPTIONS_NOT_FOUND, missing.0);

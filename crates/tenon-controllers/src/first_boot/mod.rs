@@ -11,4 +11,4 @@ pub use inspection::NoFirstBoot;
 pub(crate) use inspection::{Inspection, Subject, inspect};
 pub use network::interfaces;
 pub use seed::{SeedFacts, VmFacts, provider_id, render_seed, seed_input};
-pub use sources::{NoSources, SecretData, Sources, read_sources};
+pub use sources::{NoSources, NodeSecrets, SecretData, Sources};

@@ -70,6 +70,7 @@ impl Stage {
         let asked = Arc::new(AtomicUsize::new(0));
         let context = Context {
             workload: client.clone(),
+            secrets: crate::first_boot::NodeSecrets::new(&client, None),
             regions: BTreeMap::from([("lab".to_owned(), proxmox(asked.clone()))]).into(),
             settings,
             cluster_id: "c".to_owned(),

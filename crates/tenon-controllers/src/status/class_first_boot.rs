@@ -60,5 +60,5 @@ pub(super) async fn inspect(
         source: Box::new(source),
     };
     let subject = first_boot::Subject { class, launch: None };
-    first_boot::inspect(&context.workload, &context.regions, &subject, &zones).await.map_err(failed)
+    first_boot::inspect(&context.secrets, &context.regions, &subject, &zones).await.map_err(failed)
 }

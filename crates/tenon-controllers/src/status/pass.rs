@@ -27,6 +27,7 @@ use super::template::{READY, judge_managed_template, judge_template};
 use super::{Verdict, class_finalizer, class_first_boot};
 use crate::context::is_our_class;
 use crate::events::Event;
+use crate::first_boot::NodeSecrets;
 use crate::kube_error;
 use crate::regions::Regions;
 use crate::writes::{self, Written};
@@ -35,6 +36,8 @@ use crate::writes::{self, Written};
 pub struct StatusContext {
     /// The cluster whose pods need nodes.
     pub workload: Client,
+    /// Where the Secrets with first-boot data are.
+    pub secrets: NodeSecrets,
     /// A client for each Proxmox cluster, by region.
     pub regions: Regions,
     /// What is switched on.

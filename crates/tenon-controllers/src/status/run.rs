@@ -21,7 +21,8 @@ const TOGETHER: Duration = Duration::from_millis(300);
 /// Judges until told to stop.
 pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
     let (workload, regions) = (context.workload.clone(), context.regions.clone());
-    let judged = StatusContext { workload, regions, gates: context.settings.planning.feature_gates };
+    let (secrets, gates) = (context.secrets.clone(), context.settings.planning.feature_gates);
+    let judged = StatusContext { workload, secrets, regions, gates };
     let mut silent = BTreeSet::new();
     loop {
         let mut every = EVERY;

@@ -111,7 +111,7 @@ impl Embedded {
     /// Starts the controllers.
     pub(crate) fn start_controller(&mut self, estate: &Estate) -> anyhow::Result<()> {
         let client = self.workload.clone();
-        let clients = Clients { workload: client.clone(), home: client, regions: self.regions(estate)? };
+        let clients = Clients { workload: client, home: None, regions: self.regions(estate)? };
         let settings = Settings {
             cluster_endpoint: Some(SERVER.to_owned()),
             batch_idle: Duration::from_millis(300),

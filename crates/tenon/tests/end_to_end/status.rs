@@ -16,6 +16,7 @@ use tenon_api::{
     Condition, NodePool, ProxmoxNodeClass, ProxmoxNodeClassSpec, ProxmoxTemplate, ProxmoxUnmanagedTemplate,
     ProxmoxUnmanagedTemplateSpec,
 };
+use tenon_controllers::first_boot::NodeSecrets;
 use tenon_controllers::status::{StatusContext, pass};
 use tenon_pve::{Endpoint, Token, Transport};
 use tenon_sim::{Cluster, ClusterConfig, Estate, EstateConfig, TemplateSpec};
@@ -44,6 +45,7 @@ async fn site(admin: Client) -> anyhow::Result<Site> {
     let estate = Estate::new(EstateConfig::default());
     let context = StatusContext {
         workload: admin.clone(),
+        secrets: NodeSecrets::new(&admin, None),
         regions: BTreeMap::from([("lab".to_owned(), client(&estate, SECRET)?)]).into(),
         gates: FeatureGates::default(),
     };
@@ -291,6 +293,34 @@ async fn a_verdict_on_templates_stays_while_proxmox_does_not_show_the_cards_of_a
     assert_eq!(metadata(&site).await?, (status, message), "what cannot be tried again stays as it was");
     site.context.regions = regions;
     secrets.patch("worker", &PatchParams::default(), &Patch::Merge(template("a: b\n"))).await?;
+    site.settle().await?;
+    assert_eq!(metadata(&site).await?.0, "True");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_class_of_another_cluster_reaches_only_secrets_that_are_meant_for_nodes() -> anyhow::Result<()> {
+    let (cluster, home) = (Cluster::new(ClusterConfig::default())?, Cluster::new(ClusterConfig::default())?);
+    let mut site = site(cluster.client()).await?;
+    site.context.secrets = NodeSecrets::new(&site.admin, Some(home.client()));
+    site.create_template().await?;
+    site.create_class().await?;
+    let reference = json!({ "name": "worker", "namespace": "kube-system" });
+    let options = json!({ "spec": { "metadataOptions": { "type": "cdrom", "templatesRef": reference } } });
+    let classes: Api<ProxmoxNodeClass> = Api::all(site.admin.clone());
+    classes.patch("default", &PatchParams::default(), &Patch::Merge(options)).await?;
+    let secret = json!({ "metadata": { "name": "worker" }, "data": { "user-data": base64("#cloud-config\n") } });
+    let secret: Secret = from_json(secret)?;
+    // One of the class's own cluster is not looked at.
+    Api::namespaced(site.admin.clone(), "kube-system").create(&PostParams::default(), &secret).await?;
+    site.settle().await?;
+    assert!(metadata(&site).await?.1.contains("does not exist"), "{:?}", metadata(&site).await?);
+    let secrets: Api<Secret> = Api::namespaced(home.client(), "kube-system");
+    secrets.create(&PostParams::default(), &secret).await?;
+    site.settle().await?;
+    assert!(metadata(&site).await?.1.contains("label tenon.dev/node-data"), "{:?}", metadata(&site).await?);
+    let label = json!({ "metadata": { "labels": { "tenon.dev/node-data": "" } } });
+    secrets.patch("worker", &PatchParams::default(), &Patch::Merge(label)).await?;
     site.settle().await?;
     assert_eq!(metadata(&site).await?.0, "True");
     Ok(())

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use testbed::{BLKID, CLOUD_INIT, ISOINFO, Runner, XORRISO, proof};
 
-use crate::seed_sample::{Files, Sample, bare, full};
+use crate::seed_sample::{Files, K3S, KUBEADM, Sample, bare, example, full};
 
 /// An image in a folder of its own.
 struct Disc {
@@ -142,12 +142,15 @@ fn cloud_init(python: &Runner, verb: &[&str]) -> Command {
 fn user_data_and_network_config_are_valid_by_the_schemas_of_cloud_init() -> anyhow::Result<()> {
     let Some(python) = proof::with_tool(&CLOUD_INIT)? else { return Ok(()) };
     let help = String::from_utf8(told(&mut cloud_init(&python, &["schema", "--help"]))?)?;
-    for sample in [bare()?, full()?] {
+    for sample in [bare()?, full()?, example(KUBEADM)?, example(K3S)?] {
         let folder = tempfile::tempdir()?;
         for (name, content) in &sample.files {
             fs::write(folder.path().join(name), content)?;
         }
         let mut checks = vec![("user-data", Vec::new())];
+        if sample.files.contains_key("vendor-data") {
+            checks.push(("vendor-data", Vec::new()));
+        }
         // Schemas of network configurations came with release 24.
         if help.contains("--schema-type") && sample.files.contains_key("network-config") {
             checks.push(("network-config", vec!["--schema-type", "network-config"]));

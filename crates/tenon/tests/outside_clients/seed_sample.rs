@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
 use tenon_cloudinit::{Bootstrap, Identity, Interface, KubeletSettings, Network, Resources, SeedInput, Taint};
 use tenon_cloudinit::{Seed, TaintEffect, Templates, Values, render};
 use tenon_model::VmId;
@@ -31,8 +32,33 @@ pub(crate) fn bare() -> anyhow::Result<Sample> {
     Sample::of(&render(&input()?, &Templates::default())?)
 }
 
+/// Examples of the guide whose user-data is a cloud-config.
+pub(crate) const KUBEADM: &str = include_str!("../../../../examples/first-boot/kubeadm.yaml");
+pub(crate) const K3S: &str = include_str!("../../../../examples/first-boot/k3s.yaml");
+
+/// A Secret of an example.
+#[derive(Deserialize)]
+struct Manifest {
+    #[serde(default, rename = "stringData")]
+    string_data: BTreeMap<String, String>,
+}
+
+/// An example: the templates come first, the values second.
+pub(crate) fn example(text: &str) -> anyhow::Result<Sample> {
+    let manifests: Vec<Manifest> = serde_saphyr::from_multiple(text)?;
+    let [templates, values, ..] = manifests.as_slice() else { anyhow::bail!("the example has no two Secrets") };
+    let contents = templates.string_data.iter().map(|(key, text)| (key.as_str(), text.as_bytes()));
+    let mut input = full_input()?;
+    input.values = Values::from(values.string_data.clone());
+    Sample::of(&render(&input, &Templates::from_keys(contents))?)
+}
+
 /// A VM that uses nearly everything, with texts that a YAML reader takes for something else unless they are quoted.
 pub(crate) fn full() -> anyhow::Result<Sample> {
+    Sample::of(&render(&full_input()?, &Templates::default())?)
+}
+
+fn full_input() -> anyhow::Result<SeedInput> {
     let mut input = input()?;
     input.identity.instance_uuid = "1f0a2b3c-0000-4000-8000-000000000001".to_owned();
     input.identity.provider_id = "proxmox://cluster-1/20001".to_owned();
@@ -52,7 +78,7 @@ pub(crate) fn full() -> anyhow::Result<Sample> {
     input.ssh_authorized_keys = texts(&["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5 ops: on # call"]);
     let values = [("on", "yes"), ("Null", "null"), ("lines", " a\n\tb\n\n"), ("accent", "é \u{2028} \u{7f}")];
     input.values = Values::from(BTreeMap::from(values.map(|(key, value)| (key.to_owned(), value.to_owned()))));
-    Sample::of(&render(&input, &Templates::default())?)
+    Ok(input)
 }
 
 fn input() -> anyhow::Result<SeedInput> {

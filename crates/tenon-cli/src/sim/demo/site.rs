@@ -76,7 +76,7 @@ impl Site {
         let clock = Clock::Runtime { epoch, origin: Instant::now() };
         let clients = Clients {
             workload: client.clone(),
-            home: client.clone(),
+            home: None,
             regions: BTreeMap::from([("lab".to_owned(), pve(&estate)?)]),
         };
         let settings = Settings { cluster_endpoint: Some(ENDPOINT.to_owned()), ..Settings::default() };
