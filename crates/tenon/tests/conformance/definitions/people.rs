@@ -43,8 +43,14 @@ fn matches_committed(name: &str, text: &str) -> anyhow::Result<()> {
 
 /// The documents of every example.
 fn examples() -> anyhow::Result<Vec<Value>> {
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(in_repository("examples"))?.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<_>>()?;
+    let inside = |folder: PathBuf| -> anyhow::Result<Vec<PathBuf>> {
+        std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
+    };
+    let (folders, mut files): (Vec<PathBuf>, Vec<PathBuf>) =
+        inside(in_repository("examples"))?.into_iter().partition(|path| path.is_dir());
+    for folder in folders {
+        files.extend(inside(folder)?);
+    }
     files.sort();
     let mut documents = Vec::new();
     for file in files {
@@ -70,7 +76,7 @@ async fn kubectl_applies_every_example_in_the_strictest_way() -> anyhow::Result<
     }
     run(&testbed, Program::Kubectl, &["wait", "--for=condition=Established", "customresourcedefinitions", "--all"])?;
     let folder = in_repository("examples").to_string_lossy().into_owned();
-    let apply = ["apply", "--server-side", "--validate=strict", "-f", &folder];
+    let apply = ["apply", "--server-side", "--validate=strict", "--recursive", "-f", &folder];
     // What is established is served a moment later.
     let applied = eventually("the kinds are served", async || match run(&testbed, Program::Kubectl, &apply) {
         Err(error) if error.to_string().contains("no matches for kind") => Ok(None),

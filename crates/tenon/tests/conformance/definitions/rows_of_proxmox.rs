@@ -144,11 +144,15 @@ fn class() -> Vec<Row> {
 }
 
 fn kubelet() -> Vec<Row> {
+    const NETWORK: &str = "ProxmoxNodeClass spec.metadataOptions.networkConfigVersion";
     const PERCENT: &str = "ProxmoxNodeClass spec.kubeletConfiguration.imageGCHighThresholdPercent, ProxmoxNodeClass \
                            spec.kubeletConfiguration.imageGCLowThresholdPercent";
     const PODS: &str = "ProxmoxNodeClass spec.kubeletConfiguration.maxPods";
     let too_large = || json!([2_147_483_648_i64]);
     vec![
+        row("minimum", NETWORK, json!([1]), json!([0])),
+        row("maximum", NETWORK, json!([2]), json!([3])),
+        row("format", NETWORK, json!([1]), too_large()),
         row("minimum", PERCENT, json!([0]), json!([-1])),
         row("maximum", PERCENT, json!([100]), json!([101])),
         row("format", PERCENT, json!([50]), too_large()),
