@@ -2,7 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
-use tenon_api::condition_reasons::{METADATA_OPTIONS_INVALID, METADATA_OPTIONS_NOT_FOUND};
+use tenon_api::condition_reasons::{ConditionReason, METADATA_OPTIONS_INVALID, METADATA_OPTIONS_NOT_FOUND};
 use tenon_api::{Condition, ProxmoxNodeClass};
 
 use super::class::{METADATA_READY, ObservedTemplate};
@@ -17,15 +17,16 @@ pub(super) fn judged(class: &ProxmoxNodeClass, inspected: Option<Inspection>) ->
     match inspected {
         Some(Inspection::Fine) => Ok(()),
         Some(Inspection::Faulty(why)) => Err(why),
-        Some(Inspection::Unknown) | None => previous(class),
+        // The Secrets are there and their text is right; only a trial could tell more.
+        Some(Inspection::Unknown) => previous(class, &[&METADATA_OPTIONS_INVALID]),
+        None => previous(class, &[&METADATA_OPTIONS_NOT_FOUND, &METADATA_OPTIONS_INVALID]),
     }
 }
 
-/// What a class said of its first-boot data before.
-fn previous(class: &ProxmoxNodeClass) -> Result<(), NoFirstBoot> {
-    let known = [&METADATA_OPTIONS_NOT_FOUND, &METADATA_OPTIONS_INVALID];
+/// What a class said of its first-boot data before, if it was for one of these reasons.
+fn previous(class: &ProxmoxNodeClass, known: &[&'static ConditionReason]) -> Result<(), NoFirstBoot> {
     let said = metadata_condition(class);
-    let reason = said.and_then(|said| known.into_iter().find(|reason| reason.name() == said.reason));
+    let reason = said.and_then(|said| known.iter().copied().find(|reason| reason.name() == said.reason));
     match said.zip(reason) {
         Some((said, reason)) => Err(NoFirstBoot { reason, message: said.message.clone() }),
         None => Ok(()),
