@@ -13,7 +13,7 @@ const SOURCE_A_STEP: usize = 32;
 /// Bytes of a new value that count as one step: all values that a template makes have a bound together.
 const MADE_A_STEP: usize = 32;
 /// Bytes of strings that a function may look at in one step.
-const READ_A_STEP: usize = 1024;
+const READ_A_STEP: usize = 64;
 /// Variables that may be looked at in one step.
 const VARIABLES_A_STEP: usize = 64;
 

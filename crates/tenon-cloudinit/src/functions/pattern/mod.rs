@@ -18,9 +18,9 @@ use haystack::Haystack;
 
 /// How large a compiled pattern may be: one that repeats a hundred Unicode classes still fits.
 const COMPILED_BYTES: usize = 8 << 20;
-/// A search may take time that grows with both sizes. This many bytes of a pattern times bytes of a text take a tenth of a
-/// second at worst, and leave 8 KiB for the pattern where the text is as large as one may be.
-const SEARCH_BYTES: usize = 1 << 33;
+/// A search may take time that grows with both sizes. This many bytes of a pattern times bytes of a text take a few hundredths
+/// of a second at worst, and leave 4 KiB for the pattern where the text is as large as one may be.
+const SEARCH_BYTES: usize = 1 << 32;
 
 /// `regexFind`: the first match, or an empty string.
 pub(super) fn find(_: &Limits, arguments: &[Value]) -> Result<Value, Failure> {
