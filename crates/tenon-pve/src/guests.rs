@@ -135,6 +135,15 @@ impl Client {
         VmConfig::from_data(&data).ok_or_else(|| Error::new(call.action, unreadable("not an object")))
     }
 
+    /// The configuration of a container.
+    pub async fn container_config(&self, host: &HostName, vmid: VmId) -> Result<VmConfig> {
+        let action = format!("read the configuration of container {vmid} on host {host}");
+        let path = format!("/nodes/{}/lxc/{vmid}/config", segment(host));
+        let call = Call { action, method: Method::GET, path, params: &[] };
+        let data: Value = self.call(&call).await?;
+        VmConfig::from_data(&data).ok_or_else(|| Error::new(call.action, unreadable("not an object")))
+    }
+
     /// The state of a VM.
     pub async fn vm_status(&self, host: &HostName, vmid: VmId) -> Result<VmStatus> {
         let action = format!("read the state of VM {vmid} on host {host}");

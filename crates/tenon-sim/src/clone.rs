@@ -226,7 +226,7 @@ impl CloneJob {
         }
         state.log(upid, format!("creating a clone of VM {} with ID {}", self.source, self.newid));
         state.check_writable(&self.host, self.newid)?;
-        if state.vms.contains_key(&self.newid) {
+        if state.is_id_in_use(self.newid) {
             let file = format!("/etc/pve/nodes/{}/qemu-server/{}.conf", self.host, self.newid);
             return Err(format!("close (rename) atomic file '{file}' failed: File exists"));
         }

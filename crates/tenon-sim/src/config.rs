@@ -5,6 +5,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::containers::ContainerSpec;
 use crate::version::PveVersion;
 
 const GIB: u64 = 1 << 30;
@@ -24,6 +25,8 @@ pub struct EstateConfig {
     pub users: Vec<UserSpec>,
     /// Pools that exist from the start. A clone into another pool is refused.
     pub pools: Vec<String>,
+    /// Containers that exist from the start.
+    pub containers: Vec<ContainerSpec>,
     /// Bridges every host has; a VM on another bridge fails to start.
     pub bridges: Vec<String>,
     /// What else `GET …/network` shows on every host, and details of bridges.
@@ -50,6 +53,7 @@ impl Default for EstateConfig {
             tokens: vec![TokenSpec::new("tenon@pve!sim", "11111111-2222-3333-4444-555555555555")],
             users: vec![UserSpec::new("root@pam", "simulated")],
             pools: vec!["tenon".into()],
+            containers: Vec::new(),
             bridges: vec!["vmbr0".into()],
             interfaces: vec![InterfaceSpec::new("eth0", "eth")],
             seed: 1,

@@ -40,7 +40,7 @@ pub(crate) fn set_options(state: &mut State, call: &Call) -> Answer {
 /// The lowest free id of the range. Nothing is reserved: all who ask now get the same.
 pub(crate) fn next_id(state: &mut State, call: &Call) -> Answer {
     if let Some(vmid) = call.id("vmid") {
-        if state.vms.contains_key(&vmid) {
+        if state.is_id_in_use(vmid) {
             return Err(Refusal::invalid_field("vmid", format!("VM {vmid} already exists")).into());
         }
         return Ok(Reply::data(vmid.to_string().into()));
@@ -48,7 +48,7 @@ pub(crate) fn next_id(state: &mut State, call: &Call) -> Answer {
     let range = state.options.get("next-id").cloned().unwrap_or_default();
     let bound = |name: &str| parts(&range, "").into_iter().find(|(k, _)| *k == name).and_then(|(_, v)| v.parse().ok());
     let (lower, upper) = (bound("lower").unwrap_or(100), bound("upper").unwrap_or(1_000_000));
-    let free = (lower..upper).find(|id: &u32| !state.vms.contains_key(id));
+    let free = (lower..upper).find(|id: &u32| !state.is_id_in_use(*id));
     let none =
         || Refusal::failed(format!("unable to get any free VMID in range [{lower}, {}]", upper.saturating_sub(1)));
     Ok(Reply::data(free.ok_or_else(none)?.to_string().into()))

@@ -9,7 +9,7 @@ use crate::state::State;
 use crate::version::PveVersion;
 use crate::wire::Answer;
 use crate::{
-    access_calls as access, agent, clone, cloud_init_drive, content, create, datacenter, destroy, download,
+    access_calls as access, agent, clone, cloud_init_drive, containers, content, create, datacenter, destroy, download,
     firewall_calls as fw, firewall_sets as sets, hosts, network, pools, power, resize, resources, storage, suspend,
     tasklist, template, update, upload, vm,
 };
@@ -77,6 +77,7 @@ static ROUTES: &[(&str, &str, Run)] = &[
     ("DELETE", "/nodes/{node}/tasks/{upid}", tasklist::stop),
     ("GET", "/nodes/{node}/tasks/{upid}/status", tasklist::status),
     ("GET", "/nodes/{node}/tasks/{upid}/log", tasklist::log),
+    ("GET", "/nodes/{node}/lxc/{vmid}/config", containers::config),
     ("GET", "/nodes/{node}/qemu", vm::list),
     ("POST", "/nodes/{node}/qemu", create::create),
     ("DELETE", "/nodes/{node}/qemu/{vmid}", destroy::destroy),

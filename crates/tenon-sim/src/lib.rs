@@ -24,6 +24,7 @@ mod cloud_init_drive;
 mod cluster;
 pub mod cluster_schema;
 mod config;
+mod containers;
 mod content;
 mod create;
 mod datacenter;
@@ -77,6 +78,7 @@ mod world;
 pub use actors::Actors;
 pub use cluster::{Admit, Cluster, ClusterConfig, ClusterService, User};
 pub use config::{EstateConfig, HostSpec, InterfaceSpec, Pace, StorageKind, StorageSpec, TokenSpec, UserSpec};
+pub use containers::ContainerSpec;
 pub use estate::Estate;
 pub use fault::{
     FaultEffect, FaultFileError, FaultKind, FaultMatch, FaultPlan, FaultPlanError, FaultRule, FaultSpec, Repeat,

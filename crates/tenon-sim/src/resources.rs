@@ -149,6 +149,7 @@ pub(crate) fn resources(state: &mut State, call: &Call) -> Answer {
             }
         }
         rows.extend(vms);
+        rows.extend(state.container_rows(|id| may(state, format!("/vms/{id}"), "VM.Audit")));
     }
     if wanted("storage") {
         let ids = state.config.storages.iter().map(|spec| spec.id.clone());

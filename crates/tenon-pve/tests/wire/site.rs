@@ -13,7 +13,7 @@ use tenon_pve::{
     Proof, ProvenVm, ResourceKind, Result, Shutdown, Stop, StorageFilter, Suspend, TaskFilter, Token, Transport, Upid,
     Upload, VolumeFilter,
 };
-use tenon_sim::{Estate, EstateConfig, ReplyLost, TemplateSpec, VmSpec};
+use tenon_sim::{ContainerSpec, Estate, EstateConfig, ReplyLost, TemplateSpec, VmSpec};
 use tower::ServiceExt as _;
 
 use crate::estate::{host, id, mark, request};
@@ -48,7 +48,8 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) async fn new() -> Site {
-        let estate = Estate::new(EstateConfig::default());
+        let containers = vec![ContainerSpec::new(700, "pve1", "name=eth0,bridge=vmbr0,ip=198.51.100.77/24")];
+        let estate = Estate::new(EstateConfig { containers, ..EstateConfig::default() });
         estate.add_template(&TemplateSpec::default()).unwrap();
         estate.add_pool("spare");
         for (vmid, running) in [(20_001, true), (20_002, false)] {
@@ -237,6 +238,8 @@ pub(crate) const CALLS: &[Case] = calls! {
     vm_config "GET" "/nodes/*/qemu/*/config" [] |site| done(site.client.vm_config(&on(), RUNS()).await);
     vm_config_as "GET" "/nodes/*/qemu/*/config" []
         |site| done(site.client.vm_config_as(&on(), RUNS(), ConfigView::Running).await);
+    container_config "GET" "/nodes/*/lxc/*/config" []
+        |site| done(site.client.container_config(&on(), id(700)).await);
     vm_status "GET" "/nodes/*/qemu/*/status/current" [] |site| done(site.client.vm_status(&on(), RUNS()).await);
     pending "GET" "/nodes/*/qemu/*/pending" [] |site| done(site.client.pending(&on(), RUNS()).await);
     pending_keys "GET" "/nodes/*/qemu/*/pending" [] |site| done(site.client.pending_keys(&on(), RUNS()).await);

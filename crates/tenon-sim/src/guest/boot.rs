@@ -9,6 +9,7 @@ use super::image::{read_kubeconfig, told_of_mode};
 use super::iso;
 use super::kubelet_config::KubeletConfig;
 use super::machine::Machine;
+use super::network;
 use super::trouble::Trouble;
 use crate::estate::Estate;
 
@@ -33,7 +34,10 @@ pub(crate) fn boot(machine: &Machine, estate: &Estate) -> Result<Kubelet, Troubl
             let told = machine.disk(|disk| cloud_init::apply(&files, disk));
             told.into_iter().for_each(|line| machine.say(line));
         }
-        None => prepare_image(machine, boot),
+        None => {
+            machine.disk(|disk| disk.addresses = network::of_options(&machine.vm));
+            prepare_image(machine, boot);
+        }
     }
     let kubelet = machine.disk(|disk| Kubelet::find(disk, boot))?;
     let secret = kubelet.command.bootstrap_kubeconfig.as_deref();

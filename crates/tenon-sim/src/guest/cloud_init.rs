@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::data_kind::{DataKind, told_of_k3s};
 use super::disk::Disk;
+use super::network;
 use super::talos;
 use super::trouble::first_line;
 use super::write_files::WriteFile;
@@ -76,6 +77,9 @@ pub(crate) fn apply(seed: &BTreeMap<String, Vec<u8>>, disk: &mut Disk) -> Vec<St
     let is_new = disk.instance.replace(instance.clone()).as_ref() != Some(&instance);
     if let Some(name) = meta.local_hostname.or(meta.hostname) {
         disk.hostname = name;
+    }
+    if let Some(config) = seed.get("network-config") {
+        disk.addresses = network::of_seed(config);
     }
     if DataKind::of(user) == DataKind::Talos {
         return if is_new { talos::apply(&String::from_utf8_lossy(user), disk) } else { Vec::new() };

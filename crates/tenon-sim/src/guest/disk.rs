@@ -4,6 +4,7 @@
 //! uuid: a VM that is started again finds it as it was.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// The unit that every image with a kubelet brings. On its own it joins nothing.
 const PACKAGE_UNIT: &str = "/usr/lib/systemd/system/kubelet.service";
@@ -45,12 +46,15 @@ pub(crate) struct Disk {
     /// The cloud-init instance whose user-data was applied.
     pub(crate) instance: Option<String>,
     pub(crate) hostname: String,
+    /// Static addresses of its cards.
+    pub(crate) addresses: Vec<IpAddr>,
     pub(crate) boots: u32,
 }
 
 impl Disk {
     pub(crate) fn from_image(hostname: &str) -> Self {
-        let mut disk = Self { files: BTreeMap::new(), instance: None, hostname: hostname.to_owned(), boots: 0 };
+        let (files, hostname) = (BTreeMap::new(), hostname.to_owned());
+        let mut disk = Self { files, instance: None, hostname, addresses: Vec::new(), boots: 0 };
         disk.write(PACKAGE_UNIT, File::public("[Service]\nExecStart=/usr/bin/kubelet\n"));
         disk.write(KUBEADM_DROP_IN, File::public(KUBEADM));
         disk

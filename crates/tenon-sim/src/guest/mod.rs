@@ -21,6 +21,7 @@ mod join;
 mod journal;
 mod kubelet_config;
 mod machine;
+mod network;
 mod node;
 mod pods;
 mod settings;

@@ -54,10 +54,7 @@ pub(crate) fn status(machine: &Machine, kubelet: &Kubelet) -> Value {
     json!({
         "capacity": capacity,
         "allocatable": allocatable,
-        "addresses": [
-            { "type": "InternalIP", "address": address(machine.vm.vmid) },
-            { "type": "Hostname", "address": kubelet.node_name },
-        ],
+        "addresses": addresses(machine, kubelet),
         "daemonEndpoints": { "kubeletEndpoint": { "Port": 10250 } },
         "nodeInfo": {
             "machineID": machine.derived_id("machine"),
@@ -72,6 +69,18 @@ pub(crate) fn status(machine: &Machine, kubelet: &Kubelet) -> Value {
             "architecture": "amd64",
         },
     })
+}
+
+/// Its first address of each family, or the one a DHCP server would give.
+fn addresses(machine: &Machine, kubelet: &Kubelet) -> Vec<Value> {
+    let own = machine.disk(|disk| disk.addresses.clone());
+    let of_family = |is_ipv4| own.iter().find(|address| address.is_ipv4() == is_ipv4).map(ToString::to_string);
+    let mut addresses: Vec<String> = [of_family(true), of_family(false)].into_iter().flatten().collect();
+    if addresses.is_empty() {
+        addresses.push(address(machine.vm.vmid));
+    }
+    let internal = addresses.iter().map(|address| json!({ "type": "InternalIP", "address": address }));
+    internal.chain([json!({ "type": "Hostname", "address": kubelet.node_name })]).collect()
 }
 
 /// The conditions of a healthy node that is so since then.

@@ -698,6 +698,11 @@ DELETE /nodes/{node}/qemu/{vmid}
  destroy-unreferenced-disks bool?
  purge bool?
  skiplock bool?
+GET /nodes/{node}/lxc/{vmid}/config
+ !["perm","/vms/{vmid}",["VM.Audit"]]
+ @vm
+ current bool?
+ snapshot str? maxlen:40 <pve-configid>
 GET /nodes/{node}/qemu/{vmid}/config
  !["perm","/vms/{vmid}",["VM.Audit"]]
  @vm
