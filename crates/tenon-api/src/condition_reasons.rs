@@ -276,6 +276,10 @@ condition_reasons! {
         when "No VM template matches, or none is on a host that has the region and storages the class names.",
         example "no VM template named ubuntu in region lab; create one, or correct spec.templateName and spec.tags",
         action "Follow the message: create the template, correct its name or tags, or add the storage to a host.";
+    ADDRESSES_INVALID = "AddressesInvalid" for [("InstanceTemplateReady", False), ("NodeClassReady", False)], Tenon,
+        when "A field of spec.addresses of the class cannot be read: an address, a range, or a gateway outside its network.",
+        example "spec.addresses.ranges: `10.0.0.10-10.0.0.60` is not an address range: use a network such as 10.0.0.0/24, an address such as 10.0.0.5/24, or a range such as 10.0.0.10-10.0.0.60/24",
+        action "Correct the field that the message names.";
     TEMPLATE_VALIDATION = "TemplateValidation" for [("ProxmoxVirtualMachineTemplateReady", False)], Tenon,
         when "The ProxmoxUnmanagedTemplate names neither templateName nor tags.",
         example "spec.templateName and spec.tags are both missing; set at least one of them",

@@ -36,6 +36,7 @@ const CLASS: Rules = Rules {
     pick: Pick::AllBut(&[
         "tags",
         "metadataOptions",
+        "addresses",
         "securityGroups",
         "resourcePool",
         "placementStrategy.hosts",

@@ -1,7 +1,9 @@
 //! The launch record as it stands in a NodeClaim's annotation: JSON, with names that stay.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
-use tenon_model::{LaunchRecord, LaunchStep, Place, Seconds, VmId};
+use tenon_model::{AddressError, CardAddresses, GivenAddress, LaunchRecord, LaunchStep, Place, Seconds, VmId};
 
 /// The record on the wire. A field that a later version adds is kept out of the way of an earlier one.
 #[derive(Debug, Serialize, Deserialize)]
@@ -13,6 +15,8 @@ struct Wire {
     template: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seed_storage: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    addresses: Vec<WireCard>,
     #[serde(default, skip_serializing_if = "is_false")]
     full_clone: bool,
     step: Step,
@@ -28,6 +32,45 @@ struct Wire {
     /// Missing in records of earlier versions, in which every retired id was that of an incomplete clone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     incomplete: Option<Vec<u32>>,
+}
+
+/// The addresses of a card, by the names Proxmox gives them.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct WireCard {
+    card: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ip: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gw: Option<IpAddr>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ip6: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gw6: Option<IpAddr>,
+}
+
+impl WireCard {
+    fn of(card: &CardAddresses) -> WireCard {
+        let text = |given: &Option<GivenAddress>| given.as_ref().map(|given| given.address.to_string());
+        let gateway = |given: &Option<GivenAddress>| given.as_ref().and_then(|given| given.gateway);
+        WireCard {
+            card: card.card,
+            ip: text(&card.v4),
+            gw: gateway(&card.v4),
+            ip6: text(&card.v6),
+            gw6: gateway(&card.v6),
+        }
+    }
+
+    fn read(&self) -> Result<CardAddresses, LaunchRecordError> {
+        let given = |text: &Option<String>, gateway| {
+            let read = |text: &String| {
+                let address = text.parse().map_err(|error: AddressError| LaunchRecordError { why: error.to_string() });
+                address.map(|address| GivenAddress { address, gateway })
+            };
+            text.as_ref().map(read).transpose()
+        };
+        Ok(CardAddresses { card: self.card, v4: given(&self.ip, self.gw)?, v6: given(&self.ip6, self.gw6)? })
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it so")]
@@ -55,6 +98,7 @@ pub fn write(record: &LaunchRecord) -> String {
         vmid: record.vmid.get(),
         template: record.template.get(),
         seed_storage: record.seed_storage.clone(),
+        addresses: record.addresses.iter().map(WireCard::of).collect(),
         full_clone: record.full_clone,
         step: step_out(record.step),
         attempt: record.attempt,
@@ -80,6 +124,7 @@ pub fn read(text: &str) -> Result<LaunchRecord, LaunchRecordError> {
         vmid: id(wire.vmid)?,
         template: id(wire.template)?,
         seed_storage: wire.seed_storage,
+        addresses: wire.addresses.iter().map(WireCard::read).collect::<Result<_, _>>()?,
         full_clone: wire.full_clone,
         step: step_in(wire.step),
         attempt: wire.attempt,

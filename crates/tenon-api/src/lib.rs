@@ -7,6 +7,7 @@
 #![expect(unreachable_pub, reason = "the schema macro repeats our public structs inside a function")]
 
 mod absent_spec;
+mod addresses;
 mod candidate;
 mod capacity_buffer;
 mod condition;
@@ -54,6 +55,7 @@ mod timestamp;
 mod unmanaged_template;
 pub mod yaml_words;
 
+pub use addresses::{AddressRules, Addresses};
 pub use candidate::{CandidateObjects, disruption_budget, disruption_pool, drain_pod};
 pub use capacity_buffer::{CapacityBuffer, CapacityBufferSpec, CapacityBufferStatus, PodTemplateRef, ScalableRef};
 pub use condition::{Condition, ConditionStatus};

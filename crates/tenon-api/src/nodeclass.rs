@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use tenon_model::Quantity;
 
 use crate::absent_spec::may_be_absent;
+use crate::addresses::Addresses;
 use crate::condition::Condition;
 use crate::kubelet::KubeletConfiguration;
 use crate::quantity::{ResourceMap, disk_size, quantity_of, read_amount, read_amounts, resources};
@@ -55,6 +56,10 @@ pub struct ProxmoxNodeClassSpec {
     #[serde(default)]
     #[schemars(extend("default" = { "type": "none" }))]
     pub metadata_options: MetadataOptions,
+    /// Tenon extension: static addresses for network card `net0` of the VMs, each given to one VM at a time. Unset: what
+    /// `ipconfig0` of the template says. A change does not touch VMs that exist.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub addresses: Option<Addresses>,
     /// Proxmox firewall security groups for the network devices of the VMs, at most ten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 10))]

@@ -36,4 +36,5 @@ pub use network::{Interface, Network};
 pub use network_config::NetworkConfigVersion;
 pub use node_labels::{LabelLeftOut, LeftOutReason};
 pub use seed::{Seed, render, render_unchecked};
+pub use slaac::address as slaac_address;
 pub use templates::{SeedFileName, Templates};

@@ -11,7 +11,7 @@ pub(crate) const LONGEST_PREFIX: u32 = 112;
 const PREFIXES: std::ops::RangeInclusive<u32> = 64..=LONGEST_PREFIX;
 
 /// The address with its prefix length, or nothing if `mac` or `network` cannot be read or the prefix does not fit.
-pub(crate) fn address(mac: &str, network: &str) -> Option<String> {
+pub fn address(mac: &str, network: &str) -> Option<String> {
     let (base, prefix) = network.split_once('/')?;
     let base = u128::from(base.parse::<Ipv6Addr>().ok()?);
     let prefix: u32 = prefix.parse().ok().filter(|prefix| PREFIXES.contains(prefix))?;

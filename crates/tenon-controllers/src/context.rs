@@ -7,6 +7,7 @@ use tenon_api::{NodeClaim, NodeClassRef, names};
 use tenon_engine::launch::LaunchTime;
 use tenon_model::{InstanceType, Seconds};
 
+use crate::addresses::AddressSurvey;
 use crate::claim::Owner;
 use crate::clock::Clock;
 use crate::events::Events;
@@ -34,6 +35,7 @@ pub(crate) struct Context {
     pub(crate) watched: Watched,
     pub(crate) memory: Memory,
     pub(crate) ids: VmIdBook,
+    pub(crate) survey: AddressSurvey,
 }
 
 impl Context {

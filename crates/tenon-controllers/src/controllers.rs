@@ -17,6 +17,7 @@ use tenon_api::NodeClaim;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::addresses::AddressSurvey;
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::disruption::pod_events::{self, PodStates};
@@ -187,6 +188,7 @@ impl Controllers {
             watched,
             memory,
             ids,
+            survey: AddressSurvey::default(),
         });
         let mut parts = JoinSet::new();
         let (disturbed, pod_event_nodes) = mpsc::channel(pod_events::QUEUE_LENGTH);

@@ -1,5 +1,6 @@
 //! Gathers, acts, reports. What the engine decided becomes true here, one outside change at a time.
 
+pub mod addresses;
 pub mod claim;
 mod clock;
 mod context;

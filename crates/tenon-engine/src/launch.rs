@@ -74,6 +74,7 @@ pub enum Failure {
 
 /// What a pass of a launch does: make the change of the recorded step, or conclude without one.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, and it is used at once")]
 pub enum LaunchDecision {
     /// Make the change of the recorded step; what comes of it is a result too.
     Perform(LaunchStep),

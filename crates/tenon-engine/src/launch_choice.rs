@@ -1,6 +1,11 @@
-//! What does each new node of a plan boot from, and under which VM id? The last choices a plan leaves.
+//! What does each new node of a plan boot from, under which VM id, and with which addresses? The last choices a plan leaves.
 
-use tenon_model::{LaunchRecord, LaunchSite, NewNode, Place, Plan, Seconds, Snapshot, VmIds};
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use tenon_model::{CardWish, LaunchRecord, LaunchSite, NewNode, Place, Plan, Seconds, Snapshot, VmIds};
+
+use crate::addresses::{NoAddress, give};
 
 /// Why a new node cannot be launched, although it was planned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,26 +32,48 @@ pub enum LaunchRefusal {
         /// The region.
         region: String,
     },
+    /// Every address that its cards could be given is taken.
+    #[error("NodePool {pool}: {missing} on host {}", place.host)]
+    NoAddress {
+        /// The NodePool.
+        pool: String,
+        /// The host.
+        place: Place,
+        /// Which address is missing.
+        missing: NoAddress,
+    },
 }
 
 /// The launch of every new node of a plan, in the plan's order: the template of its host, the storage for its first-boot
-/// data, and the next VM id that no guest, no claim and no other node of the plan has.
+/// data, and the next VM id and addresses that no guest, no claim and no other node of the plan has.
 pub fn launches(snapshot: &Snapshot, plan: &Plan) -> Vec<Result<LaunchRecord, LaunchRefusal>> {
     let site = &snapshot.launch_site;
-    let mut ids = site.ids.clone();
-    plan.new_nodes.iter().map(|node| launch(node, site, &mut ids, snapshot.now)).collect()
+    let mut free = Free { ids: site.ids.clone(), taken: site.addresses.taken.clone() };
+    plan.new_nodes.iter().map(|node| launch(node, site, &mut free, snapshot.now)).collect()
 }
 
-fn launch(node: &NewNode, site: &LaunchSite, ids: &mut VmIds, now: Seconds) -> Result<LaunchRecord, LaunchRefusal> {
+/// What is left for the other nodes of a plan.
+struct Free {
+    ids: VmIds,
+    taken: BTreeSet<IpAddr>,
+}
+
+fn launch(node: &NewNode, site: &LaunchSite, free: &mut Free, now: Seconds) -> Result<LaunchRecord, LaunchRefusal> {
     let pool = || node.pool.clone();
     let place = node.chosen.place.as_ref().ok_or_else(|| LaunchRefusal::NoHost { pool: pool() })?;
     let no_template = || LaunchRefusal::NoTemplate { pool: pool(), place: place.clone() };
     let image = site.images.get(&node.pool).ok_or_else(no_template)?;
     let template = *image.templates.get(place).ok_or_else(no_template)?;
+    // Addresses first: one that has none takes no id.
+    let wishes = site.addresses.wanted.get(&node.pool).and_then(|hosts| hosts.get(place));
+    let no_address = |missing| LaunchRefusal::NoAddress { pool: pool(), place: place.clone(), missing };
+    let wishes: &[CardWish] = wishes.map(Vec::as_slice).unwrap_or_default();
+    let addresses = give(&free.taken, wishes).map_err(no_address)?;
     let no_id = || LaunchRefusal::NoVmId { region: place.region.clone() };
-    let vmid = ids.take_next(&place.region).ok_or_else(no_id)?;
+    let vmid = free.ids.take_next(&place.region).ok_or_else(no_id)?;
+    free.taken.extend(addresses.iter().flat_map(tenon_model::CardAddresses::addresses));
     let seed_storage = site.seed_storages.get(place).filter(|_| image.has_seed).cloned();
-    Ok(LaunchRecord { seed_storage, ..LaunchRecord::new(place.clone(), vmid, template, now) })
+    Ok(LaunchRecord { seed_storage, addresses, ..LaunchRecord::new(place.clone(), vmid, template, now) })
 }
 
 #[cfg(test)]
@@ -91,7 +118,11 @@ mod tests {
         let templates = [(place("pve1"), id(9001)), (place("pve2"), id(9002))].into();
         let images = [("default".to_owned(), BootImage { templates, has_seed })].into();
         let seed_storages = [(place("pve1"), "local".to_owned())].into();
-        Snapshot { launch_site: LaunchSite { images, seed_storages, ids }, now: Seconds(7), ..Snapshot::default() }
+        Snapshot {
+            launch_site: LaunchSite { images, seed_storages, ids, ..LaunchSite::default() },
+            now: Seconds(7),
+            ..Snapshot::default()
+        }
     }
 
     fn chosen(has_seed: bool, nodes: Vec<NewNode>) -> Vec<Result<LaunchRecord, LaunchRefusal>> {

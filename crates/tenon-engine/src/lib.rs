@@ -3,6 +3,7 @@
 //! [`plan`] packs pods onto nodes and nodes onto hosts; [`check`] reads a finished plan again and says what is wrong
 //! with it, knowing nothing of how it was made; [`sound_part`] leaves that out.
 
+mod addresses;
 mod attempts;
 mod axes;
 mod bits;
@@ -34,6 +35,7 @@ mod static_victims;
 mod stock;
 mod template;
 
+pub use addresses::{NoAddress, give};
 pub use catalog_index::Indexes;
 pub use checker::{CheckedPlan, Subject, Violation, check, sound_part};
 pub use effective_zone::effective_zones;

@@ -3,6 +3,7 @@
 //! The record is enough to go on after a crash at any point: what was intended is written before the call, what Proxmox
 //! named the task after it.
 
+use crate::assignment::CardAddresses;
 use crate::host::HostName;
 use crate::place::Place;
 use crate::vmid::VmId;
@@ -65,6 +66,8 @@ pub struct LaunchRecord {
     pub template: VmId,
     /// The storage its first-boot data is put on, if it gets any.
     pub seed_storage: Option<String>,
+    /// The addresses its cards were given; none for cards that ask for theirs.
+    pub addresses: Vec<CardAddresses>,
     /// Whether the template is copied in full because its storage cannot make linked clones.
     pub full_clone: bool,
     /// What is intended or under way.
@@ -118,6 +121,7 @@ impl LaunchRecord {
             vmid,
             template,
             seed_storage: None,
+            addresses: Vec::new(),
             full_clone: false,
             step: LaunchStep::Clone,
             attempt: 1,

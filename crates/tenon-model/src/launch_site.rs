@@ -1,7 +1,9 @@
-//! What a new node needs besides an instance type and a host: a template, a storage for its first-boot data, a VM id.
+//! What a new node needs besides an instance type and a host: a template, a storage for its first-boot data, a VM id, and
+//! addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::assignment::AddressSite;
 use crate::place::Place;
 use crate::vmid::{VmId, VmIdRange};
 
@@ -14,6 +16,8 @@ pub struct LaunchSite {
     pub seed_storages: BTreeMap<Place, String>,
     /// VM ids, taken and free.
     pub ids: VmIds,
+    /// Addresses, taken and free.
+    pub addresses: AddressSite,
 }
 
 /// What the nodes of a NodePool boot from.

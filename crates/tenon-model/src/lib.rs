@@ -3,6 +3,8 @@
 //! A value is checked once, where it enters, and is plain data from there on. This crate knows no wire format, no
 //! client and no time of day; the crates that decide build on it.
 
+mod address;
+mod assignment;
 mod calendar;
 mod candidate;
 mod catalog;
@@ -56,6 +58,8 @@ mod validation_tests;
 mod vmid;
 mod written_requirement;
 
+pub use address::{AddressError, AddressRange, NetAddress};
+pub use assignment::{AddressPool, AddressSite, CardAddresses, CardWish, GivenAddress, Source6};
 pub use candidate::{CandidateClaim, CandidateKubeNode, CandidateNode, CandidatePod, DisruptionPool};
 pub use catalog::{AllocatableGroup, Catalog, CatalogType, Offering, Overrides, RESERVED, Reservation};
 pub use disruption_budget::{BudgetFault, BudgetText, BudgetWindow, DisruptionBudget, DisruptionReason};

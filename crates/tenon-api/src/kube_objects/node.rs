@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{NodeCondition, Taint};
+use k8s_openapi::api::core::v1::{NodeAddress, NodeCondition, Taint};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
@@ -47,6 +47,8 @@ pub struct NodeStatus {
     pub capacity: Option<BTreeMap<String, Quantity>>,
     /// What is true of it.
     pub conditions: Option<Vec<NodeCondition>>,
+    /// Where it is reached.
+    pub addresses: Option<Vec<NodeAddress>>,
     /// The machine it runs on.
     pub node_info: Option<NodeSystemInfo>,
 }

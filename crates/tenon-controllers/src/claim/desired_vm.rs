@@ -4,6 +4,7 @@ use bytes::Bytes;
 use tenon_model::{LaunchRecord, VmId};
 use tenon_pve::{CloneKind, CloneRequest, OwnerMark, Proof, Smbios, SmbiosText, VmConfig};
 
+use super::card_addresses;
 use super::seed_file::{DRIVE, SeedFile};
 
 /// The VM that a claim should have.
@@ -30,6 +31,8 @@ pub struct DesiredVm<'a> {
     pub storage: Option<String>,
     /// Its tags.
     pub tags: Vec<String>,
+    /// Its DNS servers; none leaves it with its template's.
+    pub name_servers: Vec<String>,
     /// How it learns who it is.
     pub first_boot: FirstBoot<'a>,
 }
@@ -101,8 +104,13 @@ impl DesiredVm<'_> {
         if !self.tags.is_empty() {
             keys.push(("tags".to_owned(), self.tags.join(";")));
         }
+        keys.extend(card_addresses::options(&record.addresses, config));
+        if !self.name_servers.is_empty() {
+            keys.push(("nameserver".to_owned(), self.name_servers.join(" ")));
+        }
         if matches!(self.first_boot, FirstBoot::Image) {
-            keys.extend(addresses(config));
+            let is_given = |key: &String| record.addresses.iter().any(|card| card_addresses::key(card.card) == *key);
+            keys.extend(addresses(config).into_iter().filter(|(key, _)| !is_given(key)));
         }
         keys.extend(config.digest().map(|digest| ("digest".to_owned(), digest.to_owned())));
         keys

@@ -270,6 +270,7 @@ impl<'a> Launch<'a> {
             disk_gib: spec.boot_device.size_gigabytes().max(gigabytes(whole(EPHEMERAL_STORAGE))),
             storage: spec.boot_device.storage.clone().filter(|storage| !storage.is_empty()),
             tags: spec.tags.clone().unwrap_or_default(),
+            name_servers: spec.addresses.iter().flat_map(|addresses| addresses.dns.iter().flatten()).cloned().collect(),
             first_boot: if self.has_seed() { FirstBoot::Seed(render) } else { FirstBoot::Image },
         }
     }

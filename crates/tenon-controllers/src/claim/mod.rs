@@ -10,6 +10,7 @@
 
 mod await_node;
 mod bootstrap;
+mod card_addresses;
 mod deletion;
 mod desired_vm;
 mod drain;

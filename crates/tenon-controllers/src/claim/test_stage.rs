@@ -71,6 +71,7 @@ impl ClaimStage {
             watched,
             memory: Memory::default(),
             ids: VmIdBook::new(client.clone(), "kube-system"),
+            survey: crate::addresses::AddressSurvey::default(),
         };
         ClaimStage { context: Arc::new(context), client, estate, _watching: watching }
     }

@@ -9,6 +9,7 @@ use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, names};
 use tenon_model::{Seconds, VmIds};
 
 use super::launch_site::LaunchSpot;
+use crate::addresses::{AddressBook, Surveyed};
 use crate::context::Context;
 use crate::kube_error;
 use crate::status::Estate;
@@ -40,6 +41,8 @@ pub struct Gathered {
     pub avoided: Vec<(LaunchSpot, String)>,
     /// What an operator decides about plans.
     pub options: PlanOptions,
+    /// Addresses that VMs of each class are given, and those in use.
+    pub addresses: AddressBook,
     /// VM ids: the range they are chosen from, and those in quarantine.
     pub ids: VmIds,
     /// How long pods have to leave a node whose pool does not say so; unset: for ever.
@@ -60,6 +63,10 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
         if context.settings.planning.default_spread.is_empty() { Vec::new() } else { services(context).await };
     let mut ids = VmIds::new(context.settings.ids);
     context.ids.apply(&mut ids, context.clock.seconds()).await;
+    let classes = watched.classes.state();
+    let surveyed = Surveyed { regions: &context.regions, estate: &estate, classes: &classes, claims: &claims, now };
+    let facts = context.survey.look(&surveyed).await;
+    let addresses = AddressBook::new(&facts, &classes, &claims, &nodes);
     let pods = watched.pods.state();
     Gathered {
         budgets,
@@ -68,7 +75,8 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
         pods,
         daemons: watched.daemons.state(),
         pools: watched.pools.state(),
-        classes: watched.classes.state(),
+        classes,
+        addresses,
         avoided: context.memory.avoided(now),
         now: context.clock.seconds(),
         options: context.settings.planning.clone(),

@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use tenon_api::{MetadataType, NodeClaim, launch_record, names};
+use tenon_api::{MetadataType, NodeClaim, ProxmoxNodeClass, launch_record, names};
 use tenon_model::resources::{CPU, MEMORY};
 use tenon_model::{Host, HostName, InstanceType, LaunchRecord, Place, Quantity, Resources, VmId};
 use tenon_pve::HostRow;
 
-use super::claims::class_of;
 use super::gather::Gathered;
 use super::launch_site::LaunchSpot;
 use crate::context::is_our_class;
@@ -55,20 +54,19 @@ pub(crate) fn hosts(gathered: &Gathered, types: &[InstanceType], makers: &Makers
 /// Who leaves a host alone for a while, and why.
 fn closed_for(gathered: &Gathered, place: &Place, makers: &Makers) -> BTreeMap<String, String> {
     let has_seed_storage = gathered.estate.seed_storage(&place.region, place.host.as_str()).is_some();
-    let why = |class: &str| {
-        let class = class_of(class, gathered)?;
+    let why = |class: &ProxmoxNodeClass| {
         if class.spec.metadata_options.type_ == MetadataType::Cdrom && !has_seed_storage {
             return Some("no storage for ISO images has room for first-boot data; free space, or allow content type iso on another \
                  storage"
                     .to_owned());
         }
         let spot = LaunchSpot::of(class, place);
-        gathered.avoided.iter().find(|(avoided, _)| *avoided == spot).map(|(_, why)| why.clone())
+        let avoided = gathered.avoided.iter().find(|(avoided, _)| *avoided == spot).map(|(_, why)| why.clone());
+        avoided.or_else(|| gathered.addresses.obstacle(&class.name_any(), place))
     };
-    if has_seed_storage && gathered.avoided.iter().all(|(spot, _)| spot.place != *place) {
-        return BTreeMap::new();
-    }
-    makers.iter().filter_map(|(maker, class)| Some((maker.clone(), why(class)?))).collect()
+    let closed = gathered.classes.iter().filter_map(|class| Some((class.name_any(), why(class)?)));
+    let closed: BTreeMap<String, String> = closed.collect();
+    makers.iter().filter_map(|(maker, class)| Some((maker.clone(), closed.get(class)?.clone()))).collect()
 }
 
 /// Why a host cannot be planned with, if it cannot.

@@ -1,4 +1,5 @@
-//! What new nodes can be launched from, as the engine needs it: templates, storages for first-boot data, VM ids in use.
+//! What new nodes can be launched from, as the engine needs it: templates, storages for first-boot data, VM ids and addresses
+//! in use.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use tenon_model::{BootImage, LaunchSite, Place, VmId, VmIds};
 
 use super::claims::class_of;
 use super::gather::Gathered;
-use super::hosts::{place_of, record_of};
+use super::hosts::{place_of, pools_of, record_of};
 use crate::context::is_our_class;
 
 /// Where a launch failed: on a host, for a class, with the storage the class named then. Another class, or the same with
@@ -36,19 +37,22 @@ pub(crate) fn launch_site(gathered: &Gathered) -> LaunchSite {
     let ours = gathered.pools.iter().filter(|pool| is_our_class(&pool.spec.template.spec.node_class_ref));
     let image = |pool: &_| Some(boot_image(class_of(pool, gathered)?));
     let images = ours.filter_map(|pool| Some((pool.name_any(), image(&pool.spec.template.spec.node_class_ref.name)?)));
-    site_of(images.collect(), gathered)
+    let owners = pools_of(gathered);
+    let addresses = gathered.addresses.site(owners.iter().map(|(pool, class)| (pool.clone(), class.as_str())));
+    LaunchSite { addresses, ..site_of(images.collect(), gathered) }
 }
 
 /// What one node of a class is launched from; `owner` is what the plan calls its pool.
 pub(crate) fn launch_site_for(owner: &str, class: &ProxmoxNodeClass, gathered: &Gathered) -> LaunchSite {
-    site_of([(owner.to_owned(), boot_image(class))].into(), gathered)
+    let addresses = gathered.addresses.site([(owner.to_owned(), class.name_any().as_str())].into_iter());
+    LaunchSite { addresses, ..site_of([(owner.to_owned(), boot_image(class))].into(), gathered) }
 }
 
 fn site_of(images: BTreeMap<String, BootImage>, gathered: &Gathered) -> LaunchSite {
     let places = images.values().flat_map(|image| image.templates.keys());
     let storage = |place: &Place| gathered.estate.seed_storage(&place.region, place.host.as_str());
     let seed_storages = places.filter_map(|place| Some((place.clone(), storage(place)?.to_owned()))).collect();
-    LaunchSite { images, seed_storages, ids: ids_in_use(gathered) }
+    LaunchSite { images, seed_storages, ids: ids_in_use(gathered), ..LaunchSite::default() }
 }
 
 fn boot_image(class: &ProxmoxNodeClass) -> BootImage {
@@ -62,7 +66,7 @@ fn boot_image(class: &ProxmoxNodeClass) -> BootImage {
 }
 
 /// The template in `region/host/template`.
-fn template_of(zone: &str) -> Option<VmId> {
+pub(crate) fn template_of(zone: &str) -> Option<VmId> {
     zone.splitn(3, '/').nth(2)?.parse().ok()
 }
 

@@ -80,6 +80,7 @@ impl Stage {
             watched,
             memory: Memory::default(),
             ids: crate::vm_id_book::VmIdBook::new(client.clone(), "kube-system"),
+            survey: crate::addresses::AddressSurvey::default(),
         };
         Stage { context, client, lookout: Mutex::default(), asked, watching, unread: Some(unread) }
     }

@@ -1,10 +1,10 @@
 //! Whether VMs of a ProxmoxNodeClass can be made, and where.
 
 use tenon_api::condition_reasons::{
-    FIELD_NOT_SUPPORTED_YET, INSTANCE_METADATA_OPTIONS_READY, INSTANCE_TEMPLATE_READY, PROXMOX_ACCESS_DENIED,
-    TEMPLATES_NOT_FOUND,
+    ADDRESSES_INVALID, FIELD_NOT_SUPPORTED_YET, INSTANCE_METADATA_OPTIONS_READY, INSTANCE_TEMPLATE_READY,
+    PROXMOX_ACCESS_DENIED, TEMPLATES_NOT_FOUND,
 };
-use tenon_api::{CloneMode, InstanceTemplateKind, MetadataType, ProxmoxNodeClassSpec, ZoneBalance};
+use tenon_api::{Addresses, CloneMode, InstanceTemplateKind, MetadataType, ProxmoxNodeClassSpec, ZoneBalance};
 
 use super::Verdict;
 use super::estate::Estate;
@@ -53,6 +53,8 @@ pub fn judge_class(
             &FIELD_NOT_SUPPORTED_YET,
             format!("{field} is not supported yet; remove it or wait for a later release"),
         )
+    } else if let Some(Err(why)) = spec.addresses.as_ref().map(Addresses::read) {
+        Verdict::fails(&ADDRESSES_INVALID, why)
     } else {
         match found {
             None => Verdict::fails(

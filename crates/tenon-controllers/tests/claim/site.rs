@@ -179,6 +179,7 @@ pub(crate) fn order() -> DesiredVm<'static> {
         memory_mib: 4096,
         disk_gib: 30,
         storage: None,
+        name_servers: Vec::new(),
         tags: vec!["k8s".to_owned()],
         first_boot: FirstBoot::Seed(&render),
     }

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "an object of the test's own that does not read is a failed test")]
 
+mod address_laws;
+mod addresses;
 mod budgets;
 mod candidates;
 mod claim_shape;

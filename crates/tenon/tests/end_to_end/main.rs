@@ -1,5 +1,6 @@
 //! Does the whole system work, on a real control plane and a simulated estate?
 
+mod addresses;
 mod asking;
 mod away;
 mod bench;

@@ -51,6 +51,24 @@ fn texts() -> Vec<Row> {
         ),
         row(
             "pattern",
+            "ProxmoxNodeClass spec.addresses.ranges[], ProxmoxNodeClass spec.addresses.exclude[]",
+            json!(["10.0.0.0/24", "10.0.0.5-10.0.0.9/24", "fd00::1-fd00::ff/64", "FD00::/64"]),
+            json!(["", "10.0.0.0/24,10.0.1.0/24", "host", "10.0.0.0 /24", "1".repeat(101)]),
+        ),
+        row(
+            "pattern",
+            "ProxmoxNodeClass spec.addresses.gateway",
+            json!(["1.2.3.4", "192.168.100.100"]),
+            json!(["", "fd00::1", "10.0.0.1/24", "router"]),
+        ),
+        row(
+            "pattern",
+            "ProxmoxNodeClass spec.addresses.gateway6, ProxmoxNodeClass spec.addresses.dns[]",
+            json!(["::", "fe80::1", "FD00::1", "::ffff:10.0.0.1"]),
+            json!(["", ":", "fd00::/64", "fe80::1%eth0"]),
+        ),
+        row(
+            "pattern",
             "ProxmoxNodeClass spec.resourcePool, ProxmoxTemplate spec.resourcePool",
             json!(["k8s", "a/b", "a/b/c", "0.x_y-z", "a./b"]),
             json!(["", "a/b/c/d", "/a", "a/", "a//b", "-a", "a b"]),
@@ -60,6 +78,8 @@ fn texts() -> Vec<Row> {
 
 fn lists() -> Vec<Row> {
     let tags = |count: usize| json!(vec!["x"; count]);
+    let addresses = |count: usize| json!(vec!["10.0.0.0/24"; count]);
+    let servers = |count: usize| json!(vec!["10.0.0.2"; count]);
     let groups = |count: usize| json!(vec![json!({ "name": "web" }); count]);
     let cards = |count: usize| json!(vec![json!({ "bridge": "vmbr0" }); count]);
     let devices = |count: usize| json!(vec![json!({ "mapping": "gpu" }); count]);
@@ -70,6 +90,14 @@ fn lists() -> Vec<Row> {
             json!([tags(0), tags(10)]),
             json!([tags(11)]),
         ),
+        row(
+            "maxItems",
+            "ProxmoxNodeClass spec.addresses.ranges",
+            json!([addresses(0), addresses(32)]),
+            json!([addresses(33)]),
+        ),
+        row("maxItems", "ProxmoxNodeClass spec.addresses.exclude", json!([addresses(256)]), json!([addresses(257)])),
+        row("maxItems", "ProxmoxNodeClass spec.addresses.dns", json!([servers(8)]), json!([servers(9)])),
         row("maxItems", "ProxmoxUnmanagedTemplate spec.tags", json!([tags(10)]), json!([tags(11)])),
         row("maxItems", "ProxmoxNodeClass spec.securityGroups", json!([groups(0), groups(10)]), json!([groups(11)])),
         row("maxItems", "ProxmoxNodeClass spec.kubeletConfiguration.clusterDNS", json!([tags(3)]), json!([tags(4)])),

@@ -157,6 +157,10 @@ fn class() -> Value {
                 "type": "cdrom", "templatesRef": { "name": "t", "namespace": "n" },
                 "valuesRef": { "name": "v", "namespace": "n" },
             },
+            "addresses": {
+                "ranges": ["10.0.0.0/24"], "exclude": ["10.0.0.7"], "gateway": "10.0.0.1", "gateway6": "fd00::1",
+                "dns": ["10.0.0.2"],
+            },
             "securityGroups": [{ "interface": "net0", "name": "web" }],
             "resourcePool": "k8s",
         },
