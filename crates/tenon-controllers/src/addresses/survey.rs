@@ -47,6 +47,8 @@ struct Readings {
     templates: BTreeMap<TemplateKey, Reading<VmConfig>>,
     guests: BTreeMap<(String, VmId), Reading<Vec<IpAddr>>>,
     hosts: BTreeMap<Place, Reading<Vec<Interface>>>,
+    /// Hosts that did not answer, and when.
+    away: BTreeMap<Place, Timestamp>,
 }
 
 /// Looks at addresses in Proxmox.
@@ -84,12 +86,23 @@ impl AddressSurvey {
         self.readings().templates.retain(|key, _| wanted.contains(key));
         let is_due =
             |key: &&TemplateKey| surveyed.is_due(self.readings().templates.get(key).map(|reading| reading.at), 1);
-        let due: Vec<_> = wanted.iter().filter(is_due).map(|key| (surveyed.client(&key.0), key.clone())).collect();
-        let mut failed = BTreeMap::new();
-        for (key, read) in join_all(due.into_iter().map(read_template)).await {
+        let due: Vec<TemplateKey> = wanted.iter().filter(is_due).cloned().collect();
+        let (mut asked, mut failed) = (Vec::new(), BTreeMap::new());
+        for key in due {
+            match self.client(surveyed, &key.0) {
+                Ok(pve) => asked.push((pve, key)),
+                Err(why) => drop(failed.insert(key, why)),
+            }
+        }
+        for (key, read) in join_all(asked.into_iter().map(read_template)).await {
             match read {
                 Ok(value) => drop(self.readings().templates.insert(key, Reading { at: surveyed.now, value })),
-                Err(why) => drop(failed.insert(key, why)),
+                Err(error) => {
+                    if error.refusal().is_none() {
+                        self.is_away(surveyed, &key.0);
+                    }
+                    failed.insert(key, error.full_message());
+                }
             }
         }
         let readings = self.readings();
@@ -106,9 +119,12 @@ impl AddressSurvey {
         self.readings().hosts.retain(|place, _| places.contains(place) || surveyed.estate.is_silent(&place.region));
         let is_due = |place: &&Place| surveyed.is_due(self.readings().hosts.get(place).map(|reading| reading.at), 1);
         let due = places.iter().filter(is_due);
-        let due: Vec<_> = due.filter_map(|place| Some((surveyed.client(place).ok()?, place.clone()))).collect();
-        for (place, value) in join_all(due.into_iter().map(read_host)).await.into_iter().flatten() {
-            self.readings().hosts.insert(place, Reading { at: surveyed.now, value });
+        let due: Vec<_> = due.filter_map(|place| Some((self.client(surveyed, place).ok()?, place.clone()))).collect();
+        for (place, read) in join_all(due.into_iter().map(read_host)).await {
+            match read {
+                Some(value) => drop(self.readings().hosts.insert(place, Reading { at: surveyed.now, value })),
+                None => self.is_away(surveyed, &place),
+            }
         }
         let readings = self.readings();
         readings.hosts.iter().map(|(place, reading)| (place.clone(), reading.value.clone())).collect()
@@ -127,9 +143,12 @@ impl AddressSurvey {
             let place = Place { region: region.clone(), host: guest.host.clone() };
             by_host.entry(place).or_default().push((*id, guest.kind));
         }
-        let of_host = |(place, guests)| Some(read_guests(surveyed.client(&place).ok()?, place, guests));
+        let of_host = |(place, guests)| Some(read_guests(self.client(surveyed, &place).ok()?, place, guests));
         let due: Vec<_> = by_host.into_iter().filter_map(of_host).collect();
-        for (place, read) in join_all(due).await {
+        for (place, read, is_complete) in join_all(due).await {
+            if !is_complete {
+                self.is_away(surveyed, &place);
+            }
             let mut readings = self.readings();
             let keyed = |(id, value)| ((place.region.clone(), id), Reading { at: surveyed.now, value });
             readings.guests.extend(read.into_iter().map(keyed));
@@ -137,33 +156,52 @@ impl AddressSurvey {
         self.readings().guests.values().flat_map(|reading| reading.value.iter().copied()).collect()
     }
 
+    /// The client for a host that answers. One that did not is not waited for again in a while.
+    fn client(&self, surveyed: &Surveyed<'_>, place: &Place) -> Result<Client, String> {
+        let away = self.readings().away.get(place).copied();
+        if away.is_some_and(|at| !surveyed.is_due(Some(at), 1)) {
+            return Err(format!("host {} did not answer", place.host));
+        }
+        surveyed.client(place)
+    }
+
+    fn is_away(&self, surveyed: &Surveyed<'_>, place: &Place) {
+        self.readings().away.insert(place.clone(), surveyed.now);
+    }
+
     fn readings(&self) -> MutexGuard<'_, Readings> {
         self.readings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn read_template((pve, key): (Result<Client, String>, TemplateKey)) -> (TemplateKey, Result<VmConfig, String>) {
-    let read = match pve {
-        Ok(pve) => pve.vm_config(&key.0.host, key.1).await.map_err(|error| error.full_message()),
-        Err(why) => Err(why),
-    };
+async fn read_template((pve, key): (Client, TemplateKey)) -> (TemplateKey, Result<VmConfig, tenon_pve::Error>) {
+    let read = pve.vm_config(&key.0.host, key.1).await;
     (key, read)
 }
 
-async fn read_host((pve, place): (Client, Place)) -> Option<(Place, Vec<Interface>)> {
-    let read = pve.interfaces(&place.host, None).await.ok()?;
-    Some((place, read))
+async fn read_host((pve, place): (Client, Place)) -> (Place, Option<Vec<Interface>>) {
+    let read = match pve.interfaces(&place.host, None).await {
+        // To a token that may not see them they are unknown.
+        Err(error) if is_denied(&error) => Some(Vec::new()),
+        read => read.ok(),
+    };
+    (place, read)
 }
 
-/// The addresses of guests of one host, a few at a time, until the host does not answer.
-async fn read_guests(pve: Client, place: Place, guests: Vec<(VmId, GuestKind)>) -> (Place, Vec<(VmId, Vec<IpAddr>)>) {
+/// The addresses of guests of one host, a few at a time, until the host does not answer; whether it always did.
+async fn read_guests(
+    pve: Client,
+    place: Place,
+    guests: Vec<(VmId, GuestKind)>,
+) -> (Place, Vec<(VmId, Vec<IpAddr>)>, bool) {
     let reads: Vec<_> = guests.into_iter().map(|guest| read_guest(pve.clone(), place.host.clone(), guest)).collect();
     let mut reads = stream::iter(reads).buffer_unordered(AT_ONCE);
     let mut read = Vec::new();
-    while let Some(Some(guest)) = reads.next().await {
+    while let Some(guest) = reads.next().await {
+        let Some(guest) = guest else { return (place, read, false) };
         read.push(guest);
     }
-    (place, read)
+    (place, read, true)
 }
 
 /// The addresses of a guest; `None` if its host does not answer.
@@ -175,12 +213,13 @@ async fn read_guest(pve: Client, host: HostName, (id, kind): (VmId, GuestKind)) 
     match read {
         Ok(addresses) => Some((id, addresses)),
         // It went in between, or the token may not read it; the next ones may well be read.
-        Err(error) if matches!(error.refusal().map(|told| &told.kind), Some(RefusalKind::Denied { .. })) => {
-            Some((id, Vec::new()))
-        }
-        Err(error) if error.is_not_found() => Some((id, Vec::new())),
+        Err(error) if is_denied(&error) || error.is_not_found() => Some((id, Vec::new())),
         Err(_) => None,
     }
+}
+
+fn is_denied(error: &tenon_pve::Error) -> bool {
+    matches!(error.refusal().map(|told| &told.kind), Some(RefusalKind::Denied { .. }))
 }
 
 /// Whether VMs of any class are given addresses.

@@ -141,3 +141,20 @@ async fn a_vm_whose_addresses_stand_in_its_claim_is_read_when_the_claim_lets_it_
     stage.claims.clear();
     assert_eq!(stage.look().await.guests, addresses(&["198.51.100.50", "198.51.100.77"]));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_hangs_is_waited_for_once() {
+    let mut stage = Stage::new("ip=198.51.100.0/24");
+    stage.add_vm(501, "pve3", "ip=198.51.100.51/24");
+    stage.look().await;
+    stage.estate.set_host_online("pve3", false).unwrap();
+    stage.now += SignedDuration::from_secs(60);
+    let waited = async || {
+        let begun = tokio::time::Instant::now();
+        let facts = stage.look().await;
+        assert!(facts.guests.contains(&"198.51.100.51".parse().unwrap()), "what was read stays");
+        begun.elapsed().as_secs()
+    };
+    assert!(waited().await >= 3);
+    assert_eq!(waited().await, 0);
+}
