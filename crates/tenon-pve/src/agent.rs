@@ -124,6 +124,18 @@ impl Client {
         Ok(self.read::<Started>(Call { params: &words, ..call }).await?.pid)
     }
 
+    /// The content of a file in the guest; nothing if there is no text in it. Proxmox hands out 16 MiB at most.
+    pub async fn agent_read_file(&self, host: &HostName, vmid: VmId, path: &str) -> Result<String> {
+        #[derive(Deserialize)]
+        struct Content {
+            #[serde(default)]
+            content: String,
+        }
+        let form = Form::default().with("file", path);
+        let call = Call { params: form.params(), ..agent_call((host, vmid), Method::GET, "file-read") };
+        Ok(self.read::<Content>(call).await?.content)
+    }
+
     /// How a program in the guest is doing. Its end is told once; whoever asks again is told that there is none.
     pub async fn agent_exec_status(&self, host: &HostName, vmid: VmId, pid: u64) -> Result<GuestExec> {
         let form = Form::default().with("pid", pid);

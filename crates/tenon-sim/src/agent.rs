@@ -14,6 +14,8 @@ use crate::wire::{Answer, Halt, Refusal, Reply, Shape};
 const SILENCE: Duration = Duration::from_secs(3);
 /// How long it takes until a command that can not be run breaks the connection.
 const BREAKS: Duration = Duration::from_secs(5);
+/// Where cloud-init keeps what the first boot printed.
+const BOOT_LOG: &str = "/var/log/cloud-init-output.log";
 /// The first process a guest gives to a caller.
 const FIRST_PID: u32 = 600;
 
@@ -117,6 +119,19 @@ fn link_local(mac: &str) -> String {
     let at = |n: usize| bytes.get(n).copied().unwrap_or(0);
     let words = [(at(0) ^ 2) << 8 | at(1), at(2) << 8 | 0xff, 0xfe00 | at(3), at(4) << 8 | at(5)];
     std::net::Ipv6Addr::new(0xfe80, 0, 0, 0, words[0], words[1], words[2], words[3]).to_string()
+}
+
+/// The one file a guest here has: what it told while it booted.
+pub(crate) fn file_read(state: &mut State, call: &Call) -> Answer {
+    let vmid = answering(state, call)?.vmid;
+    let file = call.word("file");
+    if file != BOOT_LOG {
+        let told = format!("Agent error: failed to open file '{file}' (mode: 'r'): No such file or directory");
+        return Err(Refusal::failed(told).into());
+    }
+    let lines = state.journal.as_ref().map(|journal| journal.log(vmid)).unwrap_or_default();
+    let content: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    Ok(Reply::data(json!({ "bytes-read": content.len(), "content": content })))
 }
 
 pub(crate) fn exec(state: &mut State, call: &Call) -> Answer {

@@ -104,6 +104,7 @@ static ROUTES: &[(&str, &str, Run)] = &[
     ("POST", "/nodes/{node}/qemu/{vmid}/agent/ping", agent::ping),
     ("POST", "/nodes/{node}/qemu/{vmid}/agent/exec", agent::exec),
     ("GET", "/nodes/{node}/qemu/{vmid}/agent/exec-status", agent::exec_status),
+    ("GET", "/nodes/{node}/qemu/{vmid}/agent/file-read", agent::file_read),
     ("GET", "/nodes/{node}/qemu/{vmid}/agent/get-host-name", agent::host_name),
     ("GET", "/nodes/{node}/qemu/{vmid}/agent/get-osinfo", agent::os_info),
     ("GET", "/nodes/{node}/qemu/{vmid}/agent/network-get-interfaces", agent::interfaces),

@@ -3,6 +3,7 @@
 //! Pure: time is handed in, randomness is the state's own, nothing here waits or talks.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::broadcast;
@@ -12,6 +13,7 @@ use crate::chance::Chance;
 use crate::config::{EstateConfig, HostSpec};
 use crate::fault::{Book, Snapshots};
 use crate::firewall::Firewall;
+use crate::guest::Journal;
 use crate::ledger::LedgerEntry;
 use crate::pools::Pool;
 use crate::resources::Broadcast;
@@ -82,6 +84,8 @@ pub(crate) struct State {
     pub(crate) crowded: bool,
     pub(crate) ledger: VecDeque<LedgerEntry>,
     pub(crate) power: broadcast::Sender<PowerEvent>,
+    /// What guests have told, if there are any: their boot logs.
+    pub(crate) journal: Option<Arc<Journal>>,
 }
 
 impl State {
@@ -108,6 +112,7 @@ impl State {
             crowded: false,
             ledger: VecDeque::new(),
             power: broadcast::channel(POWER_EVENTS).0,
+            journal: None,
             config,
         }
     }

@@ -308,6 +308,8 @@ pub(crate) const CALLS: &[Case] = calls! {
         |site| done(site.client.agent_interfaces(&on(), RUNS()).await);
     agent_os "GET" "/nodes/*/qemu/*/agent/*" [] |site| done(site.client.agent_os(&on(), RUNS()).await);
     agent_host_name "GET" "/nodes/*/qemu/*/agent/*" [] |site| done(site.client.agent_host_name(&on(), RUNS()).await);
+    agent_read_file "GET" "/nodes/*/qemu/*/agent/file-read" []
+        |site| done(site.client.agent_read_file(&on(), RUNS(), "/var/log/cloud-init-output.log").await);
     agent_exec "POST" "/nodes/*/qemu/*/agent/exec" []
         |site| done(site.client.agent_exec(&on(), RUNS(), &["true"]).await);
     agent_exec_status "GET" "/nodes/*/qemu/*/agent/exec-status" []

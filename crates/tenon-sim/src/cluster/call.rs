@@ -15,6 +15,7 @@ use super::identity::{User, stamp_requestor};
 use super::list::{self, List, view};
 use super::patch::Patch;
 use super::query::Query;
+use super::review::REVIEWS;
 use super::state::State;
 use super::target::Target;
 use super::{discovery, table, watch};
@@ -53,6 +54,13 @@ const ABSENT: [&str; 10] = [
 ];
 
 pub(crate) fn answer(cluster: &Cluster, user: &User, asked: &ApiCall) -> ApiResult<Answer> {
+    if asked.path == REVIEWS {
+        if asked.method != Method::POST {
+            return Err(Failure::method());
+        }
+        let review = read_object("SubjectAccessReview", asked)?;
+        return Ok(Answer::Json(201, cluster.with(|state| state.review(user, &review))?));
+    }
     let Some(target) = cluster.with(|state| Target::find(&state.kinds, &asked.path))? else {
         if asked.method != Method::GET {
             return Err(Failure::page_not_found());

@@ -124,6 +124,7 @@ impl State {
         let mut new = (**request).clone();
         match signed {
             Ok((_, user)) if signer == KUBELET_SIGNER && !is_node(&user) => return,
+            Ok(_) if !has_condition(request, "Approved") && !self.is_approved_by_itself(request) => return,
             Ok(_) if signer == CLIENT_SIGNER && !has_condition(request, "Approved") => return,
             Ok((certificate, user)) => {
                 self.issued.insert(fingerprint(certificate.der()), user);

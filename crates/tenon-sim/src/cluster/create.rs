@@ -115,6 +115,9 @@ impl State {
         if kind.is_signing_request() {
             self.answer_request(made);
         }
+        if kind.is("rbac.authorization.k8s.io", "clusterrolebindings") {
+            self.answer_pending_requests();
+        }
         // What belongs only to the dead goes at once, as a garbage collector that looks a moment later would have it.
         let mut owners = object::owners(made).peekable();
         if owners.peek().is_some() && !owners.any(|owner| self.store.is_alive(owner)) {

@@ -90,6 +90,11 @@ impl Cluster {
         format!("{config:#}\n")
     }
 
+    /// Creates the bindings with which machines that bring a bootstrap token can join.
+    pub fn bind_bootstrappers(&self) {
+        self.with(State::bind_bootstrappers);
+    }
+
     /// Time since the cluster was made.
     pub fn elapsed(&self) -> Duration {
         self.inner.start.elapsed()

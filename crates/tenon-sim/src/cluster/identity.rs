@@ -37,6 +37,11 @@ impl User {
     pub(crate) fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|own| own == group)
     }
+
+    /// Whether it came with a bootstrap token.
+    pub(crate) fn is_bootstrapper(&self) -> bool {
+        self.is_in("system:bootstrappers") && !self.is_in("system:masters")
+    }
 }
 
 const AUTHENTICATED: &str = "system:authenticated";

@@ -3,7 +3,7 @@
 //! It serves our controllers, simulated kubelets and people with `kubectl`, and answers them as a real server of version
 //! 1.36 does: the same codes, words and versions. Read in this order: `call` (verbs), `create`, `update`, `delete`
 //! (objects), `store` and `watch` (changes). Deliberately absent: server-side apply, dry runs, managed fields, admission,
-//! validation of built-in kinds, RBAC proper, and every controller but the garbage collector, the end of namespaces and
+//! validation of built-in kinds, RBAC proper (only the bindings that let machines join count), and every controller but the garbage collector, the end of namespaces and
 //! the signer of kubelets' certificates.
 
 mod access;
@@ -31,6 +31,7 @@ mod patch;
 mod pod_defaults;
 mod protobuf;
 mod query;
+mod review;
 mod scale;
 mod selector;
 mod state;

@@ -31,7 +31,10 @@ impl Guests {
     pub fn start(estate: &Estate, config: GuestConfig) -> Self {
         let journal = Arc::new(Journal::new(config.epoch_s));
         let running = Arc::new(Mutex::default());
-        let seed = estate.with(|state| state.config.seed);
+        let seed = estate.with(|state| {
+            state.journal = Some(journal.clone());
+            state.config.seed
+        });
         let faults = Arc::new(Mutex::new(GuestBook::new(seed, &config.faults)));
         let (stop, stopped) = watch::channel(false);
         let mut house = House {

@@ -34,4 +34,5 @@ pub use access::{ApiAccess, Connect, ConnectError, Credential, TlsConnect};
 pub use fault::{GuestFault, GuestFaultRule, GuestMatch};
 pub use guests::Guests;
 pub use image::ImageJoin;
+pub(crate) use journal::Journal;
 pub use settings::GuestConfig;

@@ -838,6 +838,13 @@ GET /nodes/{node}/qemu/{vmid}/agent/exec-status
  !["perm","/vms/{vmid}",["VM.GuestAgent.Unrestricted"]]
  @vm
  pid int
+GET /nodes/{node}/qemu/{vmid}/agent/file-read
+ !["perm","/vms/{vmid}",["VM.GuestAgent.FileRead","VM.GuestAgent.Unrestricted"],"any",1]
+ @vm
+ count int? min:1 max:16777216
+ decode bool?
+ file str
+ offset int? min:0
 GET /nodes/{node}/qemu/{vmid}/agent/get-host-name
  !["perm","/vms/{vmid}",["VM.GuestAgent.Audit","VM.GuestAgent.Unrestricted"],"any",1]
  @vm

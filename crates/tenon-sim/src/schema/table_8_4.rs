@@ -54,6 +54,11 @@ POST /nodes/{node}/qemu/{vmid}/agent/exec
  !["perm","/vms/{vmid}",["VM.Monitor"]]
 GET /nodes/{node}/qemu/{vmid}/agent/exec-status
  !["perm","/vms/{vmid}",["VM.Monitor"]]
+GET /nodes/{node}/qemu/{vmid}/agent/file-read
+ !["perm","/vms/{vmid}",["VM.Monitor"]]
+ -count
+ -decode
+ -offset
 GET /nodes/{node}/qemu/{vmid}/agent/get-host-name
  !["perm","/vms/{vmid}",["VM.Monitor"]]
 GET /nodes/{node}/qemu/{vmid}/agent/get-osinfo

@@ -95,6 +95,7 @@ async fn a_bootstrap_token_counts_until_it_expires() {
 #[tokio::test]
 async fn a_kubelet_gets_a_certificate_and_is_its_node() {
     let cluster = Cluster::new(ClusterConfig { rbac: true, ..ClusterConfig::default() }).unwrap();
+    cluster.bind_bootstrappers();
     add_token(&cluster, "2100-01-01T00:00:00Z").await;
     let bootstrap = cluster.connect(&access(&cluster, Credential::Token(TOKEN.into()))).unwrap();
     assert_eq!(code(bootstrap.clone(), "GET", PODS, Value::Null).await, 403, "bootstrappers only ask for certificates");
@@ -137,6 +138,7 @@ async fn a_request_that_is_none_fails() {
 #[tokio::test]
 async fn the_whole_way_works_over_tls() {
     let cluster = Cluster::new(ClusterConfig { rbac: true, ..ClusterConfig::default() }).unwrap();
+    cluster.bind_bootstrappers();
     add_token(&cluster, "2100-01-01T00:00:00Z").await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = cluster.serve(listener, cluster.tls().unwrap());
@@ -157,4 +159,45 @@ async fn the_whole_way_works_over_tls() {
     let events = admin.watch(&WatchParams::default().timeout(60), "0").await.unwrap();
     drop(events);
     server.shutdown().await;
+}
+
+/// A cluster in which nobody may do anything but administrators, a client that brings a bootstrap token, and the admin.
+async fn unbound() -> (kube::Client, Asker) {
+    let cluster = cluster();
+    add_token(&cluster, "2100-01-01T00:00:00Z").await;
+    let bootstrap = cluster.connect(&access(&cluster, Credential::Token(TOKEN.into()))).unwrap();
+    (bootstrap, Asker(cluster.client()))
+}
+
+async fn bind(admin: &Asker, role: &str) {
+    let api = "rbac.authorization.k8s.io";
+    let binding = json!({
+        "metadata": { "name": role },
+        "subjects": [{ "kind": "Group", "name": "system:bootstrappers:tenon", "apiGroup": api }],
+        "roleRef": { "kind": "ClusterRole", "name": role, "apiGroup": api },
+    });
+    admin.make(&format!("/apis/{api}/v1/clusterrolebindings"), binding).await;
+}
+
+#[tokio::test]
+async fn a_bootstrapper_without_a_binding_may_not_request_a_certificate() {
+    let (bootstrap, admin) = unbound().await;
+    let requests: Api<CertificateSigningRequest> = Api::all(bootstrap);
+    let asked = request("n1", &KeyPair::generate().unwrap());
+    let told = requests.create(&PostParams::default(), &asked).await.unwrap_err().to_string();
+    assert!(told.contains("User \"system:bootstrap:abc123\" cannot create resource"), "{told}");
+    bind(&admin, "system:node-bootstrapper").await;
+    requests.create(&PostParams::default(), &asked).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_request_waits_until_its_group_is_bound_to_be_approved() {
+    let (bootstrap, admin) = unbound().await;
+    bind(&admin, "system:node-bootstrapper").await;
+    let requests: Api<CertificateSigningRequest> = Api::all(bootstrap);
+    requests.create(&PostParams::default(), &request("n1", &KeyPair::generate().unwrap())).await.unwrap();
+    let is_signed = async || requests.get("csr-n1").await.unwrap().status.is_some_and(|it| it.certificate.is_some());
+    assert!(!is_signed().await);
+    bind(&admin, "system:certificates.k8s.io:certificatesigningrequests:nodeclient").await;
+    assert!(is_signed().await);
 }

@@ -25,6 +25,7 @@ async fn joined() -> (Cluster, Estate, Guests) {
 /// The same with faults of guests.
 async fn struck(faults: &[GuestFault]) -> (Cluster, Estate, Guests) {
     let cluster = Cluster::new(ClusterConfig { epoch_s: EPOCH, rbac: true, ..ClusterConfig::default() }).unwrap();
+    cluster.bind_bootstrappers();
     add_token(&cluster, "2027-01-15T09:00:00Z").await;
     let join = ImageJoin {
         server: "https://10.0.0.1:6443".into(),

@@ -32,6 +32,7 @@ impl Ground {
     /// A fresh cluster in memory, which asks who may do what, as the real one does.
     pub(crate) async fn embedded(behaviour: &str) -> anyhow::Result<Ground> {
         let cluster = Cluster::new(ClusterConfig { rbac: true, ..ClusterConfig::default() })?;
+        cluster.bind_bootstrappers();
         let client = cluster.client();
         Ground { client, name: unique(behaviour), server: Server::Embedded(cluster) }.prepared().await
     }

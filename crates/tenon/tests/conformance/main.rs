@@ -12,6 +12,7 @@ mod events;
 mod eviction;
 mod finalizers;
 mod ground;
+mod joining_rights;
 mod kubectl;
 mod library;
 mod lists;
@@ -324,6 +325,13 @@ behaviours! {
         a_node_labels_itself_and_renews_its_lease,
         a_node_watches_its_own_pods,
         a_request_that_is_not_a_nodes_is_not_signed,
+    ],
+    joining_rights: [
+        a_group_without_a_binding_may_not_request_certificates,
+        a_binding_lets_a_group_request_certificates,
+        a_binding_that_is_deleted_lets_nobody,
+        an_administrator_may_do_everything,
+        reviews_are_not_listed,
     ],
     discovery: [
         the_core_group_names_its_resources,

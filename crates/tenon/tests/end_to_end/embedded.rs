@@ -61,6 +61,7 @@ impl Embedded {
         let epoch = Timestamp::from_second(i64::try_from(config.epoch_s)?)?;
         let clock = Clock::Runtime { epoch, origin: Instant::now() };
         let cluster = Cluster::new(config)?;
+        cluster.bind_bootstrappers();
         let actors = Some(Actors::start(cluster.client(), epoch));
         let log = Log::default();
         // One thread does everything, so what is said in it is said by this world.

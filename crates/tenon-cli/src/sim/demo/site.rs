@@ -60,6 +60,7 @@ impl Site {
         let epoch_s = u64::try_from(EPOCH).unwrap_or_default();
         let cluster = Cluster::new(ClusterConfig { seed, epoch_s, ..ClusterConfig::default() })
             .context("cannot create the simulated cluster")?;
+        cluster.bind_bootstrappers();
         let client = cluster.client();
         for definition in tenon_api::definitions() {
             Api::all(client.clone())
