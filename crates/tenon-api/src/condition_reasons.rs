@@ -166,10 +166,14 @@ condition_reasons! {
         when "A template of the Secret that spec.metadataOptions.templatesRef names cannot be rendered, prints a value that does not exist, or renders to text that is not valid YAML. No VM is created.",
         example "Secret kube-system/worker, key user-data, line 12, column 16: there is no value in {{ .Values.machineToken }}; correct it",
         action "Correct the template or the values. Try them with tenon render. The change is noticed within seconds.";
-    JOIN_DATA_MISSING = "JoinDataMissing" for [("Launched", Unknown)], Tenon,
-        when "The cluster CA, the API server address or the bootstrap token that a new Node joins with cannot be found.",
-        example "Cannot render first-boot data: the address of the API server is unknown: ConfigMap kube-public/cluster-info does not exist or has no kubeconfig; set --cluster-endpoint",
+    JOIN_DATA_MISSING = "JoinDataMissing" for [("InstanceMetadataOptionsReady", False), ("NodeClassReady", False), ("Launched", Unknown)], Tenon,
+        when "The cluster CA or the API server address that a new Node joins with cannot be found. No VM is created.",
+        example "Nodes cannot join: the address of the API server is unknown: ConfigMap kube-public/cluster-info does not exist; set --cluster-endpoint",
         action "Follow the message.";
+    BOOTSTRAP_BINDINGS_MISSING = "BootstrapBindingsMissing" for [("InstanceMetadataOptionsReady", False), ("NodeClassReady", False), ("Launched", Unknown), ("Registered", Unknown)], Tenon,
+        when "The group of the bootstrap tokens may not create CertificateSigningRequests, or they are not approved. No VM is created for classes whose first-boot data uses the token.",
+        example "Nodes cannot join: bootstrap tokens of group system:bootstrappers:karpenter:proxmox cannot create CertificateSigningRequests; run: kubectl create clusterrolebinding tenon-node-bootstrapper --clusterrole=system:node-bootstrapper --group=system:bootstrappers:karpenter:proxmox",
+        action "Run the command of the message, or `kubectl apply -f examples/bootstrap-rbac.yaml`. The change is noticed within seconds.";
     NOT_PROVEN_OURS = "NotProvenOurs" for [("Launched", Unknown), ("InstanceTerminating", False)], Tenon,
         when "The VM with the recorded id has no proof that it belongs to this NodeClaim. It is never changed or destroyed.",
         example "VM 20003 on host pve1 does not belong to this NodeClaim: its description does not name this NodeClaim as its owner; the VM is not changed. Delete NodeClaim default-x7",
@@ -183,6 +187,42 @@ condition_reasons! {
         when "The VM runs, but its Node has not joined yet.",
         example "The VM runs; Node default-x7 has not joined yet",
         action "Wait for the first boot. After 15 minutes the NodeClaim is deleted; the VM's console shows cloud-init and kubelet.";
+    CERTIFICATE_REQUEST_NOT_FOUND = "CertificateRequestNotFound" for [("Registered", Unknown)], Tenon,
+        when "The VM runs for a minute or longer, and its kubelet has not requested a certificate.",
+        example "Node default-x7 has not joined 3 minutes after VM 20003 on host pve1 started: its kubelet has not requested a certificate; read cloud-init and kubelet on the VM's console, and check that the VM reaches the API server",
+        action "Read the console of the VM (cloud-init, kubelet); check network, API server address and time. With the guest agent, the message shows the last lines of the boot log.";
+    CERTIFICATE_REQUEST_PENDING = "CertificateRequestPending" for [("Registered", Unknown)], Tenon,
+        when "The kubelet of the VM has requested a certificate, and nobody has approved the request.",
+        example "Node default-x7 has not joined: CertificateSigningRequest node-csr-4f2a is not approved; run: kubectl certificate approve node-csr-4f2a",
+        action "Approve the request. If requests are never approved, create the bindings in examples/bootstrap-rbac.yaml, and check that kube-controller-manager runs.";
+    CERTIFICATE_REQUEST_DENIED = "CertificateRequestDenied" for [("Registered", Unknown)], Tenon,
+        when "Somebody denied the certificate request of the kubelet.",
+        example "Node default-x7 has not joined: CertificateSigningRequest node-csr-4f2a was denied (NotAllowed: unknown node); find out who denied it, and delete NodeClaim default-x7 to try again",
+        action "Find out which approver denied the request, and why.";
+    CERTIFICATE_REQUEST_FAILED = "CertificateRequestFailed" for [("Registered", Unknown)], Tenon,
+        when "The certificate request of the kubelet was approved, but could not be signed, or is not signed yet.",
+        example "Node default-x7 has not joined: CertificateSigningRequest node-csr-4f2a was approved, but is not signed; check kube-controller-manager",
+        action "Check the log of kube-controller-manager, which signs certificates.";
+    NODE_NOT_CREATED = "NodeNotCreated" for [("Registered", Unknown)], Tenon,
+        when "The kubelet of the VM received its certificate, but created no Node.",
+        example "Node default-x7 has not joined: its kubelet received a certificate (CertificateSigningRequest node-csr-4f2a), but created no Node; read the kubelet's log on VM 20003 on host pve1",
+        action "Read the kubelet's log on the VM.";
+    NODE_NAME_MISMATCH = "NodeNameMismatch" for [("Registered", Unknown)], Tenon,
+        when "The VM joined under another name than that of its NodeClaim.",
+        example "VM 20003 on host pve1 joined as Node vm-20003 instead of default-x7; correct the host name or hostname-override in the first-boot data, then delete NodeClaim default-x7 and Node vm-20003",
+        action "Correct what sets the host name of the VM. Then delete the NodeClaim and the other Node.";
+    GUEST_NOT_RESPONDING = "GuestNotResponding" for [("Registered", Unknown)], Tenon,
+        when "The VM runs for two minutes or longer, and its guest agent does not answer.",
+        example "Node default-x7 has not joined 5 minutes after VM 20003 on host pve1 started: the guest agent does not answer; look at the VM's console",
+        action "Look at the console: the system may hang, or not boot. If the image has no guest agent, set agent to 0 in the template.";
+    VM_STOPPED = "VMStopped" for [("Registered", Unknown)], Tenon,
+        when "The VM was seen stopped before its Node joined. If it stays so, the NodeClaim is deleted.",
+        example "VM 20003 on host pve1 is stopped, and Node default-x7 has not joined",
+        action "Read the task log and the console of the VM.";
+    VM_NOT_FOUND = "VMNotFound" for [("Registered", Unknown)], Tenon,
+        when "The VM was not found before its Node joined. If it stays so, the NodeClaim is deleted.",
+        example "VM 20003 no longer exists, and Node default-x7 has not joined",
+        action "Find out who destroyed the VM.";
     NODE_MISMATCH = "NodeMismatch" for [("Registered", Unknown)], Tenon,
         when "A Node has the name of the NodeClaim, but it is another machine (SMBIOS UUID or providerID differ).",
         example "Node default-x7 has system UUID 5f0c…, but VM 20003 has 9ab1…: another machine joined under this name; rename or remove Node default-x7, or delete NodeClaim default-x7",

@@ -168,8 +168,8 @@ event_reasons! {
         example "Cannot launch VM 20003: VM 105 on host pve2 is already named default-x7; rename or remove VM 105, or delete NodeClaim default-x7",
         action "Rename or remove the other VM, or delete the NodeClaim.";
     JOIN_DATA_MISSING = "JoinDataMissing" on "NodeClaim", Warning, Tenon,
-        when "The cluster CA, the API server address or the bootstrap token that a new Node joins with cannot be found.",
-        example "Cannot render first-boot data: the address of the API server is unknown: ConfigMap kube-public/cluster-info does not exist or has no kubeconfig; set --cluster-endpoint",
+        when "The cluster CA or the API server address that a new Node joins with cannot be found, or bootstrap tokens may not request certificates.",
+        example "Nodes cannot join: the address of the API server is unknown: ConfigMap kube-public/cluster-info does not exist; set --cluster-endpoint",
         action "Follow the message.";
     NOT_PROVEN_OURS = "NotProvenOurs" on "NodeClaim", Warning, Tenon,
         when "The VM with the recorded id has no proof that it belongs to this NodeClaim. It is never changed.",
@@ -179,6 +179,10 @@ event_reasons! {
         when "The annotation tenon.dev/launch of the NodeClaim cannot be read, so nothing is created or deleted for it.",
         example "Annotation tenon.dev/launch of NodeClaim default-x7 is invalid: expected value at line 1 column 1; correct the annotation, or remove the VM yourself and set annotation tenon.dev/skip-vm-deletion=true to delete the NodeClaim without touching any VM",
         action "Restore the annotation, or remove the VM yourself and set the annotation that the message names.";
+    NODE_NOT_JOINED = "NodeNotJoined" on "NodeClaim", Warning, Tenon,
+        when "The VM runs for a minute or longer, and its Node has not joined. The event says what is known of the cause; it is published once for each cause. The condition Registered has a reason for each cause.",
+        example "Node default-x7 has not joined: CertificateSigningRequest node-csr-4f2a is not approved; run: kubectl certificate approve node-csr-4f2a",
+        action "Follow the message. The guide Joining lists every cause.";
     NODE_MISMATCH = "NodeMismatch" on "NodeClaim", Warning, Tenon,
         when "A Node has the name of the NodeClaim, but it is another machine (SMBIOS UUID or providerID differ). That Node is never drained, labelled or deleted.",
         example "Node default-x7 has system UUID 5f0c…, but VM 20003 has 9ab1…: another machine joined under this name; rename or remove Node default-x7, or delete NodeClaim default-x7",
@@ -204,6 +208,10 @@ event_reasons! {
         when "The VM of a NodeClaim no longer exists in Proxmox, so the NodeClaim is deleted.",
         example "Deleting NodeClaim default-x7: VM 20003 no longer exists",
         action "Find out who destroyed the VM. Delete NodeClaims or Nodes instead: then pods are evicted first.";
+    ACCESS_REVIEW_FAILED = "AccessReviewFailed" on "ProxmoxNodeClass", Warning, Tenon,
+        when "The controller cannot ask whether bootstrap tokens may request certificates. Nodes are created all the same.",
+        example "Cannot check whether nodes of ProxmoxNodeClass default may join: subjectaccessreviews.authorization.k8s.io is forbidden (Kubernetes API, HTTP 403); grant the controller create on subjectaccessreviews of authorization.k8s.io",
+        action "Grant the controller create on subjectaccessreviews.";
     WAITING_ON_NODE_CLAIM_TERMINATION = "WaitingOnNodeClaimTermination" on "ProxmoxNodeClass", Normal, Tenon,
         when "A ProxmoxNodeClass is deleted while NodeClaims use it. It stays until they are gone, because their VMs are released by what it says.",
         example "ProxmoxNodeClass default is being deleted: 3 NodeClaims use it; it is deleted after them",

@@ -72,6 +72,10 @@ pub struct Controller {
     /// Address of the API server for new nodes, as https://host:port; unset: the server in ConfigMap kube-public/cluster-info.
     #[arg(long, value_name = "URL", env = "CLUSTER_ENDPOINT", value_parser = EndpointParser)]
     cluster_endpoint: Option<String>,
+    /// How long the bootstrap token of a new VM is valid, at least 10m. The token is extended while its Node may still join, and
+    /// deleted once the Node has registered.
+    #[arg(long, value_name = "DURATION", env = "BOOTSTRAP_TOKEN_TTL", default_value = "1h", value_parser = token_ttl)]
+    bootstrap_token_ttl: Duration,
     /// Namespace of the ConfigMap kube-root-ca.crt, whose certificate authority new nodes trust.
     #[arg(long, value_name = "NAME", env = "SYSTEM_NAMESPACE", default_value = "kube-system")]
     system_namespace: String,
@@ -179,6 +183,7 @@ fn settings(args: &Controller) -> anyhow::Result<Settings> {
     Ok(Settings {
         cluster_id: given(&args.cluster_id),
         cluster_endpoint: given(&args.cluster_endpoint),
+        bootstrap_token_ttl: args.bootstrap_token_ttl,
         system_namespace: given(&Some(args.system_namespace.clone())).unwrap_or(standard.system_namespace),
         types: instance_types(args.instance_types_file.as_deref())?.unwrap_or(standard.types),
         ids,
@@ -191,6 +196,17 @@ fn settings(args: &Controller) -> anyhow::Result<Settings> {
         termination_grace_period: standard.termination_grace_period,
         planning: args.planning.options()?,
     })
+}
+
+/// A token that expires before it can be extended would keep slow VMs from joining.
+fn token_ttl(text: &str) -> Result<Duration, String> {
+    let ttl = duration::parse_positive(text)?;
+    let least = Settings::TOKEN_TTL_LEAST;
+    if ttl >= least {
+        Ok(ttl)
+    } else {
+        Err(format!("give at least {}m, so that slow VMs can join", least.as_secs() / 60))
+    }
 }
 
 fn whole_seconds(duration: Duration) -> i64 {
@@ -301,6 +317,13 @@ mod tests {
         assert_eq!(read(&[]).unwrap().launch_limits, LaunchLimits { stalled_s: 300, task_s: 1800 });
         let limits = read(&["--launch-timeout", "90s", "--proxmox-task-timeout", "2h"]).unwrap().launch_limits;
         assert_eq!(limits, LaunchLimits { stalled_s: 90, task_s: 7200 });
+    }
+
+    #[test]
+    fn a_bootstrap_token_that_expires_before_it_is_extended_is_refused() {
+        assert_eq!(read(&["--bootstrap-token-ttl", "2h"]).unwrap().bootstrap_token_ttl, Duration::from_secs(7200));
+        let said = read(&["--bootstrap-token-ttl", "5m"]).unwrap_err().to_string();
+        assert!(said.contains("--bootstrap-token-ttl") && said.contains("at least 10m"), "{said}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::claim::Owner;
 use crate::clock::Clock;
 use crate::events::Events;
 use crate::first_boot::NodeSecrets;
+use crate::join::{Board, JoinChecks};
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::provision::instance_type_of;
@@ -36,6 +37,8 @@ pub(crate) struct Context {
     pub(crate) memory: Memory,
     pub(crate) ids: VmIdBook,
     pub(crate) survey: AddressSurvey,
+    /// What is seen of nodes that are expected.
+    pub(crate) board: Board,
 }
 
 impl Context {
@@ -52,6 +55,13 @@ impl Context {
             limits: self.settings.launch_limits,
             blocked_since: Seconds(since.as_second()),
         }
+    }
+
+    /// What new nodes need to join.
+    pub(crate) fn join_checks(&self) -> JoinChecks {
+        let Settings { system_namespace, cluster_endpoint, .. } = &self.settings;
+        let place = (system_namespace.as_str(), cluster_endpoint.as_deref());
+        JoinChecks::with(&self.workload, self.board.reviewer.clone(), place)
     }
 
     /// The instance type a claim was created for.

@@ -24,6 +24,7 @@ use crate::disruption::pod_events::{self, PodStates};
 use crate::election::{Election, Lost};
 use crate::events::Events;
 use crate::first_boot::NodeSecrets;
+use crate::join::{Board, Reviewer};
 use crate::memory::Memory;
 use crate::metrics::{Metrics, OfLease};
 use crate::panics::{restarted, survived};
@@ -31,7 +32,7 @@ use crate::settings::Settings;
 use crate::stop::{Stop, stop};
 use crate::vm_id_book::VmIdBook;
 use crate::watched::{Changes, Watches, watch_all};
-use crate::{claim, disruption, drift, garbage_collection, kube_error, provision, static_pools, status};
+use crate::{claim, disruption, drift, garbage_collection, kube_error, provision, static_pools, status, token_sweep};
 
 /// Wake-ups of claims that wait to be heard.
 const WAKES: usize = 1024;
@@ -176,6 +177,7 @@ impl Controllers {
         let events = Events::new(workload.clone(), clock);
         let (memory, regions) = (Memory::default(), regions.into());
         let ids = VmIdBook::new(workload.clone(), &settings.system_namespace);
+        let board = Board::new(Arc::new(Reviewer::new(workload.clone(), true)));
         let context = Arc::new(Context {
             workload,
             secrets,
@@ -189,6 +191,7 @@ impl Controllers {
             memory,
             ids,
             survey: AddressSurvey::default(),
+            board,
         });
         let mut parts = JoinSet::new();
         let (disturbed, pod_event_nodes) = mpsc::channel(pod_events::QUEUE_LENGTH);
@@ -221,6 +224,7 @@ async fn work_loops(context: Arc<Context>, stop: Stop) {
         again("regions", |context, stop| async move { context.regions.ask_silent(stop).await }.boxed()),
         again("metrics.node", |context, stop| count_nodes(context, stop).boxed()),
         again("nodeclaim.garbagecollection", |context, stop| garbage_collection::run(context, stop).boxed()),
+        again("bootstraptoken", |context, stop| token_sweep::run(context, stop).boxed()),
     );
 }
 

@@ -13,6 +13,7 @@ pub mod first_boot;
 mod garbage_collection;
 #[cfg(test)]
 mod garbage_collection_tests;
+pub mod join;
 mod kube_error;
 mod memory;
 mod metrics;
@@ -27,6 +28,7 @@ mod settings;
 pub mod static_pools;
 pub mod status;
 mod stop;
+mod token_sweep;
 mod vm_id_book;
 mod watched;
 mod writes;

@@ -28,6 +28,9 @@ const AVOIDED_KEPT: SignedDuration = SignedDuration::from_mins(30);
 /// The same failure of a claim is logged again only after this long.
 const REPEAT_AFTER: SignedDuration = SignedDuration::from_mins(5);
 
+/// A node that is late is examined this often.
+const DIAGNOSED_EVERY: SignedDuration = SignedDuration::from_secs(30);
+
 /// Reasons of deletions that are remembered at most; each is forgotten when its claim is deleted.
 const DELETIONS_MOST: usize = 10_000;
 
@@ -56,6 +59,8 @@ struct Inner {
     /// When the VM of a claim was first seen to be lost.
     lost: BTreeMap<String, Timestamp>,
     deletions: BTreeMap<String, DeletionReason>,
+    /// When it was last found out why the node of a claim has not joined.
+    diagnosed: BTreeMap<String, Timestamp>,
 }
 
 /// How often passes of a claim failed in a row, and what was last reported of that.
@@ -249,6 +254,17 @@ impl Memory {
         inner.blocked.remove(claim);
         inner.lost.remove(claim);
         inner.deletions.remove(claim);
+        inner.diagnosed.remove(claim);
+    }
+
+    /// Whether it is time to find out again why the node of a claim has not joined; if so, that is done now.
+    pub(crate) fn is_due_for_diagnosis(&self, claim: &str, now: Timestamp) -> bool {
+        let mut inner = self.lock();
+        let is_due = inner.diagnosed.get(claim).is_none_or(|last| after(*last, DIAGNOSED_EVERY) <= now);
+        if is_due {
+            inner.diagnosed.insert(claim.to_owned(), now);
+        }
+        is_due
     }
 }
 

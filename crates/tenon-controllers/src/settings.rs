@@ -12,6 +12,8 @@ pub struct Settings {
     pub cluster_id: Option<String>,
     /// Where new nodes find the API server. Unset: what kube-public/cluster-info says.
     pub cluster_endpoint: Option<String>,
+    /// How long a bootstrap token is valid before it is extended; never less than [`Settings::TOKEN_TTL_LEAST`].
+    pub bootstrap_token_ttl: Duration,
     /// The namespace whose `kube-root-ca.crt` new nodes trust.
     pub system_namespace: String,
     /// Sizes of VMs.
@@ -34,6 +36,9 @@ pub struct Settings {
 const NOMINATION_LEAST: Duration = Duration::from_secs(10);
 
 impl Settings {
+    /// The shortest time a bootstrap token may be valid: it is extended at half of that, by a look every minute.
+    pub const TOKEN_TTL_LEAST: Duration = Duration::from_secs(600);
+
     /// How long pods are expected on a node they were promised: two windows.
     pub(crate) fn nomination(&self) -> Duration {
         self.batch_max.saturating_mul(2).max(NOMINATION_LEAST)
@@ -45,6 +50,7 @@ impl Default for Settings {
         Settings {
             cluster_id: None,
             cluster_endpoint: None,
+            bootstrap_token_ttl: Duration::from_secs(3600),
             system_namespace: "kube-system".to_owned(),
             types: InstanceType::built_in(),
             ids: VmIdRange::default(),

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tenon_api::plan_options::{FeatureGates, PlanOptions};
 use tenon_api::{NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate};
 use tenon_controllers::first_boot::NodeSecrets;
+use tenon_controllers::join::JoinChecks;
 use tenon_controllers::status::{StatusContext, pass};
 use tenon_model::InstanceType;
 use tenon_pve::{Endpoint, Token, Transport};
@@ -75,6 +76,7 @@ impl Site {
             secrets: NodeSecrets::new(&self.client, None),
             regions: self.regions.clone().into(),
             gates: FeatureGates::default(),
+            join: JoinChecks::none(),
         };
         let now: Time = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
         pass(&context, &now).await.unwrap();

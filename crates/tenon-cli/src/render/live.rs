@@ -114,11 +114,8 @@ impl Look<'_> {
         let joined = joined_cluster(&self.client, &args.system_namespace, args.cluster_endpoint.as_deref()).await;
         let joined = joined.map_err(|error| anyhow!("{}", error.full_message()))?.map_err(|why| anyhow!("{why}"))?;
         if joined.api_server.is_empty() {
-            self.remarks.push(
-                "the address of the API server is unknown (ConfigMap kube-public/cluster-info does not exist or has no \
-                 kubeconfig), and .Kubernetes.APIServer is empty; set --cluster-endpoint"
-                    .to_owned(),
-            );
+            let why = &joined.no_api_server;
+            self.remarks.push(format!("{why}; until then .Kubernetes.APIServer is empty"));
         }
         let token = bootstrap_token(&self.client, claim).await.map_err(|error| anyhow!("{}", error.full_message()))?;
         let token = match token {
@@ -126,8 +123,8 @@ impl Look<'_> {
             None => {
                 let name = claim.name_any();
                 self.remarks.push(format!(
-                    "NodeClaim {name} has no bootstrap token (one is created for the launch and deleted when the node is \
-                     initialized): using a sample token"
+                    "NodeClaim {name} has no bootstrap token (one is created for the launch and deleted when the node has \
+                     registered): using a sample token"
                 ));
                 sample::bootstrap().ok_or_else(no_sample)?.token
             }

@@ -1,20 +1,20 @@
-//! Waits for the node of a VM that runs, and notices when the VM does not run any more.
+//! Waits for the node of a VM that runs, notices when the VM does not run any more, and says why a node is late.
 
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use kube::ResourceExt;
-use tenon_api::condition_reasons::{self, REGISTERED};
+use tenon_api::condition_reasons::{self, ConditionReason, REGISTERED};
 use tenon_api::{NodeClaim, event_reasons};
 use tenon_engine::claim::ObservedLaunch;
 use tenon_engine::launch::ObservedVm;
 use tenon_model::{HostName, VmId};
-use tenon_pve::PowerState;
+use tenon_pve::{PowerState, ProvenVm};
 
 use super::deletion::DeletionReason;
 use super::gather::Observed;
 use super::outcome::Outcome;
-use super::{ClaimError, observe, registration_health};
+use super::{ClaimError, late_node, observe, registration_health};
 use crate::context::Context;
 use crate::events::Event;
 use crate::status::Verdict;
@@ -35,18 +35,44 @@ pub(crate) async fn await_node(
     mismatch: Option<&str>,
 ) -> Result<Outcome, ClaimError> {
     let (name, now) = (observed.claim.name_any(), context.clock.now());
-    let lost = if observed.state.conditions.registered { None } else { lost_vm(context, observed).await };
-    match lost {
-        None => {
+    let seen = if observed.state.conditions.registered { SeenVm::Unknown } else { look(context, observed).await };
+    let lost = match seen {
+        SeenVm::Lost(lost) => lost,
+        SeenVm::Running(_) | SeenVm::Unknown => {
             context.memory.vm_found(&name);
-            Ok(still_awaited(observed, mismatch))
+            return Ok(awaited(context, observed, mismatch, &seen).await);
         }
-        // A VM that reboots is stopped for a moment, and a listing may be a moment behind: one look is not enough.
-        Some(lost) if now.duration_since(context.memory.vm_lost(&name, now)) >= LOST_AFTER => {
-            lost.delete(context, &observed.claim).await
-        }
-        Some(_) => Ok(still_awaited(observed, mismatch).requeued(LOOK_AGAIN)),
+    };
+    // A VM that reboots is stopped for a moment, and a listing may be a moment behind: one look is not enough.
+    if now.duration_since(context.memory.vm_lost(&name, now)) >= LOST_AFTER {
+        return lost.delete(context, &observed.claim).await;
     }
+    let (reason, message) = lost.seen(&name);
+    Ok(Outcome::after(LOOK_AGAIN).with_condition(&REGISTERED, Verdict::unknown(reason, message)))
+}
+
+/// The node is not there yet. Once it is late, it is found out why, now and then.
+async fn awaited(context: &Context, observed: &Observed, mismatch: Option<&str>, seen: &SeenVm) -> Outcome {
+    let (ObservedLaunch::Record(record), None) = (&observed.state.launch, mismatch) else {
+        return still_awaited(observed, mismatch);
+    };
+    let (claim, now) = (&observed.claim, context.clock.now());
+    let late_s = late_node::late_s(context, claim).filter(|_| !observed.state.conditions.registered);
+    let Some(waited_s) = late_s else { return still_awaited(observed, None) };
+    if !context.memory.is_due_for_diagnosis(&claim.name_any(), now) {
+        return Outcome::after(LOOK_AT_VM);
+    }
+    let vm = if let SeenVm::Running(vm) = seen { Some(vm.as_ref()) } else { None };
+    let diagnosis = late_node::examine(context, claim, (record, waited_s), vm).await;
+    late_node::report(claim, diagnosis).requeued(LOOK_AT_VM)
+}
+
+/// What is seen of a VM whose node is awaited.
+enum SeenVm {
+    Running(Box<ProvenVm>),
+    Lost(LostVm),
+    /// Proxmox does not answer, or shows nothing that is proven to be ours. The node may join all the same.
+    Unknown,
 }
 
 /// A VM that cannot join any more.
@@ -55,23 +81,39 @@ enum LostVm {
     Stopped(VmId, HostName),
 }
 
-/// Whether somebody destroyed or stopped the VM, or it switched itself off. Nothing else is known while Proxmox does not
-/// answer, and the node may join all the same.
-async fn lost_vm(context: &Context, observed: &Observed) -> Option<LostVm> {
-    let ObservedLaunch::Record(record) = &observed.state.launch else { return None };
-    let pve = context.region(&record.place.region).ok()?;
-    let found = observe::vm(pve, &context.owner(&observed.claim), record).await.ok()?;
+/// Whether somebody destroyed or stopped the VM, or it switched itself off.
+async fn look(context: &Context, observed: &Observed) -> SeenVm {
+    let ObservedLaunch::Record(record) = &observed.state.launch else { return SeenVm::Unknown };
+    let Ok(pve) = context.region(&record.place.region) else { return SeenVm::Unknown };
+    let Ok(found) = observe::vm(pve, &context.owner(&observed.claim), record).await else { return SeenVm::Unknown };
     match (found.vm, found.proven) {
-        (ObservedVm::Absent, _) => Some(LostVm::Destroyed(record.vmid)),
+        (ObservedVm::Absent, _) => SeenVm::Lost(LostVm::Destroyed(record.vmid)),
         (ObservedVm::Ours { .. }, Some(vm)) => {
-            let status = pve.vm_status(vm.host(), vm.vmid()).await.ok()?;
-            (status.power == PowerState::Stopped).then(|| LostVm::Stopped(vm.vmid(), vm.host().clone()))
+            match pve.vm_status(vm.host(), vm.vmid()).await.map(|status| status.power) {
+                Ok(PowerState::Stopped) => SeenVm::Lost(LostVm::Stopped(vm.vmid(), vm.host().clone())),
+                Ok(_) => SeenVm::Running(Box::new(vm)),
+                Err(_) => SeenVm::Unknown,
+            }
         }
-        _ => None,
+        _ => SeenVm::Unknown,
     }
 }
 
 impl LostVm {
+    /// What is said at the first look.
+    fn seen(&self, node: &str) -> (&'static ConditionReason, String) {
+        match self {
+            LostVm::Destroyed(vmid) => (
+                &condition_reasons::VM_NOT_FOUND,
+                format!("VM {vmid} no longer exists, and Node {node} has not joined"),
+            ),
+            LostVm::Stopped(vmid, host) => {
+                let message = format!("VM {vmid} on host {host} is stopped, and Node {node} has not joined");
+                (&condition_reasons::VM_STOPPED, message)
+            }
+        }
+    }
+
     async fn delete(self, context: &Context, claim: &NodeClaim) -> Result<Outcome, ClaimError> {
         let name = claim.name_any();
         match self {

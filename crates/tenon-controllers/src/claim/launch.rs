@@ -21,10 +21,10 @@ use super::launch_failure::{Failed, give_up, incomplete_clone};
 use super::launch_pass::launch_pass;
 use super::outcome::Outcome;
 use super::seed_parts::{NoSeedParts, SeedParts, Site};
-use super::{ClaimError, seed_parts, token};
+use super::{ClaimError, before_clone, seed_parts, token};
 use crate::context::Context;
 use crate::events::Event;
-use crate::first_boot::{self, Inspection, NoFirstBoot, SeedFacts, Subject, VmFacts, render_seed};
+use crate::first_boot::{NoFirstBoot, SeedFacts, Subject, VmFacts, render_seed};
 use crate::provision::{LaunchSpot, records_in};
 use crate::status::Verdict;
 use crate::writes::{self, Written};
@@ -90,9 +90,12 @@ impl Block {
 
 /// First-boot data that cannot be rendered.
 fn unrendered(condition: &'static ConditionReason, why: &str) -> Block {
-    let is_join = std::ptr::eq(condition, &condition_reasons::JOIN_DATA_MISSING);
-    let event = if is_join { &event_reasons::JOIN_DATA_MISSING } else { &event_reasons::LAUNCH_FAILED };
-    Block { condition, event, message: format!("Cannot render first-boot data: {why}") }
+    let joins = [&condition_reasons::JOIN_DATA_MISSING, &condition_reasons::BOOTSTRAP_BINDINGS_MISSING];
+    if joins.into_iter().any(|join| std::ptr::eq(condition, join)) {
+        return Block { condition, event: &event_reasons::JOIN_DATA_MISSING, message: why.to_owned() };
+    }
+    let message = format!("Cannot render first-boot data: {why}");
+    Block { condition, event: &event_reasons::LAUNCH_FAILED, message }
 }
 
 /// A launch and all that it needs.
@@ -194,38 +197,37 @@ impl<'a> Launch<'a> {
         }))
     }
 
-    /// A Secret that was broken since its class was judged: found before there is a VM.
+    /// What keeps a node of this VM from joining: found before there is a VM.
     async fn no_first_boot(&self, context: &Context) -> Result<Option<Block>, ClaimError> {
-        let options = &self.class.spec.metadata_options;
-        let is_own = options.templates_ref.is_some() || options.values_ref.is_some();
-        if !self.is_only_intended() || !self.has_seed() || !is_own {
+        if !self.is_only_intended() || !self.has_seed() {
             return Ok(None);
         }
-        let LaunchRecord { place, template, .. } = self.record;
-        let zone = format!("{}/{}/{template}", place.region, place.host);
         let subject = Subject { class: &self.class, launch: Some((self.claim, self.instance_type)) };
-        let found = first_boot::inspect(&context.secrets, &context.regions, &subject, &[zone]).await;
-        let found = found.map_err(|source| ClaimError::kube("read the Secrets of the ProxmoxNodeClass", source))?;
-        Ok(match found {
-            Inspection::Faulty(NoFirstBoot { reason, message }) => Some(unrendered(reason, &message)),
-            Inspection::Fine | Inspection::Unknown => None,
-        })
+        let no = before_clone::no_first_boot(context, &subject, self.record).await?;
+        Ok(no.map(|NoFirstBoot { reason, message }| unrendered(reason, &message)))
     }
 
-    /// What a seed is rendered from, in the step that needs it; or what is to be done first.
+    /// What a seed is rendered from, in the step that needs it; or what is to be done first. The token is made before the VM
+    /// is: without the right to make one no VM is of use.
     async fn seed_parts(&self, context: &Context) -> Result<Result<Option<SeedParts>, Advance>, ClaimError> {
-        if self.record.step != LaunchStep::UploadSeed || !self.has_seed() {
+        if self.record.step > LaunchStep::UploadSeed || !self.has_seed() {
             return Ok(Ok(None));
         }
+        let make = async || token::make(context, self.claim).await.map(|made| Err(Advance::To(Box::new(made))));
         if token::recorded(self.claim).is_none() {
-            return token::make(context, self.claim).await.map(|made| Err(Advance::To(Box::new(made))));
+            return make().await;
+        }
+        if self.record.step != LaunchStep::UploadSeed {
+            return Ok(Ok(None));
         }
         let site = Site { pve: self.pve, host: &self.record.place.host };
-        Ok(match seed_parts::gather(context, self.claim, &self.class, site).await? {
-            Ok(parts) => Ok(Some(parts)),
-            Err(NoSeedParts::Outdated) => Err(Advance::To(Box::new(Outcome::outdated()))),
-            Err(NoSeedParts::Missing(condition, why)) => Err(Advance::Blocked(unrendered(condition, &why))),
-        })
+        match seed_parts::gather(context, self.claim, &self.class, site).await? {
+            Ok(parts) => Ok(Ok(Some(parts))),
+            // Somebody deleted it, and no VM has seen it yet: another does as well.
+            Err(NoSeedParts::NoToken) => make().await,
+            Err(NoSeedParts::Outdated) => Ok(Err(Advance::To(Box::new(Outcome::outdated())))),
+            Err(NoSeedParts::Missing(condition, why)) => Ok(Err(Advance::Blocked(unrendered(condition, &why)))),
+        }
     }
 
     fn has_seed(&self) -> bool {

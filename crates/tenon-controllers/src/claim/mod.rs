@@ -1,18 +1,21 @@
 //! One NodeClaim: from a written intent to a node that takes pods, and back to nothing.
 //!
 //! `queue` says whose turn it is, `reconcile` is the way in. `gather` reads, the engine decides, then one of these acts:
-//! `launch` (with `launch_pass`, `launch_failure`, `desired_vm`, `seed`, `token`, `bootstrap`) creates the VM, `await_node` and `registration`
-//! match its node, `seed_cleanup` deletes first-boot data, `drain` (with `evict`, `eviction_backoff`) drains the node,
+//! `launch` (with `before_clone`, `launch_pass`, `launch_failure`, `desired_vm`, `seed`, `token`, `bootstrap`) creates the VM,
+//! `await_node` (with `late_node`, `diagnosis`, `boot_log`) and `registration` match its node, `seed_cleanup` deletes first-boot data, `drain` (with `evict`, `eviction_backoff`) drains the node,
 //! `drain_orphan` one without a claim, `termination` (with `release`) deletes everything. `outcome` reports.
 //!
 //! A pass starts from the record as it was last written down and makes at most one outside change. Dying between any two
 //! lines costs a look, never a VM.
 
 mod await_node;
+mod before_clone;
+mod boot_log;
 mod bootstrap;
 mod card_addresses;
 mod deletion;
 mod desired_vm;
+mod diagnosis;
 mod drain;
 mod drain_orphan;
 #[cfg(test)]
@@ -25,6 +28,7 @@ mod eviction_backoff;
 mod example_tests;
 mod gather;
 mod image;
+mod late_node;
 mod launch;
 mod launch_failure;
 mod launch_pass;
@@ -49,7 +53,7 @@ mod termination_tests;
 pub(crate) mod test_stage;
 mod token;
 
-pub use bootstrap::{Joined, cluster as joined_cluster};
+pub use bootstrap::{Joined, cluster as joined_cluster, is_this_computer};
 pub(crate) use deletion::{DeletionReason, delete_claim};
 pub use desired_vm::{DesiredVm, FirstBoot, Owner, Render};
 pub(crate) use drain::{is_ready, pods_on};
@@ -65,3 +69,4 @@ pub(crate) use seed_file::attached_seed_storage;
 pub use seed_file::{SeedFile, seed_file};
 pub use seed_parts::bridges;
 pub use token::read as bootstrap_token;
+pub(crate) use token::{NAMESPACE as TOKEN_NAMESPACE, TYPE as TOKEN_TYPE, expiration as token_expiration};

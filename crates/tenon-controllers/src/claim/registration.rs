@@ -16,7 +16,7 @@ use super::deletion::DeletionReason;
 use super::gather::{Observed, condition};
 use super::image::{cpu_type, image_id};
 use super::outcome::Outcome;
-use super::{ClaimError, registration_health};
+use super::{ClaimError, registration_health, token};
 use crate::context::Context;
 use crate::events::Event;
 use crate::first_boot::provider_id;
@@ -143,6 +143,8 @@ pub(crate) async fn register(
     let written = writes::merge(&context.workload, node.as_ref(), synced(&observed.claim, node, record)).await;
     let written = written.map_err(|source| ClaimError::kube("sync the NodeClaim to its Node", source))?;
     let Written::Done(_) = written else { return Ok(Outcome::outdated()) };
+    // The node has a certificate of its own: nobody else joins with the token.
+    token::delete(context, &observed.claim).await?;
     registration_health::succeeded(context, &observed.claim).await?;
     let label = |name: &str| observed.claim.labels().get(name).cloned().unwrap_or_default();
     let of_node = OfNode { nodepool: label(names::LABEL_NODEPOOL), zone: label(names::LABEL_ZONE) };

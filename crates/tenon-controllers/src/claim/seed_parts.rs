@@ -11,10 +11,6 @@ use super::{ClaimError, bootstrap};
 use crate::context::Context;
 use crate::first_boot::Sources;
 
-/// What the built-in user-data cannot do without.
-const NO_SERVER: &str = "the address of the API server is unknown: ConfigMap kube-public/cluster-info does not exist or has \
-                         no kubeconfig; set --cluster-endpoint";
-
 /// The networks that a VM's cards are plugged into.
 const BRIDGES: &str = "any_bridge";
 
@@ -30,6 +26,8 @@ pub(crate) struct SeedParts {
 pub(crate) enum NoSeedParts {
     /// Something is missing: the reason of the condition, and what it is with the next step.
     Missing(&'static ConditionReason, String),
+    /// The claim's token is not there any more.
+    NoToken,
     /// The claim was changed since it was read.
     Outdated,
 }
@@ -56,16 +54,21 @@ pub(crate) async fn gather(
     let bootstrap = match bootstrap::gather(context, claim).await? {
         Ok(bootstrap) => bootstrap,
         Err(NoBootstrap::Outdated) => return Ok(Err(NoSeedParts::Outdated)),
-        Err(NoBootstrap::Missing(why)) => return Ok(Err(NoSeedParts::Missing(&JOIN_DATA_MISSING, why))),
+        Err(NoBootstrap::NoToken) => return Ok(Err(NoSeedParts::NoToken)),
+        Err(NoBootstrap::Missing(why)) => return Ok(Err(cannot_join(&why))),
     };
-    // A template of the user's own may know the address itself.
+    // It was there before the clone. A template of the user's own may know the address itself.
     if bootstrap.api_server.is_empty() && sources.templates.get(SeedFileName::UserData).is_none() {
-        return Ok(Err(NoSeedParts::Missing(&JOIN_DATA_MISSING, NO_SERVER.to_owned())));
+        return Ok(Err(cannot_join("the address of the API server is not known any more; set --cluster-endpoint")));
     }
     let version = context.workload.apiserver_version().await;
     let version = version.map_err(|source| ClaimError::kube("read the version of the API server", source))?;
     let bridges = bridges(site.pve, site.host).await?;
     Ok(Ok(SeedParts { bootstrap, kubernetes_version: version.git_version, sources, bridges }))
+}
+
+fn cannot_join(why: &str) -> NoSeedParts {
+    NoSeedParts::Missing(&JOIN_DATA_MISSING, format!("Nodes cannot join: {why}"))
 }
 
 /// The host's bridges. To a token that may not see them they are unknown, and cards get the usual settings.

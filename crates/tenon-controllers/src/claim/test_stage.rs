@@ -27,6 +27,7 @@ use crate::clock::Clock;
 use crate::context::Context;
 use crate::events::Events;
 use crate::first_boot::NodeSecrets;
+use crate::join::{Board, Reviewer};
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
@@ -50,7 +51,9 @@ impl ClaimStage {
         let config = ClusterConfig::default();
         let epoch = Timestamp::from_second(i64::try_from(config.epoch_s).unwrap()).unwrap();
         let clock = Clock::Runtime { epoch, origin: tokio::time::Instant::now() };
-        let client = Cluster::new(config).unwrap().client();
+        let cluster = Cluster::new(config).unwrap();
+        cluster.bind_bootstrappers();
+        let client = cluster.client();
         fill(&client).await;
         let (watched, watches) = watch_all(&client);
         let watching = read(watches);
@@ -72,6 +75,7 @@ impl ClaimStage {
             memory: Memory::default(),
             ids: VmIdBook::new(client.clone(), "kube-system"),
             survey: crate::addresses::AddressSurvey::default(),
+            board: Board::new(Arc::new(Reviewer::new(client.clone(), true))),
         };
         ClaimStage { context: Arc::new(context), client, estate, _watching: watching }
     }

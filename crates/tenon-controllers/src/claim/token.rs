@@ -1,8 +1,10 @@
 //! The bootstrap token a VM joins with: created for one claim, found again after a crash, deleted when it is not needed.
 //!
-//! Its id follows from the claim's uid, so it is known before it is made; its secret stands only in its Secret.
+//! Its id follows from the claim's uid, so it is known before it is made; its secret stands only in its Secret. It is made
+//! before the VM is, and deleted when the node has registered or the claim ends. A launch that is begun again under another VM
+//! id keeps it: no VM has seen it by then. `token_sweep` extends those that are still needed and deletes what is left over.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, PostParams};
 use kube::{Client, ResourceExt};
@@ -18,10 +20,10 @@ use crate::moments::after;
 use crate::writes::{self, Written};
 
 /// Where Kubernetes looks for bootstrap tokens.
-const NAMESPACE: &str = "kube-system";
+pub(crate) const NAMESPACE: &str = "kube-system";
 
-/// A VM that has not joined by then never will: its claim is given up long before.
-const LIVES: SignedDuration = SignedDuration::from_hours(1);
+/// What Kubernetes knows a token by.
+pub(crate) const TYPE: &str = "bootstrap.kubernetes.io/token";
 
 /// Letters of a token.
 const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
@@ -107,6 +109,11 @@ fn is_of(secret: &Secret, claim: &NodeClaim) -> bool {
     claim.uid().is_some() && secret.annotations().get(names::ANNOTATION_CLAIM_UID) == claim.uid().as_ref()
 }
 
+/// When a token that is given so long expires, as Kubernetes reads it.
+pub(crate) fn expiration(now: Timestamp, ttl: SignedDuration) -> String {
+    after(now, ttl).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
 fn secret(context: &Context, claim: &NodeClaim, id: &str) -> Result<Secret, ClaimError> {
     let mut random = [0_u8; 64];
     let unlucky = |error: getrandom::Error| {
@@ -115,21 +122,21 @@ fn secret(context: &Context, claim: &NodeClaim, id: &str) -> Result<Secret, Clai
     getrandom::fill(&mut random).map_err(unlucky)?;
     // Bytes that would make the first letters likelier than the last are thrown away.
     let even: Vec<u8> = random.into_iter().filter(|byte| *byte < 252).take(16).collect();
-    let expires = after(context.clock.now(), LIVES);
+    let ttl = SignedDuration::try_from(context.settings.bootstrap_token_ttl).unwrap_or(SignedDuration::MAX);
     let secret = json!({
         "metadata": {
             "name": secret_name(id),
             "labels": { names::LABEL_BOOTSTRAP_TOKEN: "true" },
             "annotations": { names::ANNOTATION_CLAIM_UID: claim.uid() },
         },
-        "type": "bootstrap.kubernetes.io/token",
+        "type": TYPE,
         "stringData": {
             "token-id": id,
             "token-secret": letters(even.iter()),
             "usage-bootstrap-authentication": "true",
             "auth-extra-groups": names::BOOTSTRAP_GROUP,
             "description": "Karpenter Proxmox Bootstrap Token",
-            "expiration": expires.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            "expiration": expiration(context.clock.now(), ttl),
         },
     });
     serde_json::from_value(secret)

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tenon_api::condition_reasons::{ConditionReason, METADATA_OPTIONS_INVALID, METADATA_OPTIONS_NOT_FOUND};
 use tenon_api::{MetadataType, NodeClaim, ProxmoxNodeClass};
+use tenon_cloudinit::{Bootstrap, Seed, SeedFileName};
 use tenon_model::{HostName, InstanceType, VmId};
 use tenon_pve::{Interface, VmConfig};
 
@@ -11,6 +12,7 @@ use super::sample;
 use super::seed::{SeedFacts, render_seed};
 use super::sources::{NodeSecrets, Sources};
 use crate::claim::bridges;
+use crate::join::JoinUse;
 use crate::regions::Regions;
 
 /// VM templates that are asked for their cards before it is left to a later pass.
@@ -29,7 +31,8 @@ pub struct NoFirstBoot {
 
 /// What came of trying.
 pub(crate) enum Inspection {
-    Fine,
+    /// It can; and what of all that a node joins with it uses.
+    Fine(JoinUse),
     Faulty(NoFirstBoot),
     /// The templates' own text is right; which cards a VM has could not be read.
     Unknown,
@@ -50,7 +53,7 @@ pub(crate) async fn inspect(
 ) -> Result<Inspection, kube::Error> {
     let options = &subject.class.spec.metadata_options;
     if options.type_ == MetadataType::None {
-        return Ok(Inspection::Fine);
+        return Ok(Inspection::Fine(JoinUse::NONE));
     }
     let sources = match secrets.sources(options).await? {
         Ok(sources) => sources,
@@ -124,8 +127,26 @@ fn trial(subject: &Subject<'_>, sources: &Sources, site: &Site) -> Inspection {
         sources,
         bridges: &site.bridges,
     };
-    match render_seed(&facts, &vm, &site.config) {
-        Ok(_) => Inspection::Fine,
+    let render = |bootstrap: Bootstrap| {
+        render_seed(
+            &SeedFacts { bootstrap, kubernetes_version: sample::VERSION.to_owned(), ..facts },
+            &vm,
+            &site.config,
+        )
+    };
+    match render(facts.bootstrap.clone()) {
+        Ok(seed) if sources.templates.get(SeedFileName::UserData).is_some() => {
+            Inspection::Fine(used(&seed, &facts.bootstrap, render))
+        }
+        Ok(_) => Inspection::Fine(JoinUse::ALL),
         Err(why) => Inspection::Faulty(invalid(&why)),
     }
+}
+
+/// What a user's own templates use of what a node joins with: what makes another seed of them, in whatever form they write it.
+fn used(seed: &Seed, bootstrap: &Bootstrap, render: impl Fn(Bootstrap) -> Result<Seed, String>) -> JoinUse {
+    let differs = |other: Option<Bootstrap>| other.is_none_or(|other| render(other).as_ref() != Ok(seed));
+    let token = sample::other_token().map(|token| Bootstrap { token, ..bootstrap.clone() });
+    let server = Bootstrap { api_server: sample::OTHER_SERVER.to_owned(), ..bootstrap.clone() };
+    JoinUse { ca: true, token: differs(token), server: differs(Some(server)) }
 }

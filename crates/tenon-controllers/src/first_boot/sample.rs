@@ -2,7 +2,7 @@
 
 use kube::ResourceExt;
 use tenon_api::{NodeClaim, NodeClaimSpec, NodeClassRef, ProxmoxNodeClass, names};
-use tenon_cloudinit::Bootstrap;
+use tenon_cloudinit::{Bootstrap, BootstrapToken};
 use tenon_model::VmId;
 
 use super::seed::VmFacts;
@@ -16,6 +16,14 @@ const CA: &str = "-----BEGIN CERTIFICATE-----\nc2FtcGxl\n-----END CERTIFICATE---
 const TOKEN: &str = "sample.0123456789abcdef";
 /// An address that documents use and nobody has.
 const SERVER: &str = "https://192.0.2.1:6443";
+
+/// Others of both, to see whether they matter.
+const OTHER_TOKEN: &str = "other0.fedcba9876543210";
+pub(super) const OTHER_SERVER: &str = "https://192.0.2.2:6443";
+
+pub(super) fn other_token() -> Option<BootstrapToken> {
+    OTHER_TOKEN.parse().ok()
+}
 
 /// What the VM joins with.
 pub fn bootstrap() -> Option<Bootstrap> {

@@ -1,26 +1,58 @@
 //! Whether a ProxmoxNodeClass can give its VMs first-boot data, and since when it cannot.
 
+use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
-use tenon_api::condition_reasons::{ConditionReason, METADATA_OPTIONS_INVALID, METADATA_OPTIONS_NOT_FOUND};
-use tenon_api::{Condition, ProxmoxNodeClass};
+use tenon_api::condition_reasons::{
+    BOOTSTRAP_BINDINGS_MISSING, ConditionReason, JOIN_DATA_MISSING, METADATA_OPTIONS_INVALID,
+    METADATA_OPTIONS_NOT_FOUND,
+};
+use tenon_api::{Condition, ProxmoxNodeClass, event_reasons};
 
 use super::class::{METADATA_READY, ObservedTemplate};
 use super::pass::{StatusContext, StatusError};
+use crate::events::Event;
 use crate::first_boot::{self, Inspection, NoFirstBoot};
+use crate::join::{JoinLook, JoinUse};
 
 /// For this long after a class became unready its Secrets are looked at more often.
 const MENDING_S: i64 = 15 * 60;
 
-/// The verdict on the first-boot data of a class. What could not be looked at stays as it was.
-pub(super) fn judged(class: &ProxmoxNodeClass, inspected: Option<Inspection>) -> Result<(), NoFirstBoot> {
-    match inspected {
-        Some(Inspection::Fine) => Ok(()),
-        Some(Inspection::Faulty(why)) => Err(why),
+/// That something cannot be checked is repeated only after this long.
+const SAID_AGAIN: SignedDuration = SignedDuration::from_hours(24);
+
+/// The verdict on the first-boot data of a class, and on whether nodes could join with it. What could not be looked at stays
+/// as it was.
+pub(super) fn judged(
+    class: &ProxmoxNodeClass,
+    inspected: Option<Inspection>,
+    join: Option<&JoinLook>,
+) -> Result<(), NoFirstBoot> {
+    match (inspected, join) {
+        (Some(Inspection::Faulty(why)), _) => Err(why),
+        (Some(Inspection::Fine(used)), Some(join)) => join.judge(used),
+        (Some(Inspection::Fine(JoinUse::NONE)), None) => Ok(()),
+        (Some(Inspection::Fine(_)), None) => previous(class, &[&JOIN_DATA_MISSING, &BOOTSTRAP_BINDINGS_MISSING]),
         // The Secrets are there and their text is right; only a trial could tell more.
-        Some(Inspection::Unknown) => previous(class, &[&METADATA_OPTIONS_INVALID]),
-        None => previous(class, &[&METADATA_OPTIONS_NOT_FOUND, &METADATA_OPTIONS_INVALID]),
+        (Some(Inspection::Unknown), _) => {
+            previous(class, &[&METADATA_OPTIONS_INVALID, &JOIN_DATA_MISSING, &BOOTSTRAP_BINDINGS_MISSING])
+        }
+        (None, _) => previous(class, PREVIOUS),
     }
+}
+
+/// Every reason that stays while nothing can be looked at.
+const PREVIOUS: &[&ConditionReason] =
+    &[&METADATA_OPTIONS_NOT_FOUND, &METADATA_OPTIONS_INVALID, &JOIN_DATA_MISSING, &BOOTSTRAP_BINDINGS_MISSING];
+
+/// What is said once about a class whose nodes join with a token, where it cannot be asked what a token may do.
+pub(super) fn unasked(class: &ProxmoxNodeClass, why: &str) -> Event {
+    let note = format!(
+        "Cannot check whether nodes of ProxmoxNodeClass {} may join: {why}; grant the controller create on \
+         subjectaccessreviews of authorization.k8s.io",
+        class.name_any()
+    );
+    Event::new(&event_reasons::ACCESS_REVIEW_FAILED, note).repeat_after(SAID_AGAIN)
 }
 
 /// What a class said of its first-boot data before, if it was for one of these reasons.

@@ -25,9 +25,11 @@ use super::estate::Estate;
 use super::pool::{CLASS_READY, ObservedClass, POOL_CONDITIONS, VALIDATION, judge_pool};
 use super::template::{READY, judge_managed_template, judge_template};
 use super::{Verdict, class_finalizer, class_first_boot};
+use crate::claim::ClaimError;
 use crate::context::is_our_class;
 use crate::events::Event;
-use crate::first_boot::NodeSecrets;
+use crate::first_boot::{Inspection, NodeSecrets};
+use crate::join::{JoinChecks, JoinLook, JoinUse};
 use crate::kube_error;
 use crate::regions::Regions;
 use crate::writes::{self, Written};
@@ -42,6 +44,8 @@ pub struct StatusContext {
     pub regions: Regions,
     /// What is switched on.
     pub gates: FeatureGates,
+    /// What new nodes need to join.
+    pub join: JoinChecks,
 }
 
 /// Why a pass did not finish. What was written stays true.
@@ -92,7 +96,16 @@ pub async fn pass(context: &StatusContext, now: &Time) -> Result<StatusReport, S
     let found = FoundTemplates { templates: judge_templates(context, &estate, now, &mut report).await?, estate };
     // Before the classes are listed: a claim that is missing here is younger than its class's finalizer may be.
     let claims = Writer::<NodeClaim>::list(context).await?.objects;
-    let look = Look { claims, now: now.clone() };
+    let failed = |error| match error {
+        ClaimError::Kube { action, source } => StatusError { action, source },
+        // Nothing is asked of Proxmox here.
+        ClaimError::Pve(error) => {
+            let source = Box::new(kube::Error::Service(Box::new(error)));
+            StatusError { action: "check what nodes join with".to_owned(), source }
+        }
+    };
+    let join = report.keep(context.join.look(now.0).await.map_err(failed));
+    let look = Look { claims, now: now.clone(), join };
     let ready = judge_classes(context, &found, &look, &mut report).await?;
     judge_pools(context, &ready, &look, &mut report).await?;
     Ok(report)
@@ -102,6 +115,8 @@ pub async fn pass(context: &StatusContext, now: &Time) -> Result<StatusReport, S
 struct Look {
     claims: Vec<NodeClaim>,
     now: Time,
+    /// What new nodes need to join, if that could be read.
+    join: Option<JoinLook>,
 }
 
 /// A template object: where its VM templates were found, and its condition.
@@ -199,7 +214,9 @@ async fn judge_classes(
         let template = found.templates.get(&class.spec.instance_template_ref.name);
         let template = template.map(|FoundTemplate { zones, ready }| ObservedTemplate { zones, ready });
         let inspected = report.keep(class_first_boot::inspect(context, class, template).await);
-        let first_boot = class_first_boot::judged(class, inspected);
+        let unasked = look.join.as_ref().and_then(JoinLook::unasked).filter(|_| needs_token(inspected.as_ref()));
+        report.events.extend(unasked.map(|why| (class.object_ref(&()), class_first_boot::unasked(class, why))));
+        let first_boot = class_first_boot::judged(class, inspected, look.join.as_ref());
         report.awaits_secret |= first_boot.is_err() && class_first_boot::was_ready_lately(class, &look.now);
         let verdict = judge_class(&class.spec, template, &found.estate, &first_boot);
         let present = class.status.as_ref().and_then(|status| status.conditions.as_deref());
@@ -211,6 +228,10 @@ async fn judge_classes(
         all.insert(class.name_any(), seen(class, &[&verdict.template, &verdict.metadata]));
     }
     Ok(all)
+}
+
+fn needs_token(inspected: Option<&Inspection>) -> bool {
+    matches!(inspected, Some(Inspection::Fine(JoinUse { token: true, .. })))
 }
 
 /// Pools whose class is of another kind are another controller's.

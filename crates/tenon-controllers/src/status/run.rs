@@ -22,7 +22,7 @@ const TOGETHER: Duration = Duration::from_millis(300);
 pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
     let (workload, regions) = (context.workload.clone(), context.regions.clone());
     let (secrets, gates) = (context.secrets.clone(), context.settings.planning.feature_gates);
-    let judged = StatusContext { workload, secrets, regions, gates };
+    let judged = StatusContext { workload, secrets, regions, gates, join: context.join_checks() };
     let mut silent = BTreeSet::new();
     loop {
         let mut every = EVERY;

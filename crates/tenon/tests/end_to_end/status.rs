@@ -17,6 +17,7 @@ use tenon_api::{
     ProxmoxUnmanagedTemplateSpec,
 };
 use tenon_controllers::first_boot::NodeSecrets;
+use tenon_controllers::join::JoinChecks;
 use tenon_controllers::status::{StatusContext, pass};
 use tenon_pve::{Endpoint, Token, Transport};
 use tenon_sim::{Cluster, ClusterConfig, Estate, EstateConfig, TemplateSpec};
@@ -48,6 +49,7 @@ async fn site(admin: Client) -> anyhow::Result<Site> {
         secrets: NodeSecrets::new(&admin, None),
         regions: BTreeMap::from([("lab".to_owned(), client(&estate, SECRET)?)]).into(),
         gates: FeatureGates::default(),
+        join: JoinChecks::none(),
     };
     // A definition that is established is served a moment later.
     let first = now()?;

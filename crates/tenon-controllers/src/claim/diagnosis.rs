@@ -1,0 +1,235 @@
+//! Why has a node not joined? A sentence from what is known, and the next step. Nothing is asked here.
+
+use tenon_api::condition_reasons::{
+    BOOTSTRAP_BINDINGS_MISSING, CERTIFICATE_REQUEST_DENIED, CERTIFICATE_REQUEST_FAILED, CERTIFICATE_REQUEST_NOT_FOUND,
+    CERTIFICATE_REQUEST_PENDING, ConditionReason, GUEST_NOT_RESPONDING, NODE_NAME_MISMATCH, NODE_NOT_CREATED,
+    NODE_NOT_FOUND,
+};
+use tenon_model::{HostName, VmId};
+
+use crate::join::{Request, RequestState};
+
+/// A guest whose agent is silent so long after the start of its VM hangs, or does not boot.
+const SILENT_S: i64 = 120;
+
+/// What the guest agent says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Agent {
+    /// The VM has none, or it may not be asked.
+    Unknown,
+    /// It does not answer.
+    Silent,
+    /// It answers; the last lines of the boot log, if they could be read.
+    Answers(Vec<String>),
+}
+
+/// What is known of a node that is late.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct JoinFacts {
+    /// The name of claim and node.
+    pub(crate) name: String,
+    pub(crate) vmid: VmId,
+    pub(crate) host: HostName,
+    /// Since the VM started.
+    pub(crate) waited_s: i64,
+    /// Which bindings are missing, with the line to type.
+    pub(crate) missing_bindings: Option<String>,
+    /// The requests made with the claim's token, oldest first; nothing if they cannot be listed.
+    pub(crate) requests: Option<Vec<Request>>,
+    /// Another node that runs on this VM.
+    pub(crate) other_node: Option<String>,
+    pub(crate) agent: Agent,
+}
+
+/// Why a node has not joined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Diagnosis {
+    pub(crate) reason: &'static ConditionReason,
+    pub(crate) message: String,
+}
+
+/// Decides what is most worth knowing: what was seen last on the way of a node comes first.
+pub(crate) fn diagnose(facts: &JoinFacts) -> Diagnosis {
+    let JoinFacts { name, vmid, host, .. } = facts;
+    if let Some(other) = &facts.other_node {
+        let message = format!(
+            "VM {vmid} on host {host} joined as Node {other} instead of {name}; correct the host name or hostname-override in \
+             the first-boot data, then delete NodeClaim {name} and Node {other}"
+        );
+        return Diagnosis { reason: &NODE_NAME_MISMATCH, message };
+    }
+    of_requests(facts).unwrap_or_else(|| without_request(facts))
+}
+
+/// What the requests for a certificate say, if there are any. A denial outlives the requests that follow it: a kubelet asks
+/// again and again.
+fn of_requests(facts: &JoinFacts) -> Option<Diagnosis> {
+    let JoinFacts { name, vmid, host, .. } = facts;
+    let requests = facts.requests.as_deref().unwrap_or_default();
+    let last = requests.last()?;
+    let denied = requests.iter().rev().find(|request| matches!(request.state, RequestState::Denied(_)));
+    let told = match &last.state {
+        RequestState::Issued | RequestState::Approved => last,
+        _ => denied.unwrap_or(last),
+    };
+    let request = &told.name;
+    let (reason, cause) = match &told.state {
+        RequestState::Issued => {
+            let cause = format!(
+                "its kubelet received a certificate (CertificateSigningRequest {request}), but created no Node; read the \
+                 kubelet's log on VM {vmid} on host {host}"
+            );
+            (&NODE_NOT_CREATED, cause)
+        }
+        RequestState::Approved => {
+            let next = "check kube-controller-manager";
+            (
+                &CERTIFICATE_REQUEST_FAILED,
+                format!("CertificateSigningRequest {request} was approved, but is not signed; {next}"),
+            )
+        }
+        RequestState::Failed(why) => {
+            let cause = format!(
+                "CertificateSigningRequest {request} cannot be signed{}; check kube-controller-manager",
+                inside(why)
+            );
+            (&CERTIFICATE_REQUEST_FAILED, cause)
+        }
+        RequestState::Denied(why) => {
+            let cause = format!(
+                "CertificateSigningRequest {request} was denied{}; find out who denied it, and delete NodeClaim {name} to try \
+                 again",
+                inside(why)
+            );
+            (&CERTIFICATE_REQUEST_DENIED, cause)
+        }
+        RequestState::Pending => {
+            let next = format!("run: kubectl certificate approve {request}");
+            let why =
+                facts.missing_bindings.as_deref().map(|why| format!(". For all nodes: {why}")).unwrap_or_default();
+            (&CERTIFICATE_REQUEST_PENDING, format!("CertificateSigningRequest {request} is not approved; {next}{why}"))
+        }
+    };
+    Some(Diagnosis { reason, message: format!("Node {name} has not joined: {cause}{}", boot_log(facts)) })
+}
+
+fn without_request(facts: &JoinFacts) -> Diagnosis {
+    let JoinFacts { name, vmid, host, waited_s, .. } = facts;
+    let late = format!("Node {name} has not joined {} after VM {vmid} on host {host} started", minutes(*waited_s));
+    if let Some(why) = &facts.missing_bindings {
+        return Diagnosis { reason: &BOOTSTRAP_BINDINGS_MISSING, message: format!("{late}: {why}") };
+    }
+    if facts.agent == Agent::Silent && *waited_s >= SILENT_S {
+        let message = format!("{late}: the guest agent does not answer; look at the VM's console");
+        return Diagnosis { reason: &GUEST_NOT_RESPONDING, message };
+    }
+    let next = "read cloud-init and kubelet on the VM's console, and check that the VM reaches the API server";
+    let (reason, cause) = match &facts.requests {
+        Some(_) => (&CERTIFICATE_REQUEST_NOT_FOUND, "its kubelet has not requested a certificate; "),
+        None => (&NODE_NOT_FOUND, ""),
+    };
+    Diagnosis { reason, message: format!("{late}: {cause}{next}{}", boot_log(facts)) }
+}
+
+fn minutes(seconds: i64) -> String {
+    match seconds / 60 {
+        1 => "1 minute".to_owned(),
+        minutes => format!("{minutes} minutes"),
+    }
+}
+
+fn inside(why: &str) -> String {
+    if why.is_empty() { String::new() } else { format!(" ({why})") }
+}
+
+fn boot_log(facts: &JoinFacts) -> String {
+    match &facts.agent {
+        Agent::Answers(lines) if !lines.is_empty() => format!(". Last lines of the boot log: {}", lines.join(" | ")),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> JoinFacts {
+        JoinFacts {
+            name: "default-x7".to_owned(),
+            vmid: VmId::try_from(20_003).unwrap(),
+            host: "pve1".parse().unwrap(),
+            waited_s: 300,
+            missing_bindings: None,
+            requests: Some(Vec::new()),
+            other_node: None,
+            agent: Agent::Unknown,
+        }
+    }
+
+    fn request(name: &str, state: RequestState) -> Request {
+        Request { name: name.to_owned(), state }
+    }
+
+    fn with(requests: &[Request]) -> JoinFacts {
+        JoinFacts { requests: Some(requests.to_vec()), ..facts() }
+    }
+
+    fn said(facts: &JoinFacts) -> (&'static str, String) {
+        let Diagnosis { reason, message } = diagnose(facts);
+        (reason.name(), message)
+    }
+
+    #[test]
+    fn every_example_of_the_table_is_what_is_said() {
+        let pending = with(&[request("node-csr-4f2a", RequestState::Pending)]);
+        assert_eq!(said(&pending).1, CERTIFICATE_REQUEST_PENDING.example());
+        let denied = with(&[request("node-csr-4f2a", RequestState::Denied("NotAllowed: unknown node".to_owned()))]);
+        assert_eq!(said(&denied).1, CERTIFICATE_REQUEST_DENIED.example());
+        let unsigned = with(&[request("node-csr-4f2a", RequestState::Approved)]);
+        assert_eq!(said(&unsigned).1, CERTIFICATE_REQUEST_FAILED.example());
+        let issued = with(&[request("node-csr-4f2a", RequestState::Issued)]);
+        assert_eq!(said(&issued).1, NODE_NOT_CREATED.example());
+        let silent = JoinFacts { agent: Agent::Silent, ..facts() };
+        assert_eq!(said(&silent).1, GUEST_NOT_RESPONDING.example());
+        let named = JoinFacts { other_node: Some("vm-20003".to_owned()), ..facts() };
+        assert_eq!(said(&named).1, NODE_NAME_MISMATCH.example());
+        let nothing = JoinFacts { waited_s: 180, ..facts() };
+        assert_eq!(said(&nothing).1, CERTIFICATE_REQUEST_NOT_FOUND.example());
+    }
+
+    #[test]
+    fn a_denial_is_not_forgotten_because_the_kubelet_asks_again() {
+        let denied = request("a", RequestState::Denied(String::new()));
+        let (reason, message) = said(&with(&[denied.clone(), request("b", RequestState::Pending)]));
+        assert_eq!(reason, "CertificateRequestDenied");
+        assert!(message.contains("CertificateSigningRequest a was denied; find out"), "{message}");
+        assert_eq!(said(&with(&[denied, request("b", RequestState::Issued)])).0, "NodeNotCreated");
+    }
+
+    #[test]
+    fn missing_bindings_come_before_what_follows_from_them() {
+        let missing_bindings = Some("bootstrap tokens may not; run: kubectl".to_owned());
+        let unbound = JoinFacts { missing_bindings, agent: Agent::Silent, ..facts() };
+        let (reason, message) = said(&unbound);
+        assert_eq!(reason, "BootstrapBindingsMissing");
+        assert!(message.ends_with("started: bootstrap tokens may not; run: kubectl"), "{message}");
+        let pending = Some(vec![request("a", RequestState::Pending)]);
+        let (reason, message) = said(&JoinFacts { requests: pending, ..unbound });
+        assert_eq!(reason, "CertificateRequestPending");
+        assert!(message.ends_with("approve a. For all nodes: bootstrap tokens may not; run: kubectl"), "{message}");
+    }
+
+    #[test]
+    fn a_guest_that_only_just_started_may_be_silent() {
+        assert_eq!(said(&JoinFacts { agent: Agent::Silent, waited_s: 90, ..facts() }).0, "CertificateRequestNotFound");
+    }
+
+    #[test]
+    fn the_boot_log_is_shown_and_what_cannot_be_listed_is_not_said_to_be_missing() {
+        let agent = Agent::Answers(vec!["cloud-init failed".to_owned(), "no route to host".to_owned()]);
+        let (reason, message) = said(&JoinFacts { agent, requests: None, ..facts() });
+        assert_eq!(reason, "NodeNotFound");
+        assert!(message.ends_with(". Last lines of the boot log: cloud-init failed | no route to host"), "{message}");
+        assert!(!message.contains("certificate"), "{message}");
+    }
+}

@@ -1,0 +1,66 @@
+//! The certificate requests of kubelets, by who made them.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use kube::api::{Api, ListParams};
+use kube::{Client, ResourceExt};
+
+/// Who signs the client certificates of kubelets.
+const SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
+
+/// How far a request has come.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum RequestState {
+    /// Nobody has approved or denied it.
+    Pending,
+    /// It is approved, and its certificate not there yet.
+    Approved,
+    /// Somebody denied it; why, if that was said.
+    Denied(String),
+    /// It was approved and could not be signed; why.
+    Failed(String),
+    /// It has its certificate.
+    Issued,
+}
+
+/// A request for a certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) name: String,
+    pub(crate) state: RequestState,
+}
+
+/// All requests of kubelets by user name, oldest first.
+pub(crate) async fn by_user(client: &Client) -> Result<BTreeMap<String, Vec<Request>>, kube::Error> {
+    let all: Api<CertificateSigningRequest> = Api::all(client.clone());
+    let params = ListParams::default().fields(&format!("spec.signerName={SIGNER}")).match_any();
+    let mut items = all.list(&params).await?.items;
+    items.sort_by_key(|item| (item.creation_timestamp().map(|time| time.0), item.name_any()));
+    let mut found: BTreeMap<String, Vec<Request>> = BTreeMap::new();
+    for item in items {
+        let user = item.spec.username.clone().unwrap_or_default();
+        found.entry(user).or_default().push(Request { name: item.name_any(), state: state(&item) });
+    }
+    Ok(found)
+}
+
+fn state(request: &CertificateSigningRequest) -> RequestState {
+    let Some(status) = &request.status else { return RequestState::Pending };
+    let condition = |kind: &str| status.conditions.iter().flatten().find(|condition| condition.type_ == kind);
+    let said = |found: &k8s_openapi::api::certificates::v1::CertificateSigningRequestCondition| {
+        let parts = [found.reason.as_deref(), found.message.as_deref()];
+        parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
+    };
+    if let Some(denied) = condition("Denied") {
+        RequestState::Denied(said(denied))
+    } else if let Some(failed) = condition("Failed") {
+        RequestState::Failed(said(failed))
+    } else if status.certificate.as_ref().is_some_and(|certificate| !certificate.0.is_empty()) {
+        RequestState::Issued
+    } else if condition("Approved").is_some() {
+        RequestState::Approved
+    } else {
+        RequestState::Pending
+    }
+}
