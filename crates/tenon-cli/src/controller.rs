@@ -21,6 +21,7 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use tenon_api::instance_types_file;
+use tenon_controllers::claim::is_this_computer;
 use tenon_controllers::election::{Bid, Election, Fence};
 use tenon_controllers::{Clients, Clock, Controllers, Settings};
 use tenon_model::{InstanceType, LaunchLimits, VmId, VmIdRange};
@@ -170,6 +171,9 @@ fn introduce(args: &Controller, cloud: &CloudConfig) {
         vm_ids = format!("{}-{}", args.proxmox_vmid, args.proxmox_vmid_max),
         "starting controller"
     );
+    if let Some(endpoint) = args.cluster_endpoint.as_deref().filter(|endpoint| is_this_computer(endpoint)) {
+        tracing::warn!(endpoint, "--cluster-endpoint leads every VM to itself; give an address that VMs can reach");
+    }
     for note in &cloud.notes {
         tracing::warn!(file = %args.cloud_config.display(), "cloud config: {note}");
     }

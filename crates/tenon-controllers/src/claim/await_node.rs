@@ -138,7 +138,7 @@ impl LostVm {
 pub(super) fn still_awaited(observed: &Observed, mismatch: Option<&str>) -> Outcome {
     match mismatch {
         None => {
-            let message = format!("The VM runs; Node {} has not joined yet", observed.claim.name_any());
+            let message = late_node::not_joined_yet(&observed.claim.name_any());
             let verdict = Verdict::unknown(&condition_reasons::NODE_NOT_FOUND, message);
             Outcome::after(LOOK_AT_VM).with_condition(&REGISTERED, verdict)
         }

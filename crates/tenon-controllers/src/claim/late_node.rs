@@ -31,10 +31,18 @@ pub(super) fn late_s(context: &Context, claim: &NodeClaim) -> Option<i64> {
     (waited >= LATE_S).then_some(waited)
 }
 
+/// What is said of a node that is not late yet.
+pub(super) fn not_joined_yet(name: &str) -> String {
+    format!("The VM runs; Node {name} has not joined yet")
+}
+
 /// Why the node of a claim has not joined: the condition, and an event if that is another cause than before.
 pub(super) fn report(claim: &NodeClaim, diagnosis: Diagnosis) -> Outcome {
     let Diagnosis { reason, message } = diagnosis;
-    let is_known = condition(claim, &REGISTERED).is_some_and(|said| said.reason == reason.name());
+    // What is said of every node that is not late yet is no diagnosis.
+    let is_diagnosis = |said: &str| said != not_joined_yet(&claim.name_any());
+    let said = condition(claim, &REGISTERED).filter(|said| is_diagnosis(&said.message));
+    let is_known = said.is_some_and(|said| said.reason == reason.name());
     let event = (!is_known).then(|| Event::new(&event_reasons::NODE_NOT_JOINED, message.clone()));
     let outcome = Outcome::default().with_condition(&REGISTERED, Verdict::unknown(reason, message));
     event.into_iter().fold(outcome, Outcome::with_event)

@@ -150,3 +150,38 @@ fn used(seed: &Seed, bootstrap: &Bootstrap, render: impl Fn(Bootstrap) -> Result
     let server = Bootstrap { api_server: sample::OTHER_SERVER.to_owned(), ..bootstrap.clone() };
     JoinUse { ca: true, token: differs(token), server: differs(Some(server)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// What is used by a class with this template of user-data, or the built-in one.
+    fn used_by(user_data: Option<&str>) -> JoinUse {
+        let class = json!({
+            "apiVersion": "karpenter.proxmox.sinextra.dev/v1alpha1", "kind": "ProxmoxNodeClass",
+            "metadata": { "name": "a" },
+            "spec": { "instanceTemplateRef": { "kind": "ProxmoxUnmanagedTemplate", "name": "a" } },
+        });
+        let class: ProxmoxNodeClass = serde_json::from_value(class).unwrap();
+        let templates =
+            user_data.map(|text| ("Secret a/b", [("user-data".to_owned(), text.as_bytes().to_vec())].into()));
+        let sources = Sources::of(templates, std::collections::BTreeMap::new());
+        match trial(&Subject { class: &class, launch: None }, &sources, &Site::default()) {
+            Inspection::Fine(used) => used,
+            Inspection::Faulty(why) => panic!("{why:?}"),
+            Inspection::Unknown => panic!("nothing is unknown"),
+        }
+    }
+
+    #[test]
+    fn what_templates_use_is_found_in_whatever_form_they_write_it() {
+        assert_eq!(used_by(None), JoinUse::ALL);
+        assert_eq!(used_by(Some("#cloud-config\nhostname: a\n")), JoinUse::LEAST);
+        let encoded = "#cloud-config\nhostname: {{ .Kubernetes.BootstrapToken | b64enc }}\n";
+        assert_eq!(used_by(Some(encoded)), JoinUse { token: true, ..JoinUse::LEAST });
+        let server = "#cloud-config\nhostname: {{ .Kubernetes.APIServer | quote }}\n";
+        assert_eq!(used_by(Some(server)), JoinUse { server: true, ..JoinUse::LEAST });
+    }
+}

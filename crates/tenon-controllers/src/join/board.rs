@@ -51,7 +51,7 @@ impl Board {
         let sight = Arc::new(Sight {
             rights: self.reviewer.rights(now).await,
             requests: requests.map_err(|error| kube_error::message(&error)),
-            nodes: context.watched.nodes.state().iter().filter_map(|node| machine(node)).collect(),
+            nodes: context.watched.nodes.state().iter().filter_map(machine).collect(),
         });
         *last = Some((now, sight.clone()));
         sight

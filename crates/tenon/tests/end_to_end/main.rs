@@ -18,6 +18,8 @@ mod first_boot;
 mod fleet;
 mod ground;
 mod guest;
+mod joining;
+mod late_nodes;
 mod limited_token;
 mod line;
 mod ownership;
