@@ -13,6 +13,7 @@ use tenon_pve::{PowerState, ProvenVm};
 
 use super::deletion::DeletionReason;
 use super::gather::Observed;
+use super::late_node::LateNode;
 use super::outcome::Outcome;
 use super::{ClaimError, late_node, observe, registration_health};
 use crate::context::Context;
@@ -63,7 +64,7 @@ async fn awaited(context: &Context, observed: &Observed, mismatch: Option<&str>,
         return Outcome::after(LOOK_AT_VM);
     }
     let vm = if let SeenVm::Running(vm) = seen { Some(vm.as_ref()) } else { None };
-    let diagnosis = late_node::examine(context, claim, (record, waited_s), vm).await;
+    let diagnosis = late_node::examine(context, &LateNode { claim, record, waited_s, vm }).await;
     late_node::report(claim, diagnosis).requeued(LOOK_AT_VM)
 }
 

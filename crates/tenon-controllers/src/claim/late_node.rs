@@ -48,13 +48,19 @@ pub(super) fn report(claim: &NodeClaim, diagnosis: Diagnosis) -> Outcome {
     event.into_iter().fold(outcome, Outcome::with_event)
 }
 
+/// A node that is late.
+pub(super) struct LateNode<'a> {
+    pub(super) claim: &'a NodeClaim,
+    pub(super) record: &'a LaunchRecord,
+    /// Since its VM started.
+    pub(super) waited_s: i64,
+    /// Its VM, if that is seen to run.
+    pub(super) vm: Option<&'a ProvenVm>,
+}
+
 /// Finds out why the node of a claim has not joined. What cannot be asked is left out.
-pub(super) async fn examine(
-    context: &Context,
-    claim: &NodeClaim,
-    (record, waited_s): (&LaunchRecord, i64),
-    vm: Option<&ProvenVm>,
-) -> Diagnosis {
+pub(super) async fn examine(context: &Context, late: &LateNode<'_>) -> Diagnosis {
+    let LateNode { claim, record, waited_s, vm } = *late;
     let (name, sight) = (claim.name_any(), context.board.look(context).await);
     let uuid = record.uuid.as_deref().unwrap_or_default().to_ascii_lowercase();
     let user = token::recorded(claim).map(|id| format!("system:bootstrap:{id}"));
