@@ -186,7 +186,7 @@ condition_reasons! {
     NODE_NOT_FOUND = "NodeNotFound" for [("Registered", Unknown)], Karpenter,
         when "The VM runs, but its Node has not joined yet.",
         example "The VM runs; Node default-x7 has not joined yet",
-        action "Wait for the first boot. After 15 minutes the NodeClaim is deleted; the VM's console shows cloud-init and kubelet.";
+        action "Wait for the first boot. After 15 minutes (spec.timeouts.registration of the ProxmoxNodeClass) the NodeClaim is deleted; the VM's console shows cloud-init and kubelet.";
     CERTIFICATE_REQUEST_NOT_FOUND = "CertificateRequestNotFound" for [("Registered", Unknown)], Tenon,
         when "The VM runs for a minute or longer, and its kubelet has not requested a certificate.",
         example "Node default-x7 has not joined 3 minutes after VM 20003 on host pve1 started: its kubelet has not requested a certificate; read cloud-init and kubelet on the VM's console, and check that the VM reaches the API server",
@@ -233,7 +233,7 @@ condition_reasons! {
         action "Delete the Node that is not the NodeClaim's VM.";
     REGISTRATION_FAILED = "RegistrationFailed" for [("NodeRegistrationHealthy", False)], Karpenter,
         when "Recent Nodes of the NodePool did not register in time.",
-        example "Node default-x7 did not register within 15 minutes of the start of its VM; read cloud-init and kubelet on the VM's console, and check that the VM can reach the API server (--cluster-endpoint)",
+        example "Node default-x7 did not register within 15 min of the start of its VM; read cloud-init and kubelet on the VM's console, and check that the VM can reach the API server (--cluster-endpoint)",
         action "Read the console of a VM (cloud-init, kubelet); check network, API server address and time.";
     // Initialization.
     NODE_NOT_READY = "NodeNotReady" for [("Initialized", Unknown)], Karpenter,

@@ -196,8 +196,8 @@ event_reasons! {
         example "Node default-x7 joined without taint karpenter.sh/unregistered:NoExecute; add the taint to registerWithTaints of its kubelet",
         action "Add the taint to the kubelet configuration in your first-boot data.";
     REGISTRATION_FAILED = "RegistrationFailed" on "NodeClaim", Warning, Tenon,
-        when "The VM runs, but no Node registered within 15 minutes. The NodeClaim is deleted and its pods are planned again.",
-        example "Node default-x7 did not register within 15 minutes of the start of its VM; read cloud-init and kubelet on the VM's console, and check that the VM can reach the API server (--cluster-endpoint)",
+        when "The VM runs, but no Node registered within 15 minutes (spec.timeouts.registration of its ProxmoxNodeClass). The NodeClaim is deleted and its pods are planned again.",
+        example "Node default-x7 did not register within 15 min of the start of its VM; read cloud-init and kubelet on the VM's console, and check that the VM can reach the API server (--cluster-endpoint)",
         action "Read the console of the VM (cloud-init, kubelet); check network, API server address and time.";
     // NodeClaims, on their way out.
     NODE_DELETED = "NodeDeleted" on "NodeClaim", Normal, Tenon,

@@ -30,7 +30,8 @@ const POOL: Rules = Rules {
     defaults: &[("spec.expireAfter", "\"720h\"")],
 };
 
-/// What a VM gets only once, when it is made. How its host was chosen and its disk copied shows on no node.
+/// What a VM gets only once, when it is made. How its host was chosen, its disk
+/// copied and how long it was waited for shows on no node.
 const CLASS: Rules = Rules {
     name: "ProxmoxNodeClass spec",
     pick: Pick::AllBut(&[
@@ -41,6 +42,7 @@ const CLASS: Rules = Rules {
         "resourcePool",
         "placementStrategy.hosts",
         "cloneMode",
+        "timeouts",
     ]),
     durations: &["kubeletConfiguration.cpuCFSQuotaPeriod", "kubeletConfiguration.shutdownGracePeriod"],
     // By value, so that a larger disk is a change: the reference compares only whether it is decimal or binary.

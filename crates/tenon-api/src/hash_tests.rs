@@ -150,6 +150,7 @@ fn what_a_running_vm_can_be_given_is_no_part_of_what_it_was_made_from() {
     for over in [
         json!({ "tags": ["two", "one", "one"] }),
         json!({ "securityGroups": [{ "name": "web", "interface": "net0" }] }),
+        json!({ "timeouts": { "launch": "10m", "registration": "1h" } }),
         json!({ "metadataOptions": { "type": "cdrom", "templatesRef": { "name": "x", "namespace": "y" } } }),
     ] {
         assert_eq!(of_class(&class(&over)), made, "{over}");

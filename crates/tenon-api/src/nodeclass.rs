@@ -8,6 +8,7 @@ use tenon_model::Quantity;
 
 use crate::absent_spec::may_be_absent;
 use crate::addresses::Addresses;
+use crate::class_timeouts::ClassTimeouts;
 use crate::condition::Condition;
 use crate::kubelet::KubeletConfiguration;
 use crate::quantity::{ResourceMap, disk_size, quantity_of, read_amount, read_amounts, resources};
@@ -75,6 +76,9 @@ pub struct ProxmoxNodeClassSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "CloneMode")]
     pub clone_mode: Option<CloneMode>,
+    /// Tenon extension: how long VMs of this class have to launch and to join.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeouts: Option<ClassTimeouts>,
 }
 
 may_be_absent!(ProxmoxNodeClassSpec);

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use kube::runtime::reflector::ObjectRef;
 use kube::{Client, ResourceExt};
-use tenon_api::{NodeClaim, NodeClassRef, names};
+use tenon_api::{ClassTimeouts, NodeClaim, NodeClassRef, names};
 use tenon_engine::launch::LaunchTime;
-use tenon_model::{InstanceType, Seconds};
+use tenon_model::{InstanceType, LaunchLimits, Seconds};
 
 use crate::addresses::AddressSurvey;
 use crate::claim::Owner;
@@ -52,7 +53,7 @@ impl Context {
         let since = self.memory.blocked_since(&claim.name_any(), self.clock.now());
         LaunchTime {
             now: self.clock.seconds(),
-            limits: self.settings.launch_limits,
+            limits: self.launch_limits(claim),
             blocked_since: Seconds(since.as_second()),
         }
     }
@@ -62,6 +63,18 @@ impl Context {
         let Settings { system_namespace, cluster_endpoint, .. } = &self.settings;
         let place = (system_namespace.as_str(), cluster_endpoint.as_deref());
         JoinChecks::with(&self.workload, self.board.reviewer.clone(), place)
+    }
+
+    /// How long a launch may take: the class's word, or the operator's.
+    fn launch_limits(&self, claim: &NodeClaim) -> LaunchLimits {
+        let limits = self.settings.launch_limits;
+        let stalled_s = self.timeouts_of(claim).and_then(|timeouts| timeouts.launch_s());
+        LaunchLimits { stalled_s: stalled_s.unwrap_or(limits.stalled_s), ..limits }
+    }
+
+    /// The time limits that the class of a claim sets.
+    pub(crate) fn timeouts_of(&self, claim: &NodeClaim) -> Option<ClassTimeouts> {
+        self.watched.classes.get(&ObjectRef::new(&claim.spec.node_class_ref.name))?.spec.timeouts.clone()
     }
 
     /// The instance type a claim was created for.

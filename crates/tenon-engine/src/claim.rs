@@ -4,7 +4,7 @@
 
 use tenon_model::{LaunchRecord, LaunchStep, Seconds};
 
-/// A VM that runs and does not join within this time never will.
+/// A VM that runs and does not join within this time never will, unless its class says otherwise.
 pub const REGISTER_WITHIN_S: i64 = 15 * 60;
 
 /// What is observed of a claim and of its node.
@@ -26,6 +26,20 @@ pub struct ObservedClaim {
     pub seed_deleted: bool,
     /// Whether it is to be deleted without touching any VM, because its operator asked for that.
     pub skip_vm_deletion: bool,
+    /// How long its VM has to join, from its start.
+    pub register_within_s: i64,
+}
+
+impl ObservedClaim {
+    /// Since when its VM runs without having joined: from the start of the VM, however long its launch took.
+    fn joining_since(&self, record: &LaunchRecord) -> Seconds {
+        self.conditions.waiting_since.max(record.last_progress_at)
+    }
+
+    /// Whether its VM should have joined by now.
+    pub fn is_overdue(&self, record: &LaunchRecord, now: Seconds) -> bool {
+        now.since(self.joining_since(record)) > self.register_within_s
+    }
 }
 
 /// What is written down of a launch.
@@ -166,9 +180,7 @@ pub fn next_step(observed: &ObservedClaim, now: Seconds) -> ClaimStep {
 
 /// Its VM runs.
 fn after_launch(observed: &ObservedClaim, record: &LaunchRecord, now: Seconds) -> ClaimStep {
-    // From the start of the VM, however long its launch took.
-    let started_at = observed.conditions.waiting_since.max(record.last_progress_at);
-    let is_late = now.since(started_at) > REGISTER_WITHIN_S;
+    let is_late = observed.is_overdue(record, now);
     match &observed.node {
         _ if !observed.conditions.launched => ClaimStep::ReportLaunched(record.clone()),
         ObservedNode::Absent if observed.conditions.registered => ClaimStep::Delete(DeletionCause::NodeDeleted),

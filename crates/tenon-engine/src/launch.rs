@@ -235,6 +235,6 @@ fn task_words(record: &LaunchRecord) -> String {
 }
 
 /// Seconds as a person says them.
-fn words_of(seconds: i64) -> String {
+pub fn words_of(seconds: i64) -> String {
     if seconds >= 60 && seconds % 60 == 0 { format!("{} min", seconds / 60) } else { format!("{seconds} s") }
 }

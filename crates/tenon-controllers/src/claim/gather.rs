@@ -8,7 +8,7 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 use tenon_api::condition_reasons::{self, ConditionType};
 use tenon_api::{Condition, ConditionStatus, NodeClaim, launch_record, names};
-use tenon_engine::claim::{ClaimConditions, ObservedClaim, ObservedLaunch, ObservedNode, Obstacle};
+use tenon_engine::claim::{ClaimConditions, ObservedClaim, ObservedLaunch, ObservedNode, Obstacle, REGISTER_WITHIN_S};
 use tenon_model::{LaunchRecord, Quantity, Seconds};
 
 use super::drain::is_ready;
@@ -50,7 +50,9 @@ pub(crate) async fn gather(context: &Context, name: &str) -> Result<Option<Obser
     if node.is_none() && matters {
         node = Api::<Node>::all(context.workload.clone()).get_opt(name).await?.map(Arc::new);
     }
-    let state = observe(&claim, node.as_deref());
+    let within = context.timeouts_of(&claim).and_then(|timeouts| timeouts.registration_s());
+    let register_within_s = within.unwrap_or(REGISTER_WITHIN_S);
+    let state = ObservedClaim { register_within_s, ..observe(&claim, node.as_deref()) };
     Ok(Some(Observed { claim, node, state }))
 }
 
@@ -79,6 +81,7 @@ pub(super) fn observe(claim: &NodeClaim, node: Option<&Node>) -> ObservedClaim {
         node,
         seed_deleted: annotation(names::ANNOTATION_CLOUDINIT_STATUS).is_some(),
         skip_vm_deletion: annotation(names::ANNOTATION_SKIP_VM_DELETION) == Some("true"),
+        register_within_s: REGISTER_WITHIN_S,
     }
 }
 

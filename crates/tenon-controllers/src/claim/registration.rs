@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 use tenon_api::condition_reasons::{self, INITIALIZED, LAUNCHED, REGISTERED};
 use tenon_api::{ConditionStatus, NodeClaim, ResourceMap, event_reasons, names};
-use tenon_engine::claim::{Obstacle, REGISTER_WITHIN_S, Unmanaged};
+use tenon_engine::claim::{Obstacle, Unmanaged};
 use tenon_model::{LaunchRecord, Resources};
 
 use super::deletion::DeletionReason;
@@ -170,7 +170,7 @@ async fn report_twins(context: &Context, observed: &Observed, message: &str) -> 
     let (claim, found) = (&observed.claim, condition(&observed.claim, &REGISTERED));
     let is_reported = found.is_some_and(|found| found.status == ConditionStatus::False);
     let waited_s = context.clock.seconds().since(observed.state.conditions.waiting_since);
-    if is_reported && waited_s > REGISTER_WITHIN_S {
+    if is_reported && waited_s > observed.state.register_within_s {
         let note = format!("Deleting NodeClaim {}: {message}", claim.name_any());
         registration_health::failed(context, claim, &condition_reasons::REGISTRATION_FAILED, &note).await?;
         let event = Event::new(&event_reasons::MULTIPLE_NODES_FOUND, note);

@@ -170,7 +170,7 @@ async fn a_vm_that_does_not_join_within_fifteen_minutes_ends_its_claim_and_count
         assert!(!stage.is_deleting(name).await, "it has a minute left");
         stage.run(name, 120).await;
         assert!(stage.is_gone(name).await);
-        assert!(stage.told(name, "RegistrationFailed").await[0].contains("within 15 minutes"));
+        assert!(stage.told(name, "RegistrationFailed").await[0].contains("within 15 min of the start"));
         assert_eq!(health(&stage).await.filter(|status| status != "Unknown"), expected, "after the failure of {name}");
     }
     assert_eq!(stage.counted("karpenter_nodeclaims_disrupted", &["reason=\"registration_timeout\""]), 2);

@@ -10,8 +10,8 @@ use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
 use tenon_api::condition_reasons::{self, ConditionType, INSTANCE_TERMINATING};
 use tenon_api::{ConditionStatus, NodeClaim, event_reasons, names};
-use tenon_engine::claim::{DeletionCause, REGISTER_WITHIN_S};
-use tenon_engine::launch::ObservedVm;
+use tenon_engine::claim::DeletionCause;
+use tenon_engine::launch::{ObservedVm, words_of};
 use tenon_model::{LaunchRecord, LaunchStep, Seconds, VmId};
 
 use super::deletion::DeletionReason;
@@ -63,8 +63,8 @@ pub(crate) async fn delete(
         }
         DeletionCause::NotRegistered => {
             let note = format!(
-                "Node {name} did not register within {} minutes of the start of its VM; {}",
-                REGISTER_WITHIN_S / 60,
+                "Node {name} did not register within {} of the start of its VM; {}",
+                words_of(observed.state.register_within_s),
                 last_diagnosis(claim)
             );
             registration_health::failed(context, claim, &condition_reasons::REGISTRATION_FAILED, &note).await?;

@@ -23,6 +23,7 @@ fn launched() -> ObservedClaim {
         node: ObservedNode::Absent,
         seed_deleted: false,
         skip_vm_deletion: false,
+        register_within_s: REGISTER_WITHIN_S,
     }
 }
 
@@ -81,6 +82,8 @@ fn a_vm_that_never_joins_is_given_up_and_one_that_joined_is_not() {
     let late = Seconds(REGISTER_WITHIN_S + 1);
     assert_eq!(next_step(&seen, Seconds(REGISTER_WITHIN_S)), ClaimStep::AwaitNode(None));
     assert_eq!(next_step(&seen, late), ClaimStep::Delete(DeletionCause::NotRegistered));
+    let patient = ObservedClaim { register_within_s: 2 * REGISTER_WITHIN_S, ..seen };
+    assert_eq!(next_step(&patient, late), ClaimStep::AwaitNode(None), "its class gives it longer");
     let joined = ObservedClaim { conditions: said(3), node: ours(false), seed_deleted: true, ..launched() };
     assert_eq!(next_step(&joined, late), ClaimStep::Settled(record(LaunchStep::Launched)));
 }

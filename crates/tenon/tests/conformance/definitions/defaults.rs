@@ -168,7 +168,7 @@ pub(super) async fn a_null_is_as_if_nothing_were_said(ground: &Ground) -> anyhow
     let plain = maker.with("ProxmoxNodeClass", json!({})).await?;
     let nothing = json!({
         "region": null, "placementStrategy": null, "kubeletConfiguration": null, "bootDevice": null, "tags": null,
-        "metadataOptions": null, "securityGroups": null, "resourcePool": null, "cloneMode": null,
+        "metadataOptions": null, "securityGroups": null, "resourcePool": null, "cloneMode": null, "timeouts": null,
     });
     assert_eq!(maker.spec("ProxmoxNodeClass", with_nulls(least("ProxmoxNodeClass"), nothing)).await?, plain);
     let size = maker.with("ProxmoxNodeClass", json!({ "bootDevice": { "storage": "fast" } })).await?;

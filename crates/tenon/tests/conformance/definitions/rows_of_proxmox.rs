@@ -143,6 +143,12 @@ fn class() -> Vec<Row> {
             json!(["", "linked", "None"]),
         ),
         row(
+            "pattern",
+            "ProxmoxNodeClass spec.timeouts.launch, ProxmoxNodeClass spec.timeouts.registration",
+            json!(["1s", "10m", "1h30m", "0h05m", "0s1m", "100s"]),
+            json!(["", "0s", "0h0m0s", "10", "m", "1d", "1.5h", "-1m", "10m ", "500ms", "Never"]),
+        ),
+        row(
             r"pattern ^\d+(T|G|Ti|Gi)$",
             size,
             // A number skips the patterns.

@@ -142,7 +142,7 @@ fn buffer() -> Value {
 fn class() -> Value {
     json!({
         "spec": {
-            "region": "lab", "cloneMode": "Auto",
+            "region": "lab", "cloneMode": "Auto", "timeouts": { "launch": "5m", "registration": "1h30m" },
             "placementStrategy": { "zoneBalance": "Balanced", "hosts": "Spread" },
             "instanceTemplateRef": { "kind": "ProxmoxUnmanagedTemplate", "name": "debian" },
             "kubeletConfiguration": {
