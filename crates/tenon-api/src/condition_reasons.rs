@@ -133,10 +133,10 @@ condition_types! {
 }
 
 condition_reasons! {
-    AWAITING_RECONCILIATION = "AwaitingReconciliation" for [("Ready", Unknown), ("Launched", Unknown), ("Registered", Unknown), ("Initialized", Unknown), ("ValidationSucceeded", Unknown), ("NodeClassReady", Unknown), ("InstanceTemplateReady", Unknown), ("InstanceMetadataOptionsReady", Unknown), ("ProxmoxVirtualMachineTemplateReady", Unknown)], Karpenter,
-        when "The object is new and was not reconciled yet.",
+    AWAITING_RECONCILIATION = "AwaitingReconciliation" for [("Ready", Unknown), ("Launched", Unknown), ("Registered", Unknown), ("Initialized", Unknown), ("ValidationSucceeded", Unknown), ("NodeClassReady", Unknown), ("InstanceTemplateReady", Unknown), ("InstanceMetadataOptionsReady", Unknown), ("ProxmoxVirtualMachineTemplateReady", Unknown), ("NodeRegistrationHealthy", Unknown)], Karpenter,
+        when "The object is new and was not reconciled yet; NodeRegistrationHealthy: no Node was launched since the NodePool or its ProxmoxNodeClass changed.",
         example "object is awaiting reconciliation",
-        action "Nothing. If it stays, the controller does not run: check its pod and its log.";
+        action "Nothing. If a condition other than NodeRegistrationHealthy stays so, the controller does not run: check its pod and its log.";
     RECONCILING_DEPENDENTS = "ReconcilingDependents" for [("Ready", Unknown)], Karpenter,
         when "A condition that `Ready` depends on is Unknown.",
         example "Registered=Unknown",
@@ -154,27 +154,27 @@ condition_reasons! {
         when "A step of the launch failed. It is retried, or the NodeClaim is deleted and its pods are planned again.",
         example "Cannot create a node on host pve1: cannot clone template 9000 on host pve1 to VM 20003: storage local-lvm: No space left on device; free up space on the storage. Its pods are planned again, on other hosts first",
         action "Remove the cause that the message names.";
-    NAME_TAKEN = "NameTaken" for [("Launched", Unknown)], Tenon,
+    NAME_TAKEN = "NameTaken" for [("Launched", Unknown), ("NodeRegistrationHealthy", False)], Tenon,
         when "Another VM already has the name of the NodeClaim.",
         example "Cannot launch VM 20003: VM 105 on host pve2 is already named default-x7; rename or remove VM 105, or delete NodeClaim default-x7",
         action "Rename or remove the other VM, or delete the NodeClaim.";
-    METADATA_OPTIONS_NOT_FOUND = "MetadataOptionsNotFound" for [("InstanceMetadataOptionsReady", False), ("Launched", Unknown), ("NodeClassReady", False)], Karpenter,
+    METADATA_OPTIONS_NOT_FOUND = "MetadataOptionsNotFound" for [("InstanceMetadataOptionsReady", False), ("Launched", Unknown), ("NodeClassReady", False), ("NodeRegistrationHealthy", False)], Karpenter,
         when "A Secret that spec.metadataOptions names does not exist or cannot be read.",
         example "Secret kube-system/worker, which spec.metadataOptions.templatesRef names, does not exist; create it",
         action "Create the Secret, correct the reference, or grant the controller get on Secrets in that namespace. The change is noticed within seconds.";
-    METADATA_OPTIONS_INVALID = "MetadataOptionsInvalid" for [("InstanceMetadataOptionsReady", False), ("Launched", Unknown), ("NodeClassReady", False)], Tenon,
+    METADATA_OPTIONS_INVALID = "MetadataOptionsInvalid" for [("InstanceMetadataOptionsReady", False), ("Launched", Unknown), ("NodeClassReady", False), ("NodeRegistrationHealthy", False)], Tenon,
         when "A template of the Secret that spec.metadataOptions.templatesRef names cannot be rendered, prints a value that does not exist, or renders to text that is not valid YAML. No VM is created.",
         example "Secret kube-system/worker, key user-data, line 12, column 16: there is no value in {{ .Values.machineToken }}; correct it",
         action "Correct the template or the values. Try them with tenon render. The change is noticed within seconds.";
-    JOIN_DATA_MISSING = "JoinDataMissing" for [("InstanceMetadataOptionsReady", False), ("NodeClassReady", False), ("Launched", Unknown)], Tenon,
+    JOIN_DATA_MISSING = "JoinDataMissing" for [("InstanceMetadataOptionsReady", False), ("NodeClassReady", False), ("NodeRegistrationHealthy", False), ("Launched", Unknown)], Tenon,
         when "The cluster CA or the API server address that a new Node joins with cannot be found. No VM is created.",
         example "Nodes cannot join: the address of the API server is unknown: ConfigMap kube-public/cluster-info does not exist; set --cluster-endpoint",
         action "Follow the message.";
-    BOOTSTRAP_BINDINGS_MISSING = "BootstrapBindingsMissing" for [("InstanceMetadataOptionsReady", False), ("NodeClassReady", False), ("Launched", Unknown), ("Registered", Unknown)], Tenon,
+    BOOTSTRAP_BINDINGS_MISSING = "BootstrapBindingsMissing" for [("InstanceMetadataOptionsReady", False), ("NodeClassReady", False), ("NodeRegistrationHealthy", False), ("Launched", Unknown), ("Registered", Unknown)], Tenon,
         when "The group of the bootstrap tokens may not create CertificateSigningRequests, or they are not approved. No VM is created for classes whose first-boot data uses the token.",
         example "Nodes cannot join: bootstrap tokens of group system:bootstrappers:karpenter:proxmox cannot create CertificateSigningRequests; run: kubectl create clusterrolebinding tenon-node-bootstrapper --clusterrole=system:node-bootstrapper --group=system:bootstrappers:karpenter:proxmox",
         action "Run the command of the message, or `kubectl apply -f examples/bootstrap-rbac.yaml`. The change is noticed within seconds.";
-    NOT_PROVEN_OURS = "NotProvenOurs" for [("Launched", Unknown), ("InstanceTerminating", False)], Tenon,
+    NOT_PROVEN_OURS = "NotProvenOurs" for [("Launched", Unknown), ("InstanceTerminating", False), ("NodeRegistrationHealthy", False)], Tenon,
         when "The VM with the recorded id has no proof that it belongs to this NodeClaim. It is never changed or destroyed.",
         example "VM 20003 on host pve1 does not belong to this NodeClaim: its description does not name this NodeClaim as its owner; the VM is not changed. Delete NodeClaim default-x7",
         action "Delete the NodeClaim. If it is being deleted already and its own VM no longer exists, set annotation tenon.dev/skip-vm-deletion=true on it.";
@@ -307,7 +307,7 @@ condition_reasons! {
         when "The ProxmoxNodeClass of the NodePool is being deleted.",
         example "ProxmoxNodeClass default is being deleted",
         action "Refer to another ProxmoxNodeClass, or create it again once it is deleted.";
-    NODE_CLASS_READINESS_UNKNOWN = "NodeClassReadinessUnknown" for [("NodeClassReady", Unknown), ("Launched", Unknown)], Karpenter,
+    NODE_CLASS_READINESS_UNKNOWN = "NodeClassReadinessUnknown" for [("NodeClassReady", Unknown), ("Launched", Unknown), ("NodeRegistrationHealthy", False)], Karpenter,
         when "Whether the ProxmoxNodeClass is Ready is not known yet.",
         example "ProxmoxNodeClass default is not evaluated yet: region lab: Proxmox API unavailable",
         action "See the conditions of the ProxmoxNodeClass.";

@@ -75,7 +75,7 @@ pub use nodeoverlay::{NodeOverlay, NodeOverlaySpec, NodeOverlayStatus, OverlayRe
 pub use nodepool::{
     ClaimTemplate, ClaimTemplateMetadata, ClaimTemplateSpec, NodeClassRef, NodePool, NodePoolSpec, NodePoolStatus,
 };
-pub use pool_faults::{pool_faults, pool_not_ready, written_requirement};
+pub use pool_faults::{pool_faults, pool_not_ready, unknown_pool_values, written_requirement};
 pub use quantity::{ResourceMap, quantity_of, resources_of};
 pub use requirement::{Operator, Requirement, Taint, TaintEffect};
 pub use status_message::status_message;

@@ -1,6 +1,6 @@
 //! What the schema of a NodePool lets pass and its nodes could not have.
 
-use tenon_model::validation::{label_faults, pool_requirement_faults, taint_faults};
+use tenon_model::validation::{label_faults, pool_requirement_faults, taint_faults, unknown_values};
 use tenon_model::{Effect, Operator as ModelOperator, Taint as ModelTaint, WrittenRequirement};
 
 use crate::condition::ConditionStatus;
@@ -18,6 +18,17 @@ pub fn pool_faults(spec: &NodePoolSpec) -> Vec<String> {
     faults.extend(taint_faults(&taints));
     faults.extend(pool_requirement_faults(&demands));
     faults
+}
+
+/// Values of requirements that nothing has, beside some that something has: no fault, but most likely a mistake. Each with its
+/// label.
+pub fn unknown_pool_values(spec: &NodePoolSpec) -> Vec<(String, String)> {
+    let demands = spec.template.spec.requirements.iter().map(written_requirement);
+    let unknown = |demand: WrittenRequirement| {
+        let values: Vec<String> = unknown_values(&demand).into_iter().map(str::to_owned).collect();
+        values.into_iter().map(move |value| (demand.label.clone(), value))
+    };
+    demands.flat_map(unknown).collect()
 }
 
 /// Why no node may be made from a pool, if so: it says so itself, or it makes no sense. A pool without a word about it is
@@ -135,6 +146,20 @@ mod tests {
                 "{key} {operator}"
             );
         }
+    }
+
+    #[test]
+    fn i4_validation_fails_open_on_mixed_capacity_types_and_names_the_unknown_ones() {
+        let of = |values: Value| requirement_pool("karpenter.sh/capacity-type", "In", &values).spec;
+        let mixed = of(json!(["free", "on-demand"]));
+        assert_eq!(pool_faults(&mixed), Vec::<String>::new());
+        assert_eq!(unknown_pool_values(&mixed), [("karpenter.sh/capacity-type".to_owned(), "free".to_owned())]);
+        let wrong = of(json!(["free", "cheap"]));
+        assert_eq!(pool_faults(&wrong).len(), 1, "not one of them is known");
+        let known = of(json!(["on-demand", "spot", "reserved"]));
+        assert!(pool_faults(&known).is_empty() && unknown_pool_values(&known).is_empty());
+        let not_in = requirement_pool("karpenter.sh/capacity-type", "NotIn", &json!(["free"])).spec;
+        assert!(pool_faults(&not_in).is_empty() && unknown_pool_values(&not_in).is_empty());
     }
 
     #[test]

@@ -218,6 +218,7 @@ async fn work_loops(context: Arc<Context>, stop: Stop) {
     };
     tokio::join!(
         again("status", |context, stop| status::run(context, stop).boxed()),
+        again("nodepool.counter", |context, stop| status::counter::run(context, stop).boxed()),
         again("provisioner", |context, stop| provision::run(context, stop).boxed()),
         again("static.provisioning", |context, stop| static_pools::run(context, stop).boxed()),
         again("disruption", |context, stop| disruption::run(context, stop).boxed()),

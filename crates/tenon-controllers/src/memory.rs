@@ -12,6 +12,7 @@ use tenon_model::Place;
 use crate::claim::{DeletionReason, EvictionBackoff};
 use crate::moments::after;
 use crate::provision::LaunchSpot;
+use crate::registration_book::RegistrationBook;
 
 /// A claim we made is added to what the watch shows, which is a moment behind. After this long the watch should show it.
 const FRESH_FOR: SignedDuration = SignedDuration::from_secs(30);
@@ -34,16 +35,14 @@ const DIAGNOSED_EVERY: SignedDuration = SignedDuration::from_secs(30);
 /// Reasons of deletions that are remembered at most; each is forgotten when its claim is deleted.
 const DELETIONS_MOST: usize = 10_000;
 
-/// How many launches of a pool are remembered to judge its health, and how many failures make it unhealthy.
-const LAUNCHES: usize = 4;
-const FAILURES: usize = 2;
-
 /// Short-term memory.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     inner: Mutex<Inner>,
     /// Pods whose eviction was refused.
     pub(crate) evictions: EvictionBackoff,
+    /// How the last nodes of each pool ended.
+    pub(crate) registrations: RegistrationBook,
 }
 
 #[derive(Debug, Default)]
@@ -52,7 +51,6 @@ struct Inner {
     nominated: BTreeMap<String, Timestamp>,
     planned_for: BTreeMap<String, Vec<ObjectReference>>,
     avoided: BTreeMap<LaunchSpot, Avoided>,
-    launches: BTreeMap<String, Vec<bool>>,
     failures: BTreeMap<String, FailedPasses>,
     /// Since when a claim's launch is seen to stand still.
     blocked: BTreeMap<String, Timestamp>,
@@ -168,17 +166,6 @@ impl Memory {
         let inner = self.lock();
         let known = inner.avoided.iter().filter(|(_, known)| known.until > now);
         known.map(|(spot, known)| (spot.clone(), known.why.clone())).collect()
-    }
-
-    /// A launch of a pool ended; whether the pool is healthy now.
-    pub(crate) fn launched(&self, pool_uid: &str, well: bool) -> bool {
-        let mut inner = self.lock();
-        let launches = inner.launches.entry(pool_uid.to_owned()).or_default();
-        launches.push(well);
-        if launches.len() > LAUNCHES {
-            launches.remove(0);
-        }
-        launches.iter().filter(|well| !**well).count() < FAILURES
     }
 
     /// A pass of a claim failed with this message.
@@ -357,15 +344,5 @@ mod tests {
         assert!(memory.is_nominated("a", at(19)) && !memory.is_nominated("b", at(19)));
         memory.nominate("a", at(35));
         assert!(memory.is_nominated("a", at(34)) && !memory.is_nominated("a", at(35)));
-    }
-
-    #[test]
-    fn a_pool_is_unhealthy_after_two_failures_of_its_last_four_launches() {
-        let memory = Memory::default();
-        assert!(memory.launched("a", false));
-        assert!(!memory.launched("a", false));
-        assert!(!memory.launched("a", true) && !memory.launched("a", true));
-        assert!(memory.launched("a", true));
-        assert!(memory.launched("b", false));
     }
 }

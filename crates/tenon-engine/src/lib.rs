@@ -29,6 +29,7 @@ mod launch_choice;
 mod launch_clone;
 mod open_claim;
 mod packing;
+pub mod registration_health;
 mod reservations;
 pub mod static_pool;
 mod static_victims;

@@ -7,6 +7,7 @@ mod daemons;
 mod follower;
 mod nodes;
 mod pods;
+mod pool_totals;
 mod pools;
 mod version_cache;
 
@@ -22,6 +23,7 @@ use crate::{NodeClaim, NodePool};
 pub use crate::pod_predicates::{is_provisionable, is_terminal};
 pub use catalog::catalog;
 pub use follower::Follower;
+pub use pool_totals::pool_totals;
 
 /// What whoever gathers the objects knows besides.
 pub trait Surroundings {

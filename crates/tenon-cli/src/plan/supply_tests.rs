@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tenon_api::plan_options::{FeatureGates, PlanOptions};
 use tenon_api::{NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate};
+use tenon_controllers::RegistrationBook;
 use tenon_controllers::first_boot::NodeSecrets;
 use tenon_controllers::join::JoinChecks;
 use tenon_controllers::status::{StatusContext, pass};
@@ -77,6 +78,7 @@ impl Site {
             regions: self.regions.clone().into(),
             gates: FeatureGates::default(),
             join: JoinChecks::none(),
+            registrations: RegistrationBook::default(),
         };
         let now: Time = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
         pass(&context, &now).await.unwrap();

@@ -39,8 +39,13 @@ pub(super) async fn give_up(
     let (host, why) = (record.host(), failed.why.trim_end_matches('.'));
     let message =
         format!("Cannot create a node on host {host}: {why}. Its pods are planned again, on other hosts first");
-    registration_health::failed(context, claim, &condition_reasons::LAUNCH_FAILED, &message).await?;
-    let verdict = Verdict::unknown(&condition_reasons::LAUNCH_FAILED, message.clone());
+    let reason = match failed.reason {
+        // What it waited for all the time.
+        DeletionReason::LaunchTimeout => registration_health::launch_reason(claim),
+        _ => &condition_reasons::LAUNCH_FAILED,
+    };
+    registration_health::failed(context, claim, reason, &message).await?;
+    let verdict = Verdict::unknown(reason, message.clone());
     Ok(Outcome { pod_events: vec![Event::insufficient_capacity(message.clone())], ..Outcome::deleted(failed.reason) }
         .with_condition(&condition_reasons::LAUNCHED, verdict)
         .with_event(Event::new(&event_reasons::INSUFFICIENT_CAPACITY, message)))

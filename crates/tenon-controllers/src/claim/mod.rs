@@ -27,6 +27,8 @@ mod eviction_backoff;
 #[cfg(test)]
 mod example_tests;
 mod gather;
+#[cfg(test)]
+mod health_tests;
 mod image;
 mod late_node;
 mod launch;

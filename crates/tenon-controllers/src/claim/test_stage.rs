@@ -30,6 +30,7 @@ use crate::first_boot::NodeSecrets;
 use crate::join::{Board, Reviewer};
 use crate::memory::Memory;
 use crate::metrics::Metrics;
+use crate::provision::owner;
 use crate::settings::Settings;
 use crate::vm_id_book::VmIdBook;
 use crate::watched::{Watches, watch_all};
@@ -111,6 +112,7 @@ impl ClaimStage {
         let instance_type = &InstanceType::built_in()[0].name;
         let place = Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() };
         let number = 20_000 + u32::try_from(self.claims().await.len()).unwrap();
+        let pool = Api::<NodePool>::all(self.client.clone()).get("default").await.unwrap();
         let now = self.context.clock.seconds();
         let record = LaunchRecord::new(place, number.try_into().unwrap(), 9_001.try_into().unwrap(), now);
         let mut claim = json!({
@@ -123,6 +125,7 @@ impl ClaimStage {
                     names::LABEL_NODECLASS: "default",
                 },
                 "annotations": { names::ANNOTATION_LAUNCH: launch_record::write(&record) },
+                "ownerReferences": [owner(&pool)],
             },
             "spec": {
                 "expireAfter": "Never", "requirements": [],

@@ -1,14 +1,18 @@
 //! What templates, classes and pools say of themselves: found, ready, or what is in the way and the next move.
 //!
 //! Read in this order: `estate` (what Proxmox shows), `template`, `class`, `class_finalizer`, `pool` (pure decisions), `pass` (the one look
-//! and the writes).
+//! and the writes) with `pool_pass`; `counter` (what the nodes of a pool have together).
 
 mod class;
 mod class_finalizer;
 mod class_first_boot;
+pub(crate) mod counter;
+#[cfg(test)]
+mod counter_tests;
 mod estate;
 mod pass;
 mod pool;
+mod pool_pass;
 mod run;
 mod template;
 

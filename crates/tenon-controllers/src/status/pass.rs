@@ -15,23 +15,23 @@ use tenon_api::event_reasons::{EVENT_REASONS, EventReason};
 use tenon_api::hash_template::{self, TemplateStanding};
 use tenon_api::plan_options::FeatureGates;
 use tenon_api::{
-    Condition, ConditionSet, ConditionStatus, NodeClaim, NodePool, ProxmoxNodeClass, ProxmoxTemplate,
-    ProxmoxUnmanagedTemplate, ResourceMap, Statement, Subject, names,
+    Condition, ConditionSet, ConditionStatus, NodeClaim, ProxmoxNodeClass, ProxmoxTemplate, ProxmoxUnmanagedTemplate,
+    ResourceMap, Statement, Subject,
 };
-use tenon_model::{Quantity, Resources};
 
 use super::class::{CLASS_CONDITIONS, METADATA_READY, ObservedTemplate, TEMPLATE_READY, judge_class};
 use super::estate::Estate;
-use super::pool::{CLASS_READY, ObservedClass, POOL_CONDITIONS, VALIDATION, judge_pool};
+use super::pool::ObservedClass;
+use super::pool_pass::judge_pools;
 use super::template::{READY, judge_managed_template, judge_template};
 use super::{Verdict, class_finalizer, class_first_boot};
 use crate::claim::ClaimError;
-use crate::context::is_our_class;
 use crate::events::Event;
 use crate::first_boot::{Inspection, NodeSecrets};
 use crate::join::{JoinChecks, JoinLook, JoinUse};
 use crate::kube_error;
 use crate::regions::Regions;
+use crate::registration_book::RegistrationBook;
 use crate::writes::{self, Written};
 
 /// What a pass works with.
@@ -46,6 +46,8 @@ pub struct StatusContext {
     pub gates: FeatureGates,
     /// What new nodes need to join.
     pub join: JoinChecks,
+    /// How the last nodes of each pool ended.
+    pub registrations: RegistrationBook,
 }
 
 /// Why a pass did not finish. What was written stays true.
@@ -79,6 +81,8 @@ pub struct StatusReport {
     pub(crate) regions: BTreeMap<String, Result<(), String>>,
     /// Whether a class waits for a Secret to be created or corrected, which nobody tells us of.
     pub(crate) awaits_secret: bool,
+    /// Whether somebody else wrote an object just before: it is judged again soon.
+    pub(crate) is_outdated: bool,
     /// Objects that could not be written; the others were.
     pub errors: Vec<StatusError>,
 }
@@ -112,11 +116,17 @@ pub async fn pass(context: &StatusContext, now: &Time) -> Result<StatusReport, S
 }
 
 /// What is looked at once for classes and pools.
-struct Look {
+pub(super) struct Look {
     claims: Vec<NodeClaim>,
-    now: Time,
+    pub(super) now: Time,
     /// What new nodes need to join, if that could be read.
     join: Option<JoinLook>,
+}
+
+/// A class as its pools see it, and which generation that is of.
+pub(super) struct FoundClass {
+    pub(super) seen: ObservedClass,
+    pub(super) generation: i64,
 }
 
 /// A template object: where its VM templates were found, and its condition.
@@ -197,7 +207,7 @@ async fn judge_classes(
     found: &FoundTemplates,
     look: &Look,
     report: &mut StatusReport,
-) -> Result<BTreeMap<String, ObservedClass>, StatusError> {
+) -> Result<BTreeMap<String, FoundClass>, StatusError> {
     let classes = Writer::<ProxmoxNodeClass>::list(context).await?;
     let mut all = BTreeMap::new();
     for class in &classes.objects {
@@ -225,34 +235,15 @@ async fn judge_classes(
         let zones = &verdict.selected_zones;
         let status = json!({ "conditions": conditions, "selectedZones": zones, "resources": counted(zones) });
         report.add(class, classes.write(class, &status).await, &said);
-        all.insert(class.name_any(), seen(class, &[&verdict.template, &verdict.metadata]));
+        let seen = seen(class, &[&verdict.template, &verdict.metadata]);
+        let generation = class.metadata.generation.unwrap_or_default();
+        all.insert(class.name_any(), FoundClass { seen, generation });
     }
     Ok(all)
 }
 
 fn needs_token(inspected: Option<&Inspection>) -> bool {
     matches!(inspected, Some(Inspection::Fine(JoinUse { token: true, .. })))
-}
-
-/// Pools whose class is of another kind are another controller's.
-async fn judge_pools(
-    context: &StatusContext,
-    classes: &BTreeMap<String, ObservedClass>,
-    look: &Look,
-    report: &mut StatusReport,
-) -> Result<(), StatusError> {
-    let pools = Writer::<NodePool>::list(context).await?;
-    for pool in pools.objects.iter().filter(|pool| is_our_class(&pool.spec.template.spec.node_class_ref)) {
-        let class = classes.get(&pool.spec.template.spec.node_class_ref.name).unwrap_or(&ObservedClass::Missing);
-        let verdict = judge_pool(&pool.spec, context.gates, class);
-        let present = pool.status.as_ref().and_then(|status| status.conditions.as_deref());
-        let said = [(VALIDATION, &verdict.validation), (CLASS_READY, &verdict.class)];
-        let conditions = stated(POOL_CONDITIONS, present, &subject(&pool.metadata, &look.now), &said);
-        let (resources, nodes) = in_use(&pool.name_any(), &look.claims);
-        let status = json!({ "conditions": conditions, "resources": resources, "nodes": nodes });
-        report.add(pool, pools.write(pool, &status).await, &said);
-    }
-    Ok(())
 }
 
 impl StatusReport {
@@ -262,16 +253,16 @@ impl StatusReport {
     }
 
     /// Something was written; what does not hold is told once, when it is new.
-    fn add<K: Resource<DynamicType = ()>>(
+    pub(super) fn add<K: Resource<DynamicType = ()>>(
         &mut self,
         object: &K,
-        written: Result<usize, StatusError>,
+        written: Result<StatusWrite, StatusError>,
         said: &[(&'static str, &Verdict)],
     ) {
-        let Some(written) = self.keep(written) else { return };
-        self.written += written;
-        if written == 0 {
-            return;
+        match self.keep(written) {
+            Some(StatusWrite::Done) => self.written += 1,
+            Some(StatusWrite::Outdated) => return self.is_outdated = true,
+            Some(StatusWrite::Unchanged) | None => return,
         }
         for (type_, verdict) in said.iter().filter(|(_, verdict)| verdict.status() != ConditionStatus::True) {
             let Some(reason) = event_reason(type_) else { continue };
@@ -279,22 +270,6 @@ impl StatusReport {
             self.events.push((object.object_ref(&()), Event::new(reason, note)));
         }
     }
-}
-
-/// What the launched claims of a pool have together.
-fn in_use(pool: &str, claims: &[NodeClaim]) -> (ResourceMap, i64) {
-    let ours = claims.iter().filter(|claim| claim.labels().get(names::LABEL_NODEPOOL).is_some_and(|name| name == pool));
-    let capacity = |claim: &NodeClaim| claim.status.as_ref()?.capacity.clone();
-    let (mut total, mut nodes) = (Resources::default(), 0);
-    for capacity in ours.filter_map(capacity) {
-        nodes += 1;
-        total.add(&tenon_api::resources_of(&capacity));
-    }
-    total.add(&Resources::default().with("nodes", Quantity::whole(nodes)));
-    let known = ["cpu", "memory", "pods", "ephemeral-storage"].map(|name| (name.to_owned(), "0".to_owned()));
-    let mut shown: BTreeMap<String, String> = known.into_iter().collect();
-    shown.extend(total.iter().map(|(name, amount)| (name.to_owned(), amount.to_string())));
-    (shown.into_iter().map(|(name, amount)| (name, IntOrString::String(amount))).collect(), nodes)
 }
 
 /// The class as its pools see it: the first of its parts that does not hold, if one does not.
@@ -347,17 +322,28 @@ fn counted(zones: &[String]) -> ResourceMap {
     ResourceMap::from([("zones".to_owned(), IntOrString::String(count.to_string()))])
 }
 
+/// What came of writing a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StatusWrite {
+    /// It said the same before.
+    Unchanged,
+    /// It says so now.
+    Done,
+    /// Somebody was faster, or the object is gone.
+    Outdated,
+}
+
 /// Objects of one kind, and the right to write their status.
-struct Writer<K> {
+pub(super) struct Writer<K> {
     api: Api<K>,
-    objects: Vec<K>,
+    pub(super) objects: Vec<K>,
 }
 
 impl<K> Writer<K>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Serialize + std::fmt::Debug,
 {
-    async fn list(context: &StatusContext) -> Result<Writer<K>, StatusError> {
+    pub(super) async fn list(context: &StatusContext) -> Result<Writer<K>, StatusError> {
         let api: Api<K> = Api::all(context.workload.clone());
         let action = || format!("list {}", K::plural(&()));
         let list = api
@@ -368,19 +354,19 @@ where
     }
 
     /// Writes a status if it says anything new; a writer who was faster is left to the next pass.
-    async fn write(&self, object: &K, status: &Value) -> Result<usize, StatusError> {
+    pub(super) async fn write(&self, object: &K, status: &Value) -> Result<StatusWrite, StatusError> {
         let present = serde_json::to_value(object).unwrap_or_default();
         let same =
             status.as_object().into_iter().flatten().all(|(key, value)| present["status"].get(key) == Some(value));
         if same {
-            return Ok(0);
+            return Ok(StatusWrite::Unchanged);
         }
         let version = object.meta().resource_version.clone();
         let patch = json!({ "metadata": { "resourceVersion": version }, "status": status });
         let name = object.name_any();
         match self.api.patch_status(&name, &PatchParams::default(), &Patch::Merge(&patch)).await {
-            Ok(_) => Ok(1),
-            Err(kube::Error::Api(refusal)) if matches!(refusal.code, 404 | 409) => Ok(0),
+            Ok(_) => Ok(StatusWrite::Done),
+            Err(kube::Error::Api(refusal)) if matches!(refusal.code, 404 | 409) => Ok(StatusWrite::Outdated),
             Err(source) => Err(StatusError {
                 action: format!("write the status of {} {name}", K::kind(&())),
                 source: Box::new(source),

@@ -15,6 +15,9 @@ const EVERY: Duration = Duration::from_secs(15);
 /// A Secret that somebody is mending is looked at this often: others' Secrets are not watched.
 const WHILE_MENDING: Duration = Duration::from_secs(3);
 
+/// What somebody else wrote just before is judged again after this long.
+const AFTER_CONFLICT: Duration = Duration::from_secs(1);
+
 /// Changes that come together are judged together.
 const TOGETHER: Duration = Duration::from_millis(300);
 
@@ -22,7 +25,8 @@ const TOGETHER: Duration = Duration::from_millis(300);
 pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
     let (workload, regions) = (context.workload.clone(), context.regions.clone());
     let (secrets, gates) = (context.secrets.clone(), context.settings.planning.feature_gates);
-    let judged = StatusContext { workload, secrets, regions, gates, join: context.join_checks() };
+    let registrations = context.memory.registrations.clone();
+    let judged = StatusContext { workload, secrets, regions, gates, join: context.join_checks(), registrations };
     let mut silent = BTreeSet::new();
     loop {
         let mut every = EVERY;
@@ -33,6 +37,9 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
                 }
                 if report.awaits_secret {
                     every = WHILE_MENDING;
+                }
+                if report.is_outdated {
+                    every = AFTER_CONFLICT;
                 }
                 note_regions(&context, &report.regions, &mut silent);
                 report.errors.iter().for_each(|error| failed(&context, error));

@@ -102,7 +102,7 @@ fn an_object_without_a_spec_is_told_of_and_names_nothing() {
 }
 
 #[test]
-fn a_pool_says_what_its_class_says_and_what_it_says_twice() {
+fn i4_readiness_a_pool_says_what_its_class_says_and_what_it_says_twice() {
     let pool = |taints: serde_json::Value| {
         spec(json!({ "template": { "spec": {
             "requirements": [],
@@ -135,6 +135,20 @@ fn a_pool_says_what_its_class_says_and_what_it_says_twice() {
     assert!(twice.reason() == "NodePoolValidationFailed" && twice.message().contains("taint wait"), "{twice:?}");
     let other_effect = judged(pool(json!([{ "key": "wait", "effect": "NoExecute" }])));
     assert_eq!(other_effect.status(), ConditionStatus::True);
+}
+
+#[test]
+fn i4_validation_a_pool_with_mixed_capacity_types_is_valid_and_one_without_a_known_one_is_not() {
+    let judged = |values: serde_json::Value| {
+        let requirement = json!({ "key": "karpenter.sh/capacity-type", "operator": "In", "values": values });
+        let pool = spec(json!({ "template": { "spec": {
+            "requirements": [requirement], "nodeClassRef": { "group": "g", "kind": "k", "name": "default" },
+        } } }));
+        judge_pool(&pool, FeatureGates::default(), &ObservedClass::Missing).validation
+    };
+    assert_eq!(judged(json!(["free", "on-demand"])).status(), ConditionStatus::True);
+    let wrong = judged(json!(["free"]));
+    assert_eq!((wrong.status(), wrong.reason()), (ConditionStatus::False, "NodePoolValidationFailed"));
 }
 
 #[test]

@@ -16,6 +16,7 @@ use tenon_api::{
     Condition, NodePool, ProxmoxNodeClass, ProxmoxNodeClassSpec, ProxmoxTemplate, ProxmoxUnmanagedTemplate,
     ProxmoxUnmanagedTemplateSpec,
 };
+use tenon_controllers::RegistrationBook;
 use tenon_controllers::first_boot::NodeSecrets;
 use tenon_controllers::join::JoinChecks;
 use tenon_controllers::status::{StatusContext, pass};
@@ -50,6 +51,7 @@ async fn site(admin: Client) -> anyhow::Result<Site> {
         regions: BTreeMap::from([("lab".to_owned(), client(&estate, SECRET)?)]).into(),
         gates: FeatureGates::default(),
         join: JoinChecks::none(),
+        registrations: RegistrationBook::default(),
     };
     // A definition that is established is served a moment later.
     let first = now()?;
