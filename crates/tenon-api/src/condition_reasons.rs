@@ -246,8 +246,8 @@ condition_reasons! {
         action "Check the program that removes the taint.";
     KNOWN_EPHEMERAL_TAINTS_EXIST = "KnownEphemeralTaintsExist" for [("Initialized", Unknown)], Karpenter,
         when "A taint of Kubernetes that should be removed during start-up is still on the Node.",
-        example "Taint node.cloudprovider.kubernetes.io/uninitialized:NoSchedule is still on Node default-x7",
-        action "Check what removes the taint: for `uninitialized` the cloud controller manager.";
+        example "Taint node.cloudprovider.kubernetes.io/uninitialized:NoSchedule is still on Node default-x7: a cloud controller manager must remove it; if there is none, start Tenon with --ccm=none",
+        action "Check what removes the taint: for `uninitialized` the cloud controller manager, or Tenon with `--ccm=none`.";
     RESOURCE_NOT_REGISTERED = "ResourceNotRegistered" for [("Initialized", Unknown)], Karpenter,
         when "The Node does not report a resource that the NodeClaim requests.",
         example "Node default-x7 does not report resource nvidia.com/gpu yet",

@@ -86,6 +86,8 @@ pub const FINALIZER: &str = "karpenter.sh/termination";
 
 /// On Nodes from their first second until they are matched to a NodeClaim.
 pub const TAINT_UNREGISTERED: &str = "karpenter.sh/unregistered";
+/// On Nodes whose kubelet expects a cloud controller manager, until that has initialized them.
+pub const TAINT_UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 /// On Nodes that are being drained.
 pub const TAINT_DISRUPTED: &str = "karpenter.sh/disrupted";
 

@@ -3,6 +3,7 @@
 //! Flags and variables are the reference's where it has one, so that its manifests go on working. A variable that is
 //! set to nothing counts as unset wherever a text or a file is expected: charts write such variables.
 
+mod ccm;
 pub(crate) mod clients;
 mod connections;
 mod duration;
@@ -29,6 +30,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cloud_config::{self, CloudConfig};
 use crate::telemetry::{self, LogFormat, LogLevel};
+use ccm::Ccm;
 use clients::Cluster;
 use election::ElectionArgs;
 use endpoint::EndpointParser;
@@ -98,6 +100,10 @@ pub struct Controller {
     /// Maximum time a single Proxmox task of a launch may run, such as a full clone on slow storage.
     #[arg(long, value_name = "DURATION", env = "PROXMOX_TASK_TIMEOUT", default_value = "30m", value_parser = duration::parse_positive)]
     proxmox_task_timeout: Duration,
+    /// Whether the cluster has a cloud controller manager. With `external`, a node takes pods once that has removed the taint
+    /// node.cloudprovider.kubernetes.io/uninitialized; with `none`, Tenon removes the taint of its own nodes.
+    #[arg(long, value_name = "CCM", env = "CCM", default_value = "external")]
+    ccm: Ccm,
     #[command(flatten)]
     planning: PlanningArgs,
     #[command(flatten)]
@@ -198,6 +204,7 @@ fn settings(args: &Controller) -> anyhow::Result<Settings> {
             task_s: whole_seconds(args.proxmox_task_timeout),
         },
         termination_grace_period: standard.termination_grace_period,
+        ccm: args.ccm.into(),
         planning: args.planning.options()?,
     })
 }
@@ -279,6 +286,7 @@ async fn clients(
 mod tests {
     use clap::{CommandFactory as _, FromArgMatches as _, Parser};
     use tenon_api::plan_options::{FeatureGates, MinValuesPolicy, PlanOptions, PreferencePolicy};
+    use tenon_controllers::CloudControllerManager;
 
     use super::*;
 
@@ -300,7 +308,7 @@ mod tests {
         assert_eq!(format!("{:?}", read(&[]).unwrap()), format!("{:?}", Settings::default()));
         let mut empty = vec!["--cluster-id=", "--cluster-endpoint=", "--system-namespace=", "--instance-types-file="];
         empty.extend(["--preference-policy=", "--min-values-policy=", "--feature-gates=", "--scheduler-config="]);
-        empty.push("--cpu-requests=");
+        empty.extend(["--cpu-requests=", "--ccm="]);
         assert_eq!(format!("{:?}", read(&empty).unwrap()), format!("{:?}", Settings::default()));
     }
 
@@ -337,6 +345,8 @@ mod tests {
         assert_eq!(settings.cluster_id.as_deref(), Some("c1"));
         assert_eq!(settings.cluster_endpoint.as_deref(), Some("https://api:6443"));
         assert_eq!(settings.batch_max, Duration::from_secs(90));
+        assert_eq!(read(&["--ccm", "none"]).unwrap().ccm, CloudControllerManager::None);
+        assert!(read(&["--ccm", "internal"]).is_err());
     }
 
     #[test]

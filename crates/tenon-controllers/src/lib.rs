@@ -40,4 +40,4 @@ pub use metrics::Metrics;
 pub use patience::{Bounded, NoReply, Patient};
 pub use regions::Regions;
 pub use registration_book::RegistrationBook;
-pub use settings::Settings;
+pub use settings::{CloudControllerManager, Settings};

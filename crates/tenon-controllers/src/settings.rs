@@ -28,8 +28,20 @@ pub struct Settings {
     pub termination_grace_period: Option<String>,
     /// How long a launch may take.
     pub launch_limits: LaunchLimits,
+    /// Who initializes new nodes.
+    pub ccm: CloudControllerManager,
     /// What changes a plan.
     pub planning: PlanOptions,
+}
+
+/// Whether the cluster has a cloud controller manager, which removes the taint of nodes it has initialized.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CloudControllerManager {
+    /// It has one: its taint is waited for.
+    #[default]
+    External,
+    /// It has none: we remove the taint.
+    None,
 }
 
 /// A promise to pods holds at least this long, however short the window is.
@@ -58,6 +70,7 @@ impl Default for Settings {
             batch_max: Duration::from_secs(10),
             termination_grace_period: None,
             launch_limits: LaunchLimits::default(),
+            ccm: CloudControllerManager::default(),
             planning: PlanOptions::default(),
         }
     }

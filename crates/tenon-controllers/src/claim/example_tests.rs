@@ -10,8 +10,9 @@ use super::await_node::still_awaited;
 use super::gather::{Observed, observe};
 use super::launch_failure::incomplete_clone;
 use super::outcome::Outcome;
+use super::readiness::awaited;
 use super::reconcile::failed;
-use super::registration::{await_readiness, leave_alone};
+use super::registration::leave_alone;
 
 fn observed() -> Observed {
     let class = json!({ "group": names::PROXMOX, "kind": "ProxmoxNodeClass", "name": "default" });
@@ -52,7 +53,7 @@ fn conditions_of_a_claim_read_like_their_examples() {
         ),
         (Obstacle::MissingResource("nvidia.com/gpu".to_owned()), &condition_reasons::RESOURCE_NOT_REGISTERED),
     ] {
-        is_example(&await_readiness(&observed, &obstacle), reason);
+        is_example(&awaited(&observed, &obstacle), reason);
     }
 }
 

@@ -21,7 +21,7 @@ const EPHEMERAL: [(&str, &str); 5] = [
     ("node.kubernetes.io/not-ready", "NoSchedule"),
     ("node.kubernetes.io/not-ready", "NoExecute"),
     ("node.kubernetes.io/unreachable", "NoSchedule"),
-    ("node.cloudprovider.kubernetes.io/uninitialized", "NoSchedule"),
+    (names::TAINT_UNINITIALIZED, "NoSchedule"),
     (names::TAINT_UNREGISTERED, "NoExecute"),
 ];
 
@@ -128,7 +128,8 @@ fn observe_node(claim: &NodeClaim, record: &LaunchRecord, node: &Node) -> Observ
             record.vmid
         )),
         Some(_) if !told.is_empty() && told != expected => ObservedNode::Stranger(format!(
-            "Node {name} has providerID {told}, but VM {} is {expected}; correct provider-id in its kubelet's configuration",
+            "Node {name} has providerID {told}, but VM {} is {expected}; correct provider-id of its kubelet, or the region in the \
+             configuration of the cloud controller manager",
             record.vmid
         )),
         Some(_) => {

@@ -1,8 +1,9 @@
 //! One NodeClaim: from a written intent to a node that takes pods, and back to nothing.
 //!
 //! `queue` says whose turn it is, `reconcile` is the way in. `gather` reads, the engine decides, then one of these acts:
-//! `launch` (with `before_clone`, `launch_pass`, `launch_failure`, `desired_vm`, `seed`, `token`, `bootstrap`) creates the VM,
-//! `await_node` (with `late_node`, `diagnosis`, `boot_log`) and `registration` match its node, `seed_cleanup` deletes first-boot data, `drain` (with `evict`, `eviction_backoff`) drains the node,
+//! `launch` (with `before_clone`, `launch_pass`, `launch_failure`, `desired_vm`, `card_addresses`, `seed`, `token`, `bootstrap`)
+//! creates the VM, `await_node` (with `late_node`, `diagnosis`, `boot_log`), `registration` and `readiness` match its node,
+//! `seed_cleanup` deletes first-boot data, `drain` (with `evict`, `eviction_backoff`) drains the node,
 //! `drain_orphan` one without a claim, `termination` (with `release`) deletes everything. `outcome` reports.
 //!
 //! A pass starts from the record as it was last written down and makes at most one outside change. Dying between any two
@@ -13,6 +14,8 @@ mod before_clone;
 mod boot_log;
 mod bootstrap;
 mod card_addresses;
+#[cfg(test)]
+mod ccm_tests;
 mod deletion;
 mod desired_vm;
 mod diagnosis;
@@ -39,6 +42,7 @@ mod launch_tests;
 mod observe;
 mod outcome;
 mod queue;
+mod readiness;
 mod reconcile;
 mod registration;
 mod registration_health;

@@ -10,7 +10,7 @@ use tenon_pve::RefusalKind;
 
 use super::gather::{Observed, gather, is_true};
 use super::outcome::{Outcome, report};
-use super::{await_node, launch, launch_failure, registration, seed_cleanup, termination};
+use super::{await_node, launch, launch_failure, readiness, registration, seed_cleanup, termination};
 use crate::context::Context;
 use crate::events::{Event, cut};
 use crate::kube_error;
@@ -63,7 +63,7 @@ async fn act(context: &Context, observed: &Observed, step: &ClaimStep) -> Result
         ClaimStep::ReportLaunched(record) => registration::report_launched(context, observed, record).await,
         ClaimStep::AwaitNode(mismatch) => await_node::await_node(context, observed, mismatch.as_deref()).await,
         ClaimStep::Register(record) => registration::register(context, observed, record).await,
-        ClaimStep::AwaitReadiness(obstacle) => Ok(registration::await_readiness(observed, obstacle)),
+        ClaimStep::AwaitReadiness(obstacle) => readiness::await_readiness(context, observed, obstacle).await,
         ClaimStep::Initialize => registration::initialize(context, observed).await,
         ClaimStep::DeleteSeed(record) => seed_cleanup::delete_seed(context, observed, record).await,
         ClaimStep::Settled(record) => seed_cleanup::check_incomplete_clones(context, observed, record).await,

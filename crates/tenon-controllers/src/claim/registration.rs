@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 use tenon_api::condition_reasons::{self, INITIALIZED, LAUNCHED, REGISTERED};
 use tenon_api::{ConditionStatus, NodeClaim, ResourceMap, event_reasons, names};
-use tenon_engine::claim::{Obstacle, Unmanaged};
+use tenon_engine::claim::Unmanaged;
 use tenon_model::{LaunchRecord, Resources};
 
 use super::deletion::DeletionReason;
@@ -21,6 +21,7 @@ use crate::context::Context;
 use crate::events::Event;
 use crate::first_boot::provider_id;
 use crate::metrics::OfNode;
+use crate::settings::CloudControllerManager;
 use crate::status::Verdict;
 use crate::writes::{self, Written};
 
@@ -140,7 +141,9 @@ pub(crate) async fn register(
         let message = format!("Nodes {} and {} both have providerID {id}", node.name_any(), twin.name_any());
         return report_twins(context, observed, &message).await;
     }
-    let written = writes::merge(&context.workload, node.as_ref(), synced(&observed.claim, node, record)).await;
+    let is_new = !is_registered(node);
+    let sync = Sync { claim: &observed.claim, node, ccm: context.settings.ccm };
+    let written = writes::merge(&context.workload, node.as_ref(), sync.patch(record)).await;
     let written = written.map_err(|source| ClaimError::kube("sync the NodeClaim to its Node", source))?;
     let Written::Done(_) = written else { return Ok(Outcome::outdated()) };
     // The node has a certificate of its own: nobody else joins with the token.
@@ -148,13 +151,16 @@ pub(crate) async fn register(
     registration_health::succeeded(context, &observed.claim).await?;
     let label = |name: &str| observed.claim.labels().get(name).cloned().unwrap_or_default();
     let of_node = OfNode { nodepool: label(names::LABEL_NODEPOOL), zone: label(names::LABEL_ZONE) };
-    context.metrics.nodes_created.get_or_create(&of_node).inc();
+    // A pass may be repeated: a node whose label is there was counted.
+    if is_new {
+        context.metrics.nodes_created.get_or_create(&of_node).inc();
+    }
     let note = format!("Node {} registered: VM {} on host {}", node.name_any(), record.vmid, record.host());
     let mut outcome = Outcome::again()
         .with_condition(&REGISTERED, Verdict::holds(&REGISTERED))
         .with_event(Event::new(&event_reasons::REGISTERED, note));
     outcome.status.insert("nodeName".to_owned(), json!(node.name_any()));
-    if !is_registered(node) && !has_taint(node, names::TAINT_UNREGISTERED) {
+    if is_new && !has_unregistered_taint(node) {
         let note = format!(
             "Node {} joined without taint {}:NoExecute; add the taint to registerWithTaints of its kubelet",
             node.name_any(),
@@ -186,69 +192,74 @@ fn is_registered(node: &Node) -> bool {
     node.labels().get(names::LABEL_REGISTERED).is_some_and(|value| value == "true")
 }
 
-fn has_taint(node: &Node, key: &str) -> bool {
-    node.spec.iter().flat_map(|spec| spec.taints.iter().flatten()).any(|taint| taint.key == key)
+/// As the kubelet sets it: with another effect, pods that tolerate nothing may have run already.
+fn has_unregistered_taint(node: &Node) -> bool {
+    let mut taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    taints.any(|taint| taint.key == names::TAINT_UNREGISTERED && taint.effect == "NoExecute")
 }
 
-/// The node as it is once it is registered.
-fn synced(claim: &NodeClaim, node: &Node, record: &LaunchRecord) -> Value {
-    let mut labels = claim.labels().clone();
-    labels.insert(names::LABEL_REGISTERED.to_owned(), "true".to_owned());
-    labels.insert(names::LABEL_HOST.to_owned(), record.host().to_string());
-    let annotations = claim.annotations().iter().filter(|(name, _)| !NOT_FOR_NODES.contains(&name.as_str()));
-    let mut finalizers = node.finalizers().to_vec();
-    if !finalizers.iter().any(|name| name == names::FINALIZER) {
-        finalizers.push(names::FINALIZER.to_owned());
-    }
-    let mut owners: Vec<Value> = node.owner_references().iter().map(|owner| json!(owner)).collect();
-    if !node.owner_references().iter().any(|owner| Some(&owner.uid) == claim.uid().as_ref()) {
-        owners.push(json!({
-            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": claim.name_any(), "uid": claim.uid(),
-            "blockOwnerDeletion": true,
-        }));
-    }
-    json!({
-        "metadata": {
-            "labels": labels, "annotations": annotations.collect::<std::collections::BTreeMap<_, _>>(),
-            "finalizers": finalizers, "ownerReferences": owners,
-        },
-        "spec": { "taints": taints(claim, node), "providerID": provider_id(record) },
-    })
+/// A claim that is synced to its node.
+struct Sync<'a> {
+    claim: &'a NodeClaim,
+    node: &'a Node,
+    ccm: CloudControllerManager,
 }
 
-/// The node's own taints without the one it came with, and the claim's that it lacks.
-fn taints(claim: &NodeClaim, node: &Node) -> Vec<Taint> {
-    let present = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
-    let mut taints: Vec<Taint> = present.filter(|taint| taint.key != names::TAINT_UNREGISTERED).cloned().collect();
-    if node.labels().get(names::LABEL_DO_NOT_SYNC_TAINTS).is_some_and(|value| value == "true") {
-        return taints;
-    }
-    for wanted in claim.spec.taints.iter().flatten().chain(claim.spec.startup_taints.iter().flatten()) {
-        let effect = format!("{:?}", wanted.effect);
-        if !taints.iter().any(|taint| taint.key == wanted.key && taint.effect == effect) {
-            taints.push(Taint { key: wanted.key.clone(), value: wanted.value.clone(), effect, time_added: None });
+impl Sync<'_> {
+    /// The node as it is once it is registered.
+    fn patch(&self, record: &LaunchRecord) -> Value {
+        let Sync { claim, node, .. } = self;
+        let mut labels = claim.labels().clone();
+        labels.insert(names::LABEL_REGISTERED.to_owned(), "true".to_owned());
+        labels.insert(names::LABEL_HOST.to_owned(), record.host().to_string());
+        let annotations = claim.annotations().iter().filter(|(name, _)| !NOT_FOR_NODES.contains(&name.as_str()));
+        let mut finalizers = node.finalizers().to_vec();
+        if !finalizers.iter().any(|name| name == names::FINALIZER) {
+            finalizers.push(names::FINALIZER.to_owned());
         }
+        let mut owners: Vec<Value> = node.owner_references().iter().map(|owner| json!(owner)).collect();
+        if !self.is_owned() {
+            owners.push(json!({
+                "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": claim.name_any(), "uid": claim.uid(),
+                "blockOwnerDeletion": true,
+            }));
+        }
+        json!({
+            "metadata": {
+                "labels": labels, "annotations": annotations.collect::<std::collections::BTreeMap<_, _>>(),
+                "finalizers": finalizers, "ownerReferences": owners,
+            },
+            "spec": { "taints": self.taints(), "providerID": provider_id(record) },
+        })
     }
-    taints
-}
 
-/// Says what keeps the node from being initialized.
-pub(crate) fn await_readiness(observed: &Observed, obstacle: &Obstacle) -> Outcome {
-    let node = observed.claim.name_any();
-    let (reason, message) = match obstacle {
-        Obstacle::NotReady => (&condition_reasons::NODE_NOT_READY, format!("Node {node} is not Ready")),
-        Obstacle::StartupTaint(taint) => {
-            (&condition_reasons::STARTUP_TAINTS_EXIST, format!("Startup taint {taint} is still on Node {node}"))
+    /// Whether the node has the owner reference, which it gets with everything else: it was synced before.
+    fn is_owned(&self) -> bool {
+        self.node.owner_references().iter().any(|owner| Some(&owner.uid) == self.claim.uid().as_ref())
+    }
+
+    /// The node's own taints without the one it came with, and the claim's that it lacks: once, since what removes a startup
+    /// taint may have done so by the time a pass is repeated.
+    fn taints(&self) -> Vec<Taint> {
+        let Sync { claim, node, ccm } = self;
+        let is_ours_to_remove = |taint: &Taint| {
+            let is_of_no_ccm = *ccm == CloudControllerManager::None && taint.key == names::TAINT_UNINITIALIZED;
+            taint.key == names::TAINT_UNREGISTERED || is_of_no_ccm
+        };
+        let present = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+        let mut taints: Vec<Taint> = present.filter(|taint| !is_ours_to_remove(taint)).cloned().collect();
+        let is_left_alone = node.labels().get(names::LABEL_DO_NOT_SYNC_TAINTS).is_some_and(|value| value == "true");
+        if is_left_alone || (self.is_owned() && is_registered(node)) {
+            return taints;
         }
-        Obstacle::EphemeralTaint(taint) => {
-            (&condition_reasons::KNOWN_EPHEMERAL_TAINTS_EXIST, format!("Taint {taint} is still on Node {node}"))
+        for wanted in claim.spec.taints.iter().flatten().chain(claim.spec.startup_taints.iter().flatten()) {
+            let effect = format!("{:?}", wanted.effect);
+            if !taints.iter().any(|taint| taint.key == wanted.key && taint.effect == effect) {
+                taints.push(Taint { key: wanted.key.clone(), value: wanted.value.clone(), effect, time_added: None });
+            }
         }
-        Obstacle::MissingResource(resource) => (
-            &condition_reasons::RESOURCE_NOT_REGISTERED,
-            format!("Node {node} does not report resource {resource} yet"),
-        ),
-    };
-    Outcome::after(LOOK_LATER).with_condition(&INITIALIZED, Verdict::unknown(reason, message))
+        taints
+    }
 }
 
 /// Labels the node as initialized, and says so.

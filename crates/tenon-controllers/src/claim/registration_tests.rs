@@ -53,6 +53,12 @@ async fn a_node_that_joins_without_the_unregistered_taint_is_registered_and_repo
     assert_eq!(stage.condition("n", "Registered").await.0, "True");
     let told = stage.told("n", "UnregisteredTaintMissing").await;
     assert!(told.len() == 1 && told[0].contains("karpenter.sh/unregistered:NoExecute"), "{told:?}");
+    // The same key with another effect keeps no running pod away.
+    stage.add_launched("o", json!({})).await;
+    stage.add_node("o", json!({ "spec": { "taints": [taint(names::TAINT_UNREGISTERED, "NoSchedule")] } })).await;
+    stage.pass("o").await;
+    assert_eq!(stage.told("o", "UnregisteredTaintMissing").await.len(), 1);
+    assert_eq!(taints(&stage, "o").await, [""; 0]);
     // One that was registered before, and of which only the condition was lost, has no such taint.
     stage.add_launched("m", json!({})).await;
     let labels = json!({ names::LABEL_REGISTERED: "true" });
@@ -142,6 +148,24 @@ async fn a_registered_node_is_not_synced_again() {
     assert_eq!(stage.condition("n", "Initialized").await.0, "True");
     assert_eq!(taints(&stage, "n").await, [""; 0]);
     assert_eq!(stage.node("n").await.unwrap().labels()["team"], "admin");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_registration_that_is_repeated_adds_no_startup_taint_and_counts_no_node_again() {
+    let stage = ClaimStage::new().await;
+    stage.add_launched("n", json!({ "spec": { "startupTaints": [taint("cni", "NoExecute")] } })).await;
+    stage.add_node("n", json!({})).await;
+    stage.pass("n").await;
+    assert_eq!(taints(&stage, "n").await, ["cni:NoExecute"]);
+    // Whoever removes it was quick, and what was said of the claim got lost.
+    stage.patch(stage.nodes_api(), "n", json!({ "spec": { "taints": [] } })).await;
+    let conditions = stage.claim("n").await.status.unwrap().conditions.unwrap();
+    let lost: Vec<_> = conditions.iter().filter(|condition| condition.type_ != "Registered").collect();
+    stage.patch_status(stage.claims_api(), "n", json!({ "conditions": lost })).await;
+    stage.pass("n").await;
+    assert_eq!(stage.condition("n", "Registered").await.0, "True");
+    assert_eq!(taints(&stage, "n").await, [""; 0]);
+    assert_eq!(stage.counted("karpenter_nodes_created", &["nodepool=\"default\""]), 1);
 }
 
 #[tokio::test(start_paused = true)]

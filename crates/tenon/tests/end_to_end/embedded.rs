@@ -14,7 +14,7 @@ use http::{Request, Response};
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use tenon_api::plan_options;
-use tenon_controllers::{Clients, Clock, Controllers, Metrics, Probe, RunError, Settings};
+use tenon_controllers::{Clients, Clock, CloudControllerManager, Controllers, Metrics, Probe, RunError, Settings};
 use tenon_model::LaunchLimits;
 use tenon_pve::{Endpoint, Token, Transport};
 use tenon_sim::{Actors, Cluster, ClusterConfig, Estate, EstateConfig};
@@ -42,6 +42,8 @@ pub(crate) struct Embedded {
     pub(crate) gates: String,
     /// How long a launch of the next controllers may stand still.
     pub(crate) launch_timeout: Option<Duration>,
+    /// Whether the next controllers expect a cloud controller manager.
+    pub(crate) ccm: CloudControllerManager,
     clock: Clock,
     log: Log,
     _logged: tracing::subscriber::DefaultGuard,
@@ -85,6 +87,7 @@ impl Embedded {
             beside: None,
             gates: String::new(),
             launch_timeout: None,
+            ccm: CloudControllerManager::default(),
             clock,
             log,
             _logged,
@@ -122,6 +125,7 @@ impl Embedded {
                 stalled_s: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
                 ..LaunchLimits::default()
             }),
+            ccm: self.ccm,
             ..Settings::default()
         };
         let controllers = Controllers::new(clients, settings, self.clock);

@@ -23,8 +23,8 @@ scenarios! {
 
 /// The example that the guide names.
 const KUBEADM: &str = include_str!("../../../../examples/first-boot/kubeadm.yaml");
-const TEMPLATES: &str = "kubeadm-worker";
-const VALUES: &str = "kubeadm-worker-values";
+pub(crate) const TEMPLATES: &str = "kubeadm-worker";
+pub(crate) const VALUES: &str = "kubeadm-worker-values";
 const NAMESPACE: &str = "kube-system";
 
 #[derive(Deserialize)]
@@ -41,13 +41,13 @@ struct Metadata {
 }
 
 /// The keys of a Secret of the example.
-fn example(name: &str) -> anyhow::Result<BTreeMap<String, String>> {
+pub(crate) fn example(name: &str) -> anyhow::Result<BTreeMap<String, String>> {
     let manifests: Vec<Manifest> = serde_saphyr::from_multiple(KUBEADM)?;
     let found = manifests.into_iter().find(|manifest| manifest.kind == "Secret" && manifest.metadata.name == name);
     Ok(found.ok_or_else(|| anyhow::anyhow!("the example has no Secret {name}"))?.string_data)
 }
 
-async fn add_secret(world: &World, name: &str, keys: &BTreeMap<String, String>) -> anyhow::Result<()> {
+pub(crate) async fn add_secret(world: &World, name: &str, keys: &BTreeMap<String, String>) -> anyhow::Result<()> {
     let data: BTreeMap<&String, Value> = keys.iter().map(|(key, text)| (key, base64(text))).collect();
     let secret: Secret = from_json(json!({ "metadata": { "name": name }, "data": data }))?;
     let secrets: Api<Secret> = Api::namespaced(world.admin.clone(), NAMESPACE);
@@ -68,13 +68,13 @@ fn base64(text: &str) -> Value {
 }
 
 /// Values that lead a guest to this world's API server.
-fn values(world: &World) -> anyhow::Result<BTreeMap<String, String>> {
+pub(crate) fn values(world: &World) -> anyhow::Result<BTreeMap<String, String>> {
     let mut values = example(VALUES)?;
     values.insert("APIServer".to_owned(), world.joined_at().0);
     Ok(values)
 }
 
-fn options() -> Value {
+pub(crate) fn options() -> Value {
     json!({ "metadataOptions": {
         "type": "cdrom",
         "templatesRef": { "name": TEMPLATES, "namespace": NAMESPACE },

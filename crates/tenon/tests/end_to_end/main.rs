@@ -4,6 +4,7 @@ mod addresses;
 mod asking;
 mod away;
 mod bench;
+mod cloud_controller;
 mod crash;
 mod determinism;
 mod drifting;

@@ -25,6 +25,8 @@ pub(crate) struct Real {
     pub(crate) gates: String,
     /// How long a launch of the next controller may stand still.
     pub(crate) launch_timeout: Option<Duration>,
+    /// What the next controller gets for `--ccm`.
+    pub(crate) ccm: &'static str,
     /// How the next controller reaches the API server, if not as everybody does.
     pub(crate) kubeconfig: Option<PathBuf>,
 }
@@ -44,6 +46,7 @@ impl Real {
             controller: None,
             gates,
             launch_timeout: None,
+            ccm: "external",
             kubeconfig: None,
         };
         real.serve(estate, real.tls.clone()).await?;
@@ -116,6 +119,7 @@ impl Real {
             .arg(self.cloud_config())
             .args(["--cluster-endpoint", self.testbed.server()])
             .args(["--feature-gates", &self.gates])
+            .args(["--ccm", self.ccm])
             .args(self.launch_timeout.map(|limit| format!("--launch-timeout={}s", limit.as_secs())))
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)

@@ -13,6 +13,7 @@ use kube::runtime::wait::{await_condition, conditions};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate, launch_record, names};
+use tenon_controllers::CloudControllerManager;
 use tenon_model::LaunchRecord;
 use tenon_sim::{Estate, EstateConfig, GuestConfig, Guests, LedgerEntry, TemplateSpec, Tls};
 
@@ -188,6 +189,14 @@ impl World {
         match &mut self.ground {
             Ground::Real(real) => real.launch_timeout = Some(limit),
             Ground::Embedded(embedded) => embedded.launch_timeout = Some(limit),
+        }
+    }
+
+    /// The next controller is told that there is no cloud controller manager.
+    pub(crate) fn without_ccm(&mut self) {
+        match &mut self.ground {
+            Ground::Real(real) => real.ccm = "none",
+            Ground::Embedded(embedded) => embedded.ccm = CloudControllerManager::None,
         }
     }
 
