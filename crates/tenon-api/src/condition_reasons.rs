@@ -124,6 +124,7 @@ condition_types! {
     DRAINED = "Drained" on "NodeClaim", for_ready false, "All pods that must leave have left the Node.";
     VOLUMES_DETACHED = "VolumesDetached" on "NodeClaim", for_ready false, "No volume is attached to the Node any more.";
     INSTANCE_TERMINATING = "InstanceTerminating" on "NodeClaim", for_ready false, "The VM is being stopped and destroyed.";
+    CONSISTENT_STATE_FOUND = "ConsistentStateFound" on "NodeClaim", for_ready false, "The Node has at least 90 % of every requested resource of its instance type. Checked every 10 minutes.";
     VALIDATION_SUCCEEDED = "ValidationSucceeded" on "NodePool", for_ready true, "The spec is valid, and every field that is set is supported.";
     NODE_CLASS_READY = "NodeClassReady" on "NodePool", for_ready true, "The ProxmoxNodeClass exists and is Ready.";
     NODE_REGISTRATION_HEALTHY = "NodeRegistrationHealthy" on "NodePool", for_ready false, "Recent Nodes of the NodePool launched and registered.";
@@ -252,6 +253,10 @@ condition_reasons! {
         when "The Node does not report a resource that the NodeClaim requests.",
         example "Node default-x7 does not report resource nvidia.com/gpu yet",
         action "Check the device plug-in of that resource.";
+    CONSISTENCY_CHECK_FAILED = "ConsistencyCheckFailed" for [("ConsistentStateFound", False)], Karpenter,
+        when "The Node has less than 90 % of a requested resource of its instance type.",
+        example "Node default-x7 has 4 of resource cpu, expected 8 (50 %); check the size and the devices of the VM in Proxmox",
+        action "Compare the VM with its instance type. Delete the NodeClaim to replace the Node.";
     // Termination.
     DRAINING = "Draining" for [("Drained", Unknown)], Karpenter,
         when "Pods are being evicted from the Node.",

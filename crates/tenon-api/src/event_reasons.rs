@@ -199,6 +199,10 @@ event_reasons! {
         when "The VM runs, but no Node registered within 15 minutes (spec.timeouts.registration of its ProxmoxNodeClass). The NodeClaim is deleted and its pods are planned again.",
         example "Node default-x7 did not register within 15 min of the start of its VM; read cloud-init and kubelet on the VM's console, and check that the VM can reach the API server (--cluster-endpoint)",
         action "Read the console of the VM (cloud-init, kubelet); check network, API server address and time.";
+    FAILED_CONSISTENCY_CHECK = "FailedConsistencyCheck" on "NodeClaim", Warning, Karpenter,
+        when "The Node has less than 90 % of a requested resource of its instance type. Checked every 10 minutes.",
+        example "Node default-x7 has 4 of resource cpu, expected 8 (50 %); check the size and the devices of the VM in Proxmox",
+        action "Compare the VM with its instance type. Delete the NodeClaim to replace the Node.";
     // NodeClaims, on their way out.
     NODE_DELETED = "NodeDeleted" on "NodeClaim", Normal, Tenon,
         when "The Node of the NodeClaim is being deleted or no longer exists, so the NodeClaim and its VM are deleted too.",

@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use tenon_api::{NodeClaim, names};
 use tenon_model::Place;
 
-use crate::claim::{DeletionReason, EvictionBackoff};
+use crate::claim::{Comparisons, DeletionReason, EvictionBackoff};
 use crate::moments::after;
 use crate::provision::LaunchSpot;
 use crate::registration_book::RegistrationBook;
@@ -43,6 +43,8 @@ pub(crate) struct Memory {
     pub(crate) evictions: EvictionBackoff,
     /// How the last nodes of each pool ended.
     pub(crate) registrations: RegistrationBook,
+    /// When each node was last compared with its claim.
+    pub(crate) comparisons: Comparisons,
 }
 
 #[derive(Debug, Default)]
@@ -233,6 +235,7 @@ impl Memory {
 
     /// A claim is gone, and all about it may be forgotten.
     pub(crate) fn forget(&self, claim: &str) {
+        self.comparisons.forget(claim);
         let mut inner = self.lock();
         inner.fresh.retain(|(fresh, _)| fresh.name_any() != claim);
         inner.planned_for.remove(claim);

@@ -3,7 +3,8 @@
 //! `queue` says whose turn it is, `reconcile` is the way in. `gather` reads, the engine decides, then one of these acts:
 //! `launch` (with `before_clone`, `launch_pass`, `launch_failure`, `desired_vm`, `card_addresses`, `seed`, `token`, `bootstrap`)
 //! creates the VM, `await_node` (with `late_node`, `diagnosis`, `boot_log`), `registration` and `readiness` match its node,
-//! `seed_cleanup` deletes first-boot data, `drain` (with `evict`, `eviction_backoff`) drains the node,
+//! `hydration` labels it, `consistency` compares it with its claim, `seed_cleanup` deletes first-boot data, `drain` (with
+//! `evict`, `eviction_backoff`) drains the node,
 //! `drain_orphan` one without a claim, `termination` (with `release`) deletes everything. `outcome` reports.
 //!
 //! A pass starts from the record as it was last written down and makes at most one outside change. Dying between any two
@@ -16,6 +17,7 @@ mod bootstrap;
 mod card_addresses;
 #[cfg(test)]
 mod ccm_tests;
+mod consistency;
 mod deletion;
 mod desired_vm;
 mod diagnosis;
@@ -32,6 +34,7 @@ mod example_tests;
 mod gather;
 #[cfg(test)]
 mod health_tests;
+mod hydration;
 mod image;
 mod late_node;
 mod launch;
@@ -58,8 +61,11 @@ mod termination_tests;
 #[cfg(test)]
 pub(crate) mod test_stage;
 mod token;
+#[cfg(test)]
+mod upkeep_tests;
 
 pub use bootstrap::{Joined, cluster as joined_cluster, is_this_computer};
+pub(crate) use consistency::Comparisons;
 pub(crate) use deletion::{DeletionReason, delete_claim};
 pub use desired_vm::{DesiredVm, FirstBoot, Owner, Render};
 pub(crate) use drain::{is_ready, pods_on};

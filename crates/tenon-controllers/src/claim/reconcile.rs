@@ -10,7 +10,9 @@ use tenon_pve::RefusalKind;
 
 use super::gather::{Observed, gather, is_true};
 use super::outcome::{Outcome, report};
-use super::{await_node, launch, launch_failure, readiness, registration, seed_cleanup, termination};
+use super::{
+    await_node, consistency, hydration, launch, launch_failure, readiness, registration, seed_cleanup, termination,
+};
 use crate::context::Context;
 use crate::events::{Event, cut};
 use crate::kube_error;
@@ -50,6 +52,9 @@ async fn reported_pass(name: &str, context: &Context) -> Option<Duration> {
 async fn pass(name: &str, context: &Context) -> Result<Option<Duration>, ClaimError> {
     let found = gather(context, name).await.map_err(|source| ClaimError::kube("read the NodeClaim", source))?;
     let Some(observed) = found else { return Ok(None) };
+    if let Some(outcome) = hydration::pass(context, &observed).await? {
+        return report(context, &observed.claim, outcome).await.map(Some);
+    }
     let step = next_step(&observed.state, context.clock.seconds());
     let outcome = act(context, &observed, &step).await?;
     report(context, &observed.claim, outcome).await.map(Some)
@@ -66,7 +71,10 @@ async fn act(context: &Context, observed: &Observed, step: &ClaimStep) -> Result
         ClaimStep::AwaitReadiness(obstacle) => readiness::await_readiness(context, observed, obstacle).await,
         ClaimStep::Initialize => registration::initialize(context, observed).await,
         ClaimStep::DeleteSeed(record) => seed_cleanup::delete_seed(context, observed, record).await,
-        ClaimStep::Settled(record) => seed_cleanup::check_incomplete_clones(context, observed, record).await,
+        ClaimStep::Settled(record) => {
+            let outcome = seed_cleanup::check_incomplete_clones(context, observed, record).await?;
+            Ok(consistency::compare(context, observed, outcome))
+        }
         ClaimStep::Delete(cause) => termination::delete(context, observed, *cause).await,
         ClaimStep::DeleteNode => termination::delete_node(context, observed).await,
         ClaimStep::Drain => termination::drain_node(context, observed).await,
