@@ -143,7 +143,7 @@ fn the_reasons_have_the_names_the_reference_gave_them() {
 }
 
 #[test]
-fn numbers_of_two_versions_or_without_one_say_nothing() {
+fn i3_hash_numbers_of_two_versions_or_without_one_say_nothing() {
     for (hash, version) in [
         (names::ANNOTATION_NODEPOOL_HASH, names::ANNOTATION_NODEPOOL_HASH_VERSION),
         (names::ANNOTATION_NODECLASS_HASH, names::ANNOTATION_NODECLASS_HASH_VERSION),
@@ -294,7 +294,7 @@ fn stamped(hash: &str, version: &str) -> Annotations {
 }
 
 #[test]
-fn claims_of_another_version_get_ours_with_their_owner_and_those_that_drifted_keep_their_number() {
+fn i3_hash_claims_of_another_version_get_ours_with_their_owner_and_those_that_drifted_keep_their_number() {
     let claim = |annotations: &Annotations, drifted| {
         POOL.for_claim(&stamped("5", "v3"), ClaimStamped { annotations, drifted }, "42")
     };
@@ -309,7 +309,7 @@ fn claims_of_another_version_get_ours_with_their_owner_and_those_that_drifted_ke
 }
 
 #[test]
-fn once_the_owner_carries_our_version_claims_are_left_as_they_are() {
+fn i3_hash_once_the_owner_carries_our_version_claims_are_left_as_they_are() {
     let old = stamped("6", "v3");
     let claim = ClaimStamped { annotations: &old, drifted: false };
     assert_eq!(POOL.for_claim(&stamped("41", "v3-rs1"), claim, "42"), None);

@@ -76,12 +76,14 @@ fn the_numbers_are_those_that_stand_in_clusters() {
 }
 
 #[test]
-fn a_pool_s_hash_is_that_of_its_template_whatever_its_spelling() {
+fn i3_hash_behaviour_fields_of_a_pool_and_the_spelling_of_its_template_change_nothing() {
     let before = of_pool(&pool(&json!({})));
     for over in [
         json!({ "template": { "spec": { "requirements": [] } } }),
         json!({ "disruption": { "consolidateAfter": "Never", "budgets": [] } }),
+        json!({ "disruption": { "consolidationPolicy": "WhenEmpty" } }),
         json!({ "limits": { "cpu": "10" }, "weight": 7 }),
+        json!({ "replicas": 3 }),
         json!({ "template": { "spec": { "terminationGracePeriod": "60m", "expireAfter": "43200m" } } }),
         json!({ "template": { "spec": { "taints": [
             { "key": "b", "value": "1", "effect": "NoExecute" },
@@ -106,7 +108,7 @@ fn a_pool_s_hash_is_that_of_its_template_whatever_its_spelling() {
 }
 
 #[test]
-fn every_field_of_a_pool_s_template_but_its_demands_changes_the_hash() {
+fn i3_hash_every_static_field_of_a_pool_but_its_requirements_changes_it() {
     let mut seen = vec![of_pool(&pool(&json!({})))];
     for over in [
         json!({ "metadata": { "labels": { "team": "blue" } } }),
@@ -135,7 +137,7 @@ fn every_field_of_a_pool_s_template_but_its_demands_changes_the_hash() {
 }
 
 #[test]
-fn what_a_running_vm_can_be_given_is_no_part_of_what_it_was_made_from() {
+fn i3_hash_what_a_running_vm_can_be_given_is_no_part_of_what_it_was_made_from() {
     let (made, given) = (of_class(&class(&json!({}))), of_class_in_place(&class(&json!({}))));
     for over in [
         json!({ "tags": ["one"] }),
@@ -161,7 +163,7 @@ fn what_a_running_vm_can_be_given_is_no_part_of_what_it_was_made_from() {
 }
 
 #[test]
-fn what_a_vm_gets_only_once_changes_a_class_s_hash() {
+fn i3_hash_what_a_vm_gets_only_once_changes_that_of_a_class() {
     let kubelet = |over: Value| json!({ "kubeletConfiguration": over });
     let mut seen = vec![of_class(&class(&json!({})))];
     for over in [
