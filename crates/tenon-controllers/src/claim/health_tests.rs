@@ -41,6 +41,7 @@ async fn is(stage: &ClaimStage, status: &str) -> bool {
 /// What the loop that judges pools does, with this memory.
 async fn judge(stage: &ClaimStage, registrations: &RegistrationBook) {
     let context = StatusContext {
+        join: crate::join::JoinChecks::none(),
         workload: stage.client.clone(),
         secrets: stage.context.secrets.clone(),
         regions: stage.context.regions.clone(),
