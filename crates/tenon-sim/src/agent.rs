@@ -97,7 +97,7 @@ fn addresses(vm: &Vm, n: u32, mac: &str) -> Vec<Value> {
     for (key, value) in parts(&config, "ip") {
         let kind = if key == "ip6" { "ipv6" } else { "ipv4" };
         let given = match (key, value) {
-            ("ip", "dhcp") => Some(format!("198.51.100.{}/24", vm.vmid % 200 + 20)),
+            ("ip", "dhcp") => Some(format!("{}/9", leased(vm.vmid))),
             ("ip" | "ip6", _) => Some(value.to_string()).filter(|value| value.contains('/')),
             _ => None,
         };
@@ -111,6 +111,19 @@ fn addresses(vm: &Vm, n: u32, mac: &str) -> Vec<Value> {
     }
     rows.push(json!({ "ip-address": link_local(mac), "ip-address-type": "ipv6", "prefix": 64 }));
     rows
+}
+
+/// What a DHCP server would give a VM: the same for the same id. The upper half of 10.0.0.0/8 belongs to pods.
+fn leased(vmid: u32) -> String {
+    let [_, b, c, d] = vmid.to_be_bytes();
+    format!("10.{}.{c}.{d}", b & 0x7f)
+}
+
+/// The IPv4 address of a VM's first card: the one it is configured with, or what a DHCP server would give.
+pub(crate) fn first_address(vm: &Vm) -> String {
+    let config = vm.get("ipconfig0").unwrap_or_default().to_string();
+    let fixed = parts(&config, "ip").into_iter().find(|(key, value)| *key == "ip" && value.contains('/'));
+    fixed.and_then(|(_, value)| value.split('/').next().map(str::to_owned)).unwrap_or_else(|| leased(vm.vmid))
 }
 
 /// The IPv6 address that follows from a MAC address.

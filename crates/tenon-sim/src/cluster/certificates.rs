@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, CertificateSigningRequestParams, DnType, DnValue,
-    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, date_time_ymd,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType, date_time_ymd,
 };
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -23,7 +23,47 @@ use crate::hosts::fingerprint;
 use crate::serve::{Tls, TlsError};
 
 const KUBELET_SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
-const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
+const SERVING_SIGNER: &str = "kubernetes.io/kubelet-serving";
+const CLIENT_AUTH: &str = "client auth";
+const SERVER_AUTH: &str = "server auth";
+
+/// What a signer signs.
+struct Signer {
+    name: &'static str,
+    usage: &'static str,
+    is_for_nodes: bool,
+}
+
+const SIGNERS: [Signer; 3] = [
+    Signer { name: KUBELET_SIGNER, usage: CLIENT_AUTH, is_for_nodes: true },
+    Signer { name: SERVING_SIGNER, usage: SERVER_AUTH, is_for_nodes: true },
+    Signer { name: "kubernetes.io/kube-apiserver-client", usage: CLIENT_AUTH, is_for_nodes: false },
+];
+
+impl Signer {
+    /// Why it does not sign a request, as the real one says.
+    fn fault(&self, request: &Value, asked: &CertificateParams) -> Option<String> {
+        let user = subject(asked);
+        let names = &asked.subject_alt_names;
+        let is_plain = |name: &SanType| matches!(name, SanType::DnsName(_) | SanType::IpAddress(_));
+        let mut usages: Vec<&str> = list(request, "/spec/usages").iter().filter_map(Value::as_str).collect();
+        usages.retain(|usage| *usage != "key encipherment");
+        usages.sort_unstable();
+        let fault = match self.name {
+            _ if !self.is_for_nodes => return None,
+            _ if !user.is_in("system:nodes") => "subject organization is not system:nodes",
+            SERVING_SIGNER if !names.iter().any(is_plain) => "DNS or IP subjectAltName is required",
+            KUBELET_SIGNER if !names.is_empty() => "subjectAltNames are not allowed",
+            _ if !names.iter().all(is_plain) => "Email and URI subjectAltNames are not allowed",
+            _ if !user.name.starts_with("system:node:") => "subject common name does not begin with system:node:",
+            _ if usages != [self.usage, "digital signature"] && usages != ["digital signature", self.usage] => {
+                "usages did not match"
+            }
+            _ => return None,
+        };
+        Some(fault.to_owned())
+    }
+}
 /// What stands before the 32 bytes of an Ed25519 key in PKCS #8.
 const ED25519: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 
@@ -77,17 +117,31 @@ impl Authority {
     }
 
     /// The certificate a request asks for, and whose it is.
-    fn sign(&self, pem: &str) -> Result<(Certificate, User), rcgen::Error> {
-        let mut request = CertificateSigningRequestParams::from_pem(pem)?;
-        request.params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    fn sign(
+        &self,
+        mut request: CertificateSigningRequestParams,
+        usage: &str,
+    ) -> Result<(Certificate, User), rcgen::Error> {
+        let purpose = if usage == SERVER_AUTH {
+            ExtendedKeyUsagePurpose::ServerAuth
+        } else {
+            ExtendedKeyUsagePurpose::ClientAuth
+        };
+        request.params.extended_key_usages = vec![purpose];
         request.params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         request.params.is_ca = IsCa::ExplicitNoCa;
         valid(&mut request.params);
-        let subject = &request.params.distinguished_name;
-        let common_name = subject.get(&DnType::CommonName).map(spelled).unwrap_or_default();
-        let organizations: Vec<String> = subject.get(&DnType::OrganizationName).map(spelled).into_iter().collect();
-        Ok((request.signed_by(&self.issuer)?, user_of_subject(&common_name, &organizations)))
+        let user = subject(&request.params);
+        Ok((request.signed_by(&self.issuer)?, user))
     }
+}
+
+/// Whom a certificate would be for.
+fn subject(params: &CertificateParams) -> User {
+    let subject = &params.distinguished_name;
+    let common_name = subject.get(&DnType::CommonName).map(spelled).unwrap_or_default();
+    let organizations: Vec<String> = subject.get(&DnType::OrganizationName).map(spelled).into_iter().collect();
+    user_of_subject(&common_name, &organizations)
 }
 
 /// Long before and after every clock a test may run on.
@@ -112,32 +166,44 @@ fn spelled(value: &DnValue) -> String {
 }
 
 impl State {
-    /// Approves what kubelets ask for and signs what is approved. What cannot be read is told in the status.
+    /// Approves what kubelets ask for, if somebody here does, and signs what is approved. What its signer does not sign is told in
+    /// the status.
     pub(crate) fn answer_request(&mut self, request: &Arc<Value>) {
-        let signer = text(request, "/spec/signerName");
+        let Some(signer) = SIGNERS.iter().find(|signer| signer.name == text(request, "/spec/signerName")) else {
+            return;
+        };
         let is_answered = !text(request, "/status/certificate").is_empty() || has_condition(request, "Failed");
-        if is_answered || !matches!(signer, KUBELET_SIGNER | CLIENT_SIGNER) || has_condition(request, "Denied") {
+        if is_answered || has_condition(request, "Denied") {
             return;
         }
         let pem = STANDARD.decode(text(request, "/spec/request")).ok().and_then(|pem| String::from_utf8(pem).ok());
-        let signed = self.authority.sign(&pem.unwrap_or_default());
+        let asked = CertificateSigningRequestParams::from_pem(&pem.unwrap_or_default());
+        let fault =
+            asked.as_ref().map_or_else(|error| Some(error.to_string()), |asked| signer.fault(request, &asked.params));
         let mut new = (**request).clone();
+        if !has_condition(request, "Approved") && asked.is_ok() {
+            let is_approved = self.config.stock_approver && self.is_approved_by_itself(request);
+            if signer.name != KUBELET_SIGNER || !is_approved || fault.is_some() {
+                return;
+            }
+            let told = "Auto approving kubelet client certificate after SubjectAccessReview.";
+            self.tell(&mut new, ["Approved", "AutoApproved", told]);
+        }
+        let signed = match (fault, asked) {
+            (None, Ok(asked)) => self.authority.sign(asked, signer.usage).map_err(|error| error.to_string()),
+            (fault, _) => Err(fault.unwrap_or_default()),
+        };
         match signed {
-            Ok((_, user)) if signer == KUBELET_SIGNER && !is_node(&user) => return,
-            Ok(_) if !has_condition(request, "Approved") && !self.is_approved_by_itself(request) => return,
-            Ok(_) if signer == CLIENT_SIGNER && !has_condition(request, "Approved") => return,
             Ok((certificate, user)) => {
-                self.issued.insert(fingerprint(certificate.der()), user);
-                if !has_condition(request, "Approved") {
-                    let told = "Auto approving kubelet client certificate after SubjectAccessReview.";
-                    self.tell(&mut new, ["Approved", "AutoApproved", told]);
+                if signer.usage == CLIENT_AUTH {
+                    self.issued.insert(fingerprint(certificate.der()), user);
                 }
                 let encoded = STANDARD.encode(certificate.pem());
                 object::with_part(&mut new, "status", |status| {
                     object::set(status, "certificate", Some(encoded.into()));
                 });
             }
-            Err(error) => self.tell(&mut new, ["Failed", "SignerValidationFailure", &error.to_string()]),
+            Err(why) => self.tell(&mut new, ["Failed", "SignerValidationFailure", &why]),
         }
         self.store.put(&("certificates.k8s.io".into(), "certificatesigningrequests".into()), new);
     }
@@ -155,10 +221,6 @@ impl State {
             }
         });
     }
-}
-
-fn is_node(user: &User) -> bool {
-    user.name.starts_with("system:node:") && user.is_in("system:nodes")
 }
 
 fn has_condition(request: &Value, kind: &str) -> bool {

@@ -16,6 +16,9 @@ pub struct ClusterConfig {
     pub epoch_s: u64,
     /// Off: whoever is known may do everything. On: only administrators and, for what is theirs, nodes.
     pub rbac: bool,
+    /// Whether kube-controller-manager approves client certificates of kubelets, for any node name that a bootstrap token
+    /// or a node asks for. Off: as in a cluster without the bindings for it.
+    pub stock_approver: bool,
     /// Changes of one resource that a watch can still catch up with.
     pub history: usize,
     /// How custom resources are checked by their schemas.
@@ -24,6 +27,6 @@ pub struct ClusterConfig {
 
 impl Default for ClusterConfig {
     fn default() -> Self {
-        Self { seed: 1, epoch_s: 1_794_700_000, rbac: false, history: 10_000, admit }
+        Self { seed: 1, epoch_s: 1_794_700_000, rbac: false, stock_approver: true, history: 10_000, admit }
     }
 }

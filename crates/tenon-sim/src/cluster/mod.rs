@@ -7,6 +7,7 @@
 //! the signer of kubelets' certificates.
 
 mod access;
+mod approval;
 mod call;
 mod certificates;
 mod collect;

@@ -48,6 +48,7 @@ impl State {
             return Err(Failure::conflict(kind, target.name(), MODIFIED));
         }
         keep_other_part(target, old, &mut new);
+        self.shape_request(target, old, &mut new)?;
         check_metadata(kind, old, &new)?;
         keep_metadata(kind, old, &mut new);
         if let Some(custom) = &kind.custom {

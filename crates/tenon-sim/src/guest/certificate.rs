@@ -89,7 +89,8 @@ fn signing_request(node: &str, key: &KeyPair) -> Result<CertificateSigningReques
     })
 }
 
-async fn await_certificate(
+/// Waits for what was asked for.
+pub(crate) async fn await_certificate(
     machine: &Machine,
     requests: &Api<CertificateSigningRequest>,
     name: &str,

@@ -12,7 +12,7 @@ use super::boot::{Kubelet, boot};
 use super::fault::Ending;
 use super::machine::Machine;
 use super::trouble::Trouble;
-use super::{certificate, heartbeat, node, pods};
+use super::{certificate, heartbeat, node, pods, serving};
 use crate::estate::Estate;
 
 /// A kubelet with its certificate.
@@ -74,6 +74,7 @@ async fn work(machine: Machine, mut kubelet: Kubelet) {
         heartbeat::renew_lease(&member, &client),
         heartbeat::report_status(&member, &nodes),
         pods::keep(&member, &client),
+        serving::keep(&member, &client),
     );
 }
 

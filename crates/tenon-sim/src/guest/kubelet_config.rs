@@ -20,6 +20,8 @@ pub(crate) struct KubeletConfig {
     pub(crate) max_pods: Option<u64>,
     pub(crate) kube_reserved: BTreeMap<String, String>,
     pub(crate) system_reserved: BTreeMap<String, String>,
+    /// Whether the kubelet asks the cluster for the certificate of its own port.
+    pub(crate) server_tls_bootstrap: bool,
     /// Absent when the kubelet's own thresholds hold.
     pub(crate) eviction_hard: Option<BTreeMap<String, String>>,
 }
@@ -48,6 +50,7 @@ impl KubeletConfig {
             max_pods: settings.max_pods.or(self.max_pods),
             kube_reserved: settings.kube_reserved.unwrap_or(self.kube_reserved),
             system_reserved: settings.system_reserved.unwrap_or(self.system_reserved),
+            server_tls_bootstrap: self.server_tls_bootstrap,
             eviction_hard: settings.eviction_hard.or(self.eviction_hard),
         }
     }
@@ -73,6 +76,7 @@ impl KubeletConfig {
             max_pods: config["maxPods"].as_u64(),
             kube_reserved: quantities(&config["kubeReserved"]),
             system_reserved: quantities(&config["systemReserved"]),
+            server_tls_bootstrap: config["serverTLSBootstrap"].as_bool().unwrap_or_default(),
             eviction_hard: config["evictionHard"].is_object().then(|| quantities(&config["evictionHard"])),
         };
         Ok((config_of_node, client_ca.map(str::to_owned)))

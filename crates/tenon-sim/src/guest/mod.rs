@@ -24,6 +24,7 @@ mod machine;
 mod network;
 mod node;
 mod pods;
+mod serving;
 mod settings;
 mod talos;
 mod trouble;

@@ -77,7 +77,7 @@ fn addresses(machine: &Machine, kubelet: &Kubelet) -> Vec<Value> {
     let of_family = |is_ipv4| own.iter().find(|address| address.is_ipv4() == is_ipv4).map(ToString::to_string);
     let mut addresses: Vec<String> = [of_family(true), of_family(false)].into_iter().flatten().collect();
     if addresses.is_empty() {
-        addresses.push(address(machine.vm.vmid));
+        addresses.push(address(machine));
     }
     let internal = addresses.iter().map(|address| json!({ "type": "InternalIP", "address": address }));
     internal.chain([json!({ "type": "Hostname", "address": kubelet.node_name })]).collect()
@@ -100,11 +100,10 @@ pub(crate) fn is_own_condition(kind: &str) -> bool {
     CONDITIONS.iter().any(|(own, ..)| *own == kind)
 }
 
-/// An address of the guest, the same for the same VM id.
-pub(crate) fn address(vmid: u32) -> String {
-    let [_, b, c, d] = vmid.to_be_bytes();
-    // The upper half of 10.0.0.0/8 belongs to pods.
-    format!("10.{}.{c}.{d}", b & 0x7f)
+/// The address of the guest: its first static one, or what a DHCP server would give it.
+pub(crate) fn address(machine: &Machine) -> String {
+    let own = machine.disk(|disk| disk.addresses.first().map(ToString::to_string));
+    own.unwrap_or_else(|| crate::agent::first_address(&machine.vm))
 }
 
 /// An address for a pod: 254 for each of some 32,000 nodes.
@@ -123,8 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_and_pods_do_not_share_addresses() {
-        assert_eq!(address(20_001), "10.0.78.33");
+    fn pods_have_addresses_in_a_range_of_their_own() {
         assert_eq!(pod_address(20_001, 0), "10.206.33.1");
         assert_eq!(pod_address(20_001, 254), "10.206.33.1");
     }

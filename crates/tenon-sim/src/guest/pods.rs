@@ -192,8 +192,8 @@ fn running_status(member: &Member, pod: &DynamicObject, number: u32) -> Value {
     json!({
         "phase": "Running",
         "startTime": now,
-        "hostIP": node::address(vmid),
-        "hostIPs": [{ "ip": node::address(vmid) }],
+        "hostIP": node::address(&member.machine),
+        "hostIPs": [{ "ip": node::address(&member.machine) }],
         "podIP": ip,
         "podIPs": [{ "ip": ip }],
         "conditions": own.into_iter().chain(theirs).collect::<Vec<_>>(),

@@ -237,3 +237,129 @@ pub(crate) async fn a_request_that_is_not_a_nodes_is_not_signed(ground: &Ground)
     assert_eq!((condition(&left, "Approved"), text(&left, "/status/certificate")), (None, ""));
     Ok(())
 }
+
+/// A request for the certificate of a kubelet's own port, which nobody approves by itself, and what is said of it.
+async fn serving(ground: &Ground, name: &str, names: &[&str]) -> anyhow::Result<(String, Value)> {
+    let mut params = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())?;
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::OrganizationName, "system:nodes");
+    params.distinguished_name.push(DnType::CommonName, format!("system:node:{}", ground.name));
+    let pem = params.serialize_request(&KeyPair::generate()?)?.pem()?;
+    let spec = json!({
+        "request": STANDARD.encode(pem), "signerName": "kubernetes.io/kubelet-serving",
+        "usages": ["digital signature", "server auth"],
+    });
+    let name = format!("{}-{name}", ground.name);
+    let made = ground.made(REQUESTS, json!({ "metadata": { "name": name }, "spec": spec })).await?;
+    Ok((format!("{REQUESTS}/{name}"), made))
+}
+
+/// The object with one more condition.
+fn told(mut object: Value, kind: &str) -> Value {
+    let told = json!({ "type": kind, "status": "True", "reason": "Told", "message": "by the test" });
+    let mut conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    conditions.push(told);
+    object["status"]["conditions"] = conditions.into();
+    object
+}
+
+async fn until_signed(ground: &Ground, path: &str) -> anyhow::Result<Value> {
+    eventually("a certificate", async || {
+        let found = ground.get(path).await?.expect(200)?;
+        Ok((!text(&found, "/status/certificate").is_empty()).then_some(found))
+    })
+    .await
+}
+
+pub(crate) async fn a_serving_request_is_signed_once_somebody_approves_it(ground: &Ground) -> anyhow::Result<()> {
+    let (path, made) = serving(ground, "a", &["a.example", "192.0.2.7"]).await?;
+    assert_eq!((condition(&made, "Approved"), text(&made, "/status/certificate")), (None, ""));
+    let approved = ground.put(&format!("{path}/approval"), told(made, "Approved")).await?.expect(200)?;
+    let decision = condition(&approved, "Approved").context("it is approved")?;
+    assert_eq!((text(decision, "/reason"), text(decision, "/message")), ("Told", "by the test"));
+    assert!(!text(decision, "/lastUpdateTime").is_empty() && !text(decision, "/lastTransitionTime").is_empty());
+    let signed = until_signed(ground, &path).await?;
+    let pem = String::from_utf8(STANDARD.decode(text(&signed, "/status/certificate"))?)?;
+    assert!(pem.starts_with("-----BEGIN CERTIFICATE-----"), "{pem}");
+    Ok(())
+}
+
+pub(crate) async fn a_denied_request_is_not_signed(ground: &Ground) -> anyhow::Result<()> {
+    let (denied, made) = serving(ground, "denied", &["a.example"]).await?;
+    let said = ground.put(&format!("{denied}/approval"), told(made, "Denied")).await?.expect(200)?;
+    assert_eq!(text(condition(&said, "Denied").context("it is denied")?, "/status"), "True");
+    // Whatever signs has seen this one when it has signed a later one.
+    let (later, made) = serving(ground, "later", &["a.example"]).await?;
+    ground.put(&format!("{later}/approval"), told(made, "Approved")).await?.expect(200)?;
+    until_signed(ground, &later).await?;
+    let left = ground.get(&denied).await?.expect(200)?;
+    assert_eq!((condition(&left, "Approved"), text(&left, "/status/certificate")), (None, ""));
+    Ok(())
+}
+
+pub(crate) async fn a_request_is_not_both_approved_and_denied(ground: &Ground) -> anyhow::Result<()> {
+    let (path, made) = serving(ground, "a", &["a.example"]).await?;
+    let denied = ground.put(&format!("{path}/approval"), told(made, "Denied")).await?.expect(200)?;
+    let both = ground.put(&format!("{path}/approval"), told(denied, "Approved")).await?.refused(422, "Invalid")?;
+    assert!(text(&both, "/message").contains("Approved and Denied conditions are mutually exclusive"), "{both:#}");
+    Ok(())
+}
+
+pub(crate) async fn a_decision_is_not_taken_back(ground: &Ground) -> anyhow::Result<()> {
+    let (path, made) = serving(ground, "a", &["a.example"]).await?;
+    let mut denied = ground.put(&format!("{path}/approval"), told(made, "Denied")).await?.expect(200)?;
+    denied["status"] = json!({});
+    let said = ground.put(&format!("{path}/approval"), denied).await?.refused(422, "Invalid")?;
+    assert!(text(&said, "/message").contains("updates may not remove a condition of type \"Denied\""), "{said:#}");
+    Ok(())
+}
+
+pub(crate) async fn a_status_of_a_request_decides_nothing(ground: &Ground) -> anyhow::Result<()> {
+    let (path, made) = serving(ground, "a", &["a.example"]).await?;
+    let said = ground.put(&format!("{path}/status"), told(made.clone(), "Approved")).await?.refused(422, "Invalid")?;
+    assert!(text(&said, "/message").contains("updates may not add a condition of type \"Approved\""), "{said:#}");
+    let whole = ground.put(&path, told(made, "Approved")).await?.expect(200)?;
+    assert_eq!(condition(&whole, "Approved"), None, "a write of the whole leaves the status");
+    Ok(())
+}
+
+pub(crate) async fn an_approval_sets_no_certificate(ground: &Ground) -> anyhow::Result<()> {
+    let (path, made) = serving(ground, "a", &["a.example"]).await?;
+    let mut denied = told(made, "Denied");
+    denied["status"]["certificate"] = json!(STANDARD.encode("x"));
+    let said = ground.put(&format!("{path}/approval"), denied).await?.expect(200)?;
+    assert_eq!(text(&said, "/status/certificate"), "");
+    Ok(())
+}
+
+pub(crate) async fn an_approval_of_a_stale_version_is_a_conflict(ground: &Ground) -> anyhow::Result<()> {
+    let (path, made) = serving(ground, "a", &["a.example"]).await?;
+    ground.merge(&path, json!({ "metadata": { "labels": { "a": "b" } } })).await?.expect(200)?;
+    ground.put(&format!("{path}/approval"), told(made, "Denied")).await?.refused(409, "Conflict")?;
+    Ok(())
+}
+
+pub(crate) async fn an_approved_request_its_signer_refuses_has_failed(ground: &Ground) -> anyhow::Result<()> {
+    let (path, made) = serving(ground, "a", &[]).await?;
+    ground.put(&format!("{path}/approval"), told(made, "Approved")).await?.expect(200)?;
+    let failed = eventually("it has failed", async || {
+        let found = ground.get(&path).await?.expect(200)?;
+        Ok(condition(&found, "Failed").is_some().then_some(found))
+    })
+    .await?;
+    let failed = condition(&failed, "Failed").context("it has failed")?;
+    assert_eq!(text(failed, "/reason"), "SignerValidationFailure");
+    assert!(text(failed, "/message").contains("DNS or IP subjectAltName is required"), "{failed}");
+    Ok(())
+}
+
+pub(crate) async fn requests_are_found_by_signer(ground: &Ground) -> anyhow::Result<()> {
+    serving(ground, "a", &["a.example"]).await?;
+    let of = async |signer: &str| -> anyhow::Result<bool> {
+        let query = [("fieldSelector", &*format!("spec.signerName=kubernetes.io/{signer}"))];
+        let list = ground.list(REQUESTS, &query).await?.expect(200)?;
+        Ok(crate::reply::names(&list).contains(&format!("{}-a", ground.name).as_str()))
+    };
+    assert!(of("kubelet-serving").await? && !of("kube-apiserver-client-kubelet").await?);
+    Ok(())
+}
