@@ -10,7 +10,7 @@ use crate::run::cargo;
 use crate::tree::workspace_root;
 
 /// Crates that only the simulator needs. What they bring along is not in the build either, then.
-const LEFT_OUT: [&str; 4] = ["kube_cel", "rcgen", "tenon_sim", "x509_parser"];
+const LEFT_OUT: [&str; 3] = ["kube_cel", "rcgen", "tenon_sim"];
 
 /// A crate, and a feature of it that only the simulator and tests need.
 const FEATURE_LEFT_OUT: (&str, &str) = ("tokio", "test-util");

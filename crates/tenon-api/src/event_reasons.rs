@@ -187,6 +187,18 @@ event_reasons! {
         when "A Node has the name of the NodeClaim, but it is another machine (SMBIOS UUID or providerID differ). That Node is never drained, labelled or deleted.",
         example "Node default-x7 has system UUID 5f0c…, but VM 20003 has 9ab1…: another machine joined under this name; rename or remove Node default-x7, or delete NodeClaim default-x7",
         action "Find out which machine joined under that name. Remove its Node, or delete the NodeClaim.";
+    CSR_APPROVED = "CSRApproved" on "NodeClaim", Normal, Tenon,
+        when "The CSR approver (`--csr-approver`) approved a certificate that the kubelet of the NodeClaim asked for. The condition Approved of the CertificateSigningRequest has the same reason.",
+        example "Approved client certificate of Node default-x7 (CSR node-csr-Kq2…)",
+        action "Nothing.";
+    CSR_DENIED = "CSRDenied" on "NodeClaim", Warning, Tenon,
+        when "The CSR approver (`--csr-approver`) denied a certificate that was asked for with the bootstrap token, or by the Node, of the NodeClaim. The condition Denied of the CertificateSigningRequest has the same reason.",
+        example "Denied client certificate for user system:bootstrap:k3x9qd (CSR node-csr-Kq2…): the common name is system:node:web-1, only system:node:default-x7 is allowed",
+        action "If the VM itself asked, correct what the message names: the hostname in first-boot data, or the configuration of the kubelet. If not, somebody else has the bootstrap token or the credentials of the Node: delete the NodeClaim, and find out who can read first-boot data.";
+    CSR_UNDECIDED = "CSRUndecided" on "NodeClaim", Warning, Tenon,
+        when "The CSR approver (`--csr-approver`) cannot decide about a certificate, mostly because the guest agent does not say which addresses the VM has. It tries again until the request is 15 minutes old.",
+        example "Cannot decide about CSR csr-7x2bd of Node default-x7 yet: the addresses of its VM are not known: cannot run guest agent command network-get-interfaces in VM 20003 on host pve1: QEMU guest agent is not running; install and enable the guest agent in the template, or give the VM fixed addresses; retrying. To decide yourself, run `kubectl certificate approve csr-7x2bd`",
+        action "Install and enable the guest agent in the template, or give the VM fixed addresses. The kubelet works without a serving certificate, but `kubectl logs` and `kubectl exec` do not.";
     MULTIPLE_NODES_FOUND = "MultipleNodesFound" on "NodeClaim", Warning, Karpenter,
         when "Two Nodes have the providerID of the NodeClaim.",
         example "Nodes default-x7 and web-1 both have providerID proxmox://lab/20003; delete one of them",

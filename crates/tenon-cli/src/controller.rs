@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
+use clap::{ArgAction, Args};
 use tenon_api::instance_types_file;
 use tenon_controllers::claim::is_this_computer;
 use tenon_controllers::election::{Bid, Election, Fence};
@@ -104,6 +104,11 @@ pub struct Controller {
     /// node.cloudprovider.kubernetes.io/uninitialized; with `none`, Tenon removes the taint of its own nodes.
     #[arg(long, value_name = "CCM", env = "CCM", default_value = "external")]
     ccm: Ccm,
+    /// Approve certificates of kubelets: only for the Node and the addresses of the NodeClaim whose VM asks. Use it without
+    /// the ClusterRoleBindings by which kube-controller-manager approves any name.
+    #[arg(long, value_name = "BOOL", env = "CSR_APPROVER", action = ArgAction::Set, num_args = 0..=1)]
+    #[arg(require_equals = true, default_missing_value = "true", default_value = "false")]
+    csr_approver: bool,
     #[command(flatten)]
     planning: PlanningArgs,
     #[command(flatten)]
@@ -206,6 +211,7 @@ fn settings(args: &Controller) -> anyhow::Result<Settings> {
         termination_grace_period: standard.termination_grace_period,
         ccm: args.ccm.into(),
         planning: args.planning.options()?,
+        csr_approver: args.csr_approver,
     })
 }
 
@@ -336,6 +342,12 @@ mod tests {
         assert_eq!(read(&["--bootstrap-token-ttl", "2h"]).unwrap().bootstrap_token_ttl, Duration::from_secs(7200));
         let said = read(&["--bootstrap-token-ttl", "5m"]).unwrap_err().to_string();
         assert!(said.contains("--bootstrap-token-ttl") && said.contains("at least 10m"), "{said}");
+    }
+
+    #[test]
+    fn certificates_are_approved_only_on_request() {
+        assert!(!read(&[]).unwrap().csr_approver && !read(&["--csr-approver=false"]).unwrap().csr_approver);
+        assert!(read(&["--csr-approver"]).unwrap().csr_approver);
     }
 
     #[test]

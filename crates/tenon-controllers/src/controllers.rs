@@ -32,7 +32,9 @@ use crate::settings::Settings;
 use crate::stop::{Stop, stop};
 use crate::vm_id_book::VmIdBook;
 use crate::watched::{Changes, Watches, watch_all};
-use crate::{claim, disruption, drift, garbage_collection, kube_error, provision, static_pools, status, token_sweep};
+use crate::{
+    claim, csr, disruption, drift, garbage_collection, kube_error, provision, static_pools, status, token_sweep,
+};
 
 /// Wake-ups of claims that wait to be heard.
 const WAKES: usize = 1024;
@@ -224,6 +226,7 @@ async fn work_loops(context: Arc<Context>, stop: Stop) {
         again("disruption", |context, stop| disruption::run(context, stop).boxed()),
         again("nodeclaim.disruption", |context, stop| drift::run(context, stop).boxed()),
         again("regions", |context, stop| async move { context.regions.ask_silent(stop).await }.boxed()),
+        again("csr.approver", |context, stop| csr::run(context, stop).boxed()),
         again("metrics.node", |context, stop| count_nodes(context, stop).boxed()),
         again("nodeclaim.garbagecollection", |context, stop| garbage_collection::run(context, stop).boxed()),
         again("bootstraptoken", |context, stop| token_sweep::run(context, stop).boxed()),

@@ -5,6 +5,7 @@ pub mod claim;
 mod clock;
 mod context;
 mod controllers;
+mod csr;
 pub mod disruption;
 mod drift;
 pub mod election;

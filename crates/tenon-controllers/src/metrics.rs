@@ -76,6 +76,13 @@ pub(crate) struct DrainedNode {
     pub(crate) nodepool: String,
 }
 
+/// A decision about a CertificateSigningRequest.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct CsrDecision {
+    pub(crate) signer: &'static str,
+    pub(crate) decision: &'static str,
+}
+
 /// Which of our loops.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct Loop {
@@ -121,6 +128,7 @@ pub struct Metrics {
     pub(crate) scheduling: Scheduling,
     pub(crate) state: ClusterState,
     pub(crate) errors: Family<Loop, Counter>,
+    pub(crate) csr_decisions: Family<CsrDecision, Counter>,
     pub(crate) region_up: Family<InRegion, Gauge>,
     pub(crate) claims_drifted: Family<DriftedIn, Gauge>,
     pub(crate) leads: Family<OfLease, Gauge>,
@@ -150,6 +158,11 @@ impl Default for Metrics {
             scheduling: Scheduling::register(karpenter),
             state: ClusterState::register(karpenter),
             errors: counted(&mut registry, "tenon_pass_errors", "Reconcile passes that failed, by controller"),
+            csr_decisions: counted(
+                &mut registry,
+                "tenon_csr_decisions",
+                "Kubelet certificate requests that the CSR approver approved or denied, by signer and decision",
+            ),
             region_up: gauged(
                 &mut registry,
                 "tenon_region_up",

@@ -32,6 +32,8 @@ pub struct Settings {
     pub ccm: CloudControllerManager,
     /// What changes a plan.
     pub planning: PlanOptions,
+    /// Whether certificates that kubelets of our claims ask for are approved or denied here.
+    pub csr_approver: bool,
 }
 
 /// Whether the cluster has a cloud controller manager, which removes the taint of nodes it has initialized.
@@ -72,6 +74,7 @@ impl Default for Settings {
             launch_limits: LaunchLimits::default(),
             ccm: CloudControllerManager::default(),
             planning: PlanOptions::default(),
+            csr_approver: false,
         }
     }
 }

@@ -20,7 +20,7 @@ use tokio::sync::{Notify, watch};
 
 /// A watch is begun again after this long, and five seconds later in any case: an API server that froze says nothing, and
 /// nothing else tells it from a cluster in which nothing happens. Beginning again costs the server one small request.
-const WATCHED_FOR_S: u32 = 20;
+pub(crate) const WATCHED_FOR_S: u32 = 20;
 
 /// Everything that is watched.
 pub(crate) struct Watched {

@@ -56,6 +56,11 @@ pub(crate) async fn gather(context: &Context, name: &str) -> Result<Option<Obser
     Ok(Some(Observed { claim, node, state }))
 }
 
+/// Whether the node that bears a claim's name is the claim's VM.
+pub(crate) fn observed_node(claim: &NodeClaim, node: Option<&Node>) -> ObservedNode {
+    observe(claim, node).node
+}
+
 pub(super) fn observe(claim: &NodeClaim, node: Option<&Node>) -> ObservedClaim {
     let annotation = |name: &str| claim.annotations().get(name).map(String::as_str);
     let launch = match annotation(names::ANNOTATION_LAUNCH).map(launch_record::read) {

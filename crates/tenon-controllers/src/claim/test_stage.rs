@@ -49,7 +49,11 @@ impl ClaimStage {
     }
 
     pub(crate) async fn with(settings: Settings) -> ClaimStage {
-        let config = ClusterConfig::default();
+        ClaimStage::on(ClusterConfig::default(), settings).await.0
+    }
+
+    /// On a cluster that is made so, which comes along.
+    pub(crate) async fn on(config: ClusterConfig, settings: Settings) -> (ClaimStage, Cluster) {
         let epoch = Timestamp::from_second(i64::try_from(config.epoch_s).unwrap()).unwrap();
         let clock = Clock::Runtime { epoch, origin: tokio::time::Instant::now() };
         let cluster = Cluster::new(config).unwrap();
@@ -78,7 +82,7 @@ impl ClaimStage {
             survey: crate::addresses::AddressSurvey::default(),
             board: Board::new(Arc::new(Reviewer::new(client.clone(), true))),
         };
-        ClaimStage { context: Arc::new(context), client, estate, _watching: watching }
+        (ClaimStage { context: Arc::new(context), client, estate, _watching: watching }, cluster)
     }
 
     /// Lets the watches show what was written.

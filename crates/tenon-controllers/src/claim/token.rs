@@ -101,7 +101,8 @@ fn letters<'a>(bytes: impl Iterator<Item = &'a u8>) -> String {
     bytes.filter_map(|byte| LETTERS.get(usize::from(*byte) % LETTERS.len())).map(|letter| char::from(*letter)).collect()
 }
 
-fn secret_name(id: &str) -> String {
+/// The name of a token's Secret.
+pub(crate) fn secret_name(id: &str) -> String {
     format!("bootstrap-token-{id}")
 }
 

@@ -17,6 +17,7 @@ const UNSCHEDULABLE_REPEAT_AFTER: SignedDuration = SignedDuration::from_mins(5);
 pub(super) enum RateLimit {
     Nominated,
     InsufficientCapacity,
+    CsrDenied,
 }
 
 /// What an event says.
@@ -54,6 +55,11 @@ impl Event {
     pub(crate) fn insufficient_capacity(note: impl Into<String>) -> Event {
         let rate_limit = Some(RateLimit::InsufficientCapacity);
         Event { rate_limit, ..Event::new(&event_reasons::INSUFFICIENT_CAPACITY, note) }
+    }
+
+    /// A certificate was denied. Whoever has a bootstrap token can ask for as many as it likes.
+    pub(crate) fn csr_denied(note: impl Into<String>) -> Event {
+        Event { rate_limit: Some(RateLimit::CsrDenied), ..Event::new(&event_reasons::CSR_DENIED, note) }
     }
 
     /// The event, repeated after this long.

@@ -40,6 +40,8 @@ pub(crate) struct Embedded {
     pub(crate) beside: Option<Gate>,
     /// What the next controllers have switched on.
     pub(crate) gates: String,
+    /// Whether the next controllers approve certificates.
+    pub(crate) csr_approver: bool,
     /// How long a launch of the next controllers may stand still.
     pub(crate) launch_timeout: Option<Duration>,
     /// Whether the next controllers expect a cloud controller manager.
@@ -86,6 +88,7 @@ impl Embedded {
             workload,
             beside: None,
             gates: String::new(),
+            csr_approver: false,
             launch_timeout: None,
             ccm: CloudControllerManager::default(),
             clock,
@@ -121,6 +124,7 @@ impl Embedded {
             batch_idle: Duration::from_millis(300),
             batch_max: Duration::from_secs(1),
             planning: plan_options::read(&format!("featureGates: '{}'", self.gates))?,
+            csr_approver: self.csr_approver,
             launch_limits: self.launch_timeout.map_or_else(LaunchLimits::default, |limit| LaunchLimits {
                 stalled_s: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
                 ..LaunchLimits::default()
@@ -226,10 +230,10 @@ struct Unreachable;
 
 /// What was logged, in memory.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 }

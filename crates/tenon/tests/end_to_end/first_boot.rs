@@ -55,7 +55,7 @@ pub(crate) async fn add_secret(world: &World, name: &str, keys: &BTreeMap<String
     Ok(())
 }
 
-async fn set_key(world: &World, (name, key): (&str, &str), text: &str) -> anyhow::Result<()> {
+pub(crate) async fn set_key(world: &World, (name, key): (&str, &str), text: &str) -> anyhow::Result<()> {
     let secrets: Api<Secret> = Api::namespaced(world.admin.clone(), NAMESPACE);
     let patch = json!({ "data": { key: base64(text) } });
     secrets.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
@@ -202,7 +202,7 @@ async fn a_broken_template_is_named_and_no_vm_is_created_until_it_is_mended(kind
     world.end().await
 }
 
-async fn until_class_says(world: &World, reason: &str, words: &str) -> anyhow::Result<String> {
+pub(crate) async fn until_class_says(world: &World, reason: &str, words: &str) -> anyhow::Result<String> {
     let classes: Api<ProxmoxNodeClass> = Api::all(world.admin.clone());
     world
         .until_within(Duration::from_secs(20), &format!("the class says {reason}: {words}"), async || {

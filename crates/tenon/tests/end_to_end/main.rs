@@ -6,6 +6,7 @@ mod away;
 mod bench;
 mod cloud_controller;
 mod crash;
+mod csr_approver;
 mod determinism;
 mod drifting;
 mod election;

@@ -27,6 +27,8 @@ pub(crate) struct Real {
     pub(crate) launch_timeout: Option<Duration>,
     /// What the next controller gets for `--ccm`.
     pub(crate) ccm: &'static str,
+    /// Whether the next controller approves certificates.
+    pub(crate) csr_approver: bool,
     /// How the next controller reaches the API server, if not as everybody does.
     pub(crate) kubeconfig: Option<PathBuf>,
 }
@@ -47,6 +49,7 @@ impl Real {
             gates,
             launch_timeout: None,
             ccm: "external",
+            csr_approver: false,
             kubeconfig: None,
         };
         real.serve(estate, real.tls.clone()).await?;
@@ -120,6 +123,7 @@ impl Real {
             .args(["--cluster-endpoint", self.testbed.server()])
             .args(["--feature-gates", &self.gates])
             .args(["--ccm", self.ccm])
+            .arg(format!("--csr-approver={}", self.csr_approver))
             .args(self.launch_timeout.map(|limit| format!("--launch-timeout={}s", limit.as_secs())))
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
