@@ -32,6 +32,7 @@ mod real;
 mod refusals;
 mod schema;
 mod schema_samples;
+mod secrets;
 mod seed;
 mod static_pools;
 mod status;
