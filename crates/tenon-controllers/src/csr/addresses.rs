@@ -10,8 +10,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use tenon_api::NodeClaim;
-use tenon_model::LaunchRecord;
-use tenon_pve::{AddressConfig, Client, GuestInterface, NetworkCard, ProvenVm, VmConfig};
+use tenon_model::{LaunchRecord, full_message};
+use tenon_pve::{AddressConfig, Client, Error, GuestInterface, NetworkCard, ProvenVm, RefusalKind, VmConfig};
 
 use super::judge::KnownAddresses;
 use crate::claim::observe_vm;
@@ -42,7 +42,7 @@ pub(super) async fn of_vm(
         Err(why) => return unknown(why),
     };
     let look = async {
-        let vm = observe_vm(pve, &context.owner(claim), record).await.map_err(|error| error.to_string())?;
+        let vm = observe_vm(pve, &context.owner(claim), record).await.map_err(|error| full_message(&error))?;
         let vm = vm.proven.ok_or_else(|| format!("VM {vmid} in region {region} cannot be read"))?;
         addresses(pve, &vm, wanted).await
     };
@@ -58,10 +58,18 @@ async fn addresses(pve: &Client, vm: &ProvenVm, wanted: &BTreeSet<IpAddr>) -> Re
     if wanted.is_subset(&configured.fixed) || configured.dynamic.is_empty() {
         return Ok(configured.fixed);
     }
-    let interfaces = pve.agent_interfaces(vm.host(), vm.vmid()).await.map_err(|error| {
-        format!("{error}; install and enable the guest agent in the template, or give the VM fixed addresses")
-    })?;
+    let interfaces = pve.agent_interfaces(vm.host(), vm.vmid()).await.map_err(|error| no_agent(&error))?;
     Ok(configured.with(&interfaces))
+}
+
+/// What to do about an agent that was not asked, or did not answer.
+fn no_agent(error: &Error) -> String {
+    let why = full_message(error);
+    match error.refusal().map(|refusal| &refusal.kind) {
+        // It names the privilege.
+        Some(RefusalKind::Denied { .. }) => why,
+        _ => format!("{why}; install and enable the guest agent in the template, or give the VM fixed addresses"),
+    }
 }
 
 impl Configured {

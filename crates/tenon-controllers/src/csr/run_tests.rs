@@ -8,7 +8,7 @@ use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams, PostParams};
 use serde_json::json;
-use tenon_sim::{Cluster, ClusterConfig};
+use tenon_sim::{Cluster, ClusterConfig, FaultEffect, FaultMatch, FaultRule};
 
 use super::run::run;
 use super::test_requests::{Ask, subject};
@@ -208,8 +208,22 @@ async fn addresses_of_an_agent_that_does_not_answer_are_waited_for_and_said() {
         said[0].contains("Cannot decide about CSR a of Node default-x7 yet: the addresses of its VM are not known"),
         "{said:?}"
     );
+    assert!(said[0].contains("agent is not running; install and enable the guest agent in the template"), "{said:?}");
     site.address("ip=10.0.0.5/24").await;
     assert!(site.after(61, "a").await.1, "it is decided once that is known");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_privilege_is_named_and_the_agent_is_not_blamed() {
+    let site = Site::new().await;
+    site.stage.add_node(NODE, json!({})).await;
+    let text = "Permission check failed (/vms/20000, VM.GuestAgent.Audit)".to_owned();
+    let asked = FaultMatch::call("GET", "/nodes/*/qemu/*/agent/*");
+    site.stage.estate.add_fault(FaultRule::new(asked, FaultEffect::Refuse { status: 403, text }));
+    site.ask("a", &Ask::serving(NODE, &["10.0.0.5"])).await;
+    site.after(30, "a").await;
+    let said = site.events("CSRUndecided").await;
+    assert!(said[0].contains("VM.GuestAgent.Audit") && !said[0].contains("install"), "{said:?}");
 }
 
 #[tokio::test(start_paused = true)]
