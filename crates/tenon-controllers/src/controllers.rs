@@ -180,7 +180,7 @@ impl Controllers {
         let (memory, regions) = (Memory::default(), regions.into());
         let ids = VmIdBook::new(workload.clone(), &settings.system_namespace);
         // Kubernetes' own approver is relied on: an approver of our own would make this false.
-        let board = Board::new(Arc::new(Reviewer::new(workload.clone(), true)));
+        let board = Board::new(Arc::new(Reviewer::new(workload.clone(), !settings.csr_approver)));
         let context = Arc::new(Context {
             workload,
             secrets,
