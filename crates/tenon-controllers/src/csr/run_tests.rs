@@ -145,7 +145,7 @@ async fn what_our_token_must_not_get_is_denied_with_the_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_whose_secret_is_gone_or_anothers_counts_for_nothing() {
+async fn a_token_without_its_own_secret_counts_for_nothing() {
     let site = Site::new().await;
     let token = site.token().await;
     let secrets: Api<Secret> = Api::namespaced(site.stage.client.clone(), "kube-system");

@@ -223,5 +223,5 @@ fn the_schema_tells_every_call_with_its_parameters() {
     assert!(clone["params"]["newid"]["optional"].is_null() && clone["params"]["full"]["optional"] == 1);
     let update = find("PUT", "/nodes/{node}/qemu/{vmid}/config").unwrap();
     assert_eq!(update["params"]["net[n]"]["format"]["mtu"]["maximum"], 65520);
-    assert_eq!(lines.len(), 111);
+    assert_eq!(lines.len(), 112);
 }
