@@ -17,18 +17,18 @@ pub struct Addresses {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32), inner(regex(pattern = r"^[0-9a-fA-F.:/-]{1,100}$")))]
     pub ranges: Option<Vec<String>>,
-    /// Addresses that VMs are never given, neither from `ranges` nor from the networks of the template: networks, ranges
-    /// or single addresses. The prefix length is optional.
+    /// Addresses that VMs of this class are never given, neither from `ranges` nor from the networks of the template:
+    /// networks, ranges or single addresses. The prefix length is optional.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256), inner(regex(pattern = r"^[0-9a-fA-F.:/-]{1,100}$")))]
     pub exclude: Option<Vec<String>>,
-    /// The IPv4 gateway. Unset: `gw` in `ipconfig0` of the template, or the address of the host's bridge if it is in the
-    /// same network.
+    /// The IPv4 gateway. Unset: `gw` in `ipconfig0` of the template, or else the gateway of the host's bridge or the
+    /// address of the bridge, if that is in the same network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^[0-9.]{7,15}$"))]
     pub gateway: Option<String>,
-    /// The IPv6 gateway. Unset: `gw6` in `ipconfig0` of the template, or the address of the host's bridge if it is in the
-    /// same network.
+    /// The IPv6 gateway. Unset: `gw6` in `ipconfig0` of the template, or else the gateway of the host's bridge or the
+    /// address of the bridge, if that is in the same network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^[0-9a-fA-F.:]{2,45}$"))]
     pub gateway6: Option<String>,
@@ -78,8 +78,9 @@ impl AddressRules {
         for (field, gateway) in [("gateway", self.gateway), ("gateway6", self.gateway6)] {
             let Some(gateway) = gateway else { continue };
             let of_family = self.ranges.iter().filter(|range| range.is_ipv4() == gateway.is_ipv4());
-            if let Some(far) = of_family.into_iter().find(|range| !range.network().contains(gateway)) {
-                // A link-local gateway is reached from every network.
+            // A link-local gateway is reached from every network, and one address alone has no network to reach it in.
+            let is_far = |range: &&AddressRange| !range.network().contains(gateway) && !range.is_alone();
+            if let Some(far) = of_family.into_iter().find(is_far) {
                 if !is_link_local(gateway) {
                     return Err(format!(
                         "spec.addresses.{field}: {gateway} is not in the network of range {far}; correct the gateway or the \

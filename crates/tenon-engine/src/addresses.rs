@@ -42,13 +42,8 @@ impl Own<'_> {
     }
 
     fn next(&mut self, card: u32, pool: &AddressPool) -> Result<GivenAddress, NoAddress> {
-        let found = if self.given.is_empty() {
-            pool.next_free(self.taken)
-        } else {
-            // A VM has few cards, so this is rare.
-            pool.next_free(&self.taken.union(&self.given).copied().collect())
-        };
-        let address = found.ok_or_else(|| NoAddress { card, ranges: pool.words() })?;
+        let is_taken = |address| self.taken.contains(&address) || self.given.contains(&address);
+        let address = pool.next_free(&is_taken).ok_or_else(|| NoAddress { card, ranges: pool.words() })?;
         self.given.insert(address.address());
         Ok(GivenAddress { address, gateway: pool.gateway })
     }

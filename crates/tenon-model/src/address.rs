@@ -1,6 +1,5 @@
 //! IP addresses of VMs: one in its network, ranges of them, and the next that is free.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -33,9 +32,14 @@ impl NetAddress {
         with_number(self.address, number(self.address) & !self.host_mask())
     }
 
-    /// Whether it names the whole network rather than a host in it.
+    /// Whether it names the whole network rather than a host in it. In a network of one or two addresses each is a host's.
     pub fn is_network(&self) -> bool {
-        self.prefix < bits(self.address) && self.address == self.network()
+        !self.is_small() && self.address == self.network()
+    }
+
+    /// Whether its network has no address of its own, only hosts.
+    fn is_small(&self) -> bool {
+        bits(self.address) - self.prefix <= 1
     }
 
     /// Whether an address is in its network.
@@ -52,17 +56,21 @@ impl NetAddress {
     /// or two addresses have neither.
     pub fn hosts(&self) -> AddressRange {
         let (first, last) = (number(self.network()), number(self.network()) | self.host_mask());
-        let is_small = bits(self.address) - self.prefix <= 1;
+        let is_small = self.is_small();
         let first = if is_small { first } else { first + 1 };
         let last = if is_small || self.address.is_ipv6() { last } else { last - 1 };
         let at = |number| with_number(self.address, number);
         AddressRange { first: at(first), last: at(last), prefix: self.prefix }
     }
 
+    /// The last address of its network, which in IPv4 goes to all hosts.
+    pub fn last(&self) -> IpAddr {
+        with_number(self.address, number(self.network()) | self.host_mask())
+    }
+
     /// Every address of its network.
     fn whole(&self) -> AddressRange {
-        let last = number(self.network()) | self.host_mask();
-        AddressRange { first: self.network(), last: with_number(self.address, last), prefix: self.prefix }
+        AddressRange { first: self.network(), last: self.last(), prefix: self.prefix }
     }
 
     fn host_mask(&self) -> u128 {
@@ -106,18 +114,24 @@ impl AddressRange {
     /// What a text leaves out: a network with all its addresses, a range or an address, with or without prefix.
     pub fn excluded(text: &str) -> Result<AddressRange, AddressError> {
         let bad = || AddressError::new(text, "use an address, a range of addresses, or a network such as 10.0.0.0/29");
-        match (text.split_once('/'), text.split_once('-')) {
-            (Some(_), Some(_)) => text.parse(),
-            (None, Some(_)) => format!("{text}/0").parse().map_err(|_| bad()),
-            (Some(_), None) => {
-                let one: NetAddress = text.parse().map_err(|_| bad())?;
-                Ok(if one.is_network() { one.whole() } else { AddressRange::only(one) })
-            }
-            (None, None) => {
-                let address: IpAddr = text.parse().map_err(|_| bad())?;
-                Ok(AddressRange::only(NetAddress { address, prefix: bits(address) }))
-            }
+        let address = |text: &str| text.parse::<IpAddr>().map_err(|_| bad());
+        let bare = text.split('/').next().unwrap_or_default();
+        if let Some((first, last)) = bare.split_once('-') {
+            let (first, last) = (address(first)?, address(last)?);
+            let is_range = first.is_ipv4() == last.is_ipv4() && first <= last;
+            return is_range.then_some(AddressRange { first, last, prefix: 0 }).ok_or_else(bad);
         }
+        if bare == text {
+            let address = address(text)?;
+            return Ok(AddressRange::only(NetAddress { address, prefix: bits(address) }));
+        }
+        let one: NetAddress = text.parse().map_err(|_| bad())?;
+        Ok(if one.address == one.network() { one.whole() } else { AddressRange::only(one) })
+    }
+
+    /// Whether its network is one address.
+    pub fn is_alone(&self) -> bool {
+        self.prefix == bits(self.first)
     }
 
     /// Whether it is of IPv4.
@@ -143,16 +157,24 @@ impl AddressRange {
     }
 
     /// The first address of it from `start` on that is not taken and not in any of `excluded`.
-    pub fn first_free(&self, start: IpAddr, taken: &BTreeSet<IpAddr>, excluded: &[AddressRange]) -> Option<NetAddress> {
+    pub fn first_free(
+        &self,
+        start: IpAddr,
+        is_taken: &dyn Fn(IpAddr) -> bool,
+        excluded: &[AddressRange],
+    ) -> Option<NetAddress> {
         let AddressRange { first, last, prefix } = self.usable();
         let mut at = number(first.max(start));
         // Each turn passes over an address that is taken or a range that is excluded, so there are not many.
         while at <= number(last) {
             let address = with_number(first, at);
-            let passed = match excluded.iter().find(|range| range.contains(address)) {
-                Some(range) => number(range.last),
-                None if taken.contains(&address) => at,
-                None => return Some(NetAddress { address, prefix }),
+            let passed = if is_taken(address) {
+                at
+            } else {
+                match excluded.iter().find(|range| range.contains(address)) {
+                    Some(range) => number(range.last),
+                    None => return Some(NetAddress { address, prefix }),
+                }
             };
             at = passed.checked_add(1)?;
         }
@@ -178,9 +200,15 @@ impl FromStr for AddressRange {
         let bad = |hint| AddressError::new(text, hint);
         let Some((first, rest)) = text.split_once('-') else {
             let one: NetAddress = text.parse().map_err(|_| bad(FORMS))?;
-            return Ok(if one.is_network() { one.hosts() } else { AddressRange::only(one) });
+            if one.prefix < SHORTEST {
+                return Err(bad(TOO_SHORT));
+            }
+            return Ok(if one.address == one.network() { one.hosts() } else { AddressRange::only(one) });
         };
         let last: NetAddress = rest.parse().map_err(|_| bad(FORMS))?;
+        if last.prefix < SHORTEST {
+            return Err(bad(TOO_SHORT));
+        }
         let first: IpAddr = first.parse().map_err(|_| bad(FORMS))?;
         if !last.contains(first) {
             return Err(bad("its first and last address are not in one network of that prefix"));
@@ -191,6 +219,10 @@ impl FromStr for AddressRange {
         Ok(AddressRange { first, last: last.address, prefix: last.prefix })
     }
 }
+
+/// Proxmox refuses shorter prefixes.
+const SHORTEST: u8 = 8;
+const TOO_SHORT: &str = "Proxmox accepts prefix lengths of 8 and more";
 
 const FORMS: &str = "use a network such as 10.0.0.0/24, an address such as 10.0.0.5/24, or a range such as \
                      10.0.0.10-10.0.0.60/24";
@@ -231,6 +263,8 @@ fn with_number(like: IpAddr, number: u128) -> IpAddr {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn range(text: &str) -> AddressRange {
@@ -238,9 +272,9 @@ mod tests {
     }
 
     fn free(text: &str, taken: &[&str]) -> Option<String> {
-        let taken = taken.iter().map(|text| text.parse().unwrap()).collect();
+        let taken: BTreeSet<IpAddr> = taken.iter().map(|text| text.parse().unwrap()).collect();
         let range = range(text);
-        range.first_free(range.first, &taken, &[]).map(|found| found.to_string())
+        range.first_free(range.first, &|address| taken.contains(&address), &[]).map(|found| found.to_string())
     }
 
     #[test]
@@ -269,17 +303,19 @@ mod tests {
 
     #[test]
     fn what_is_taken_or_excluded_is_passed_over() {
-        let taken = ["10.0.0.1", "10.0.0.2", "10.0.0.9"].map(|text| text.parse().unwrap()).into();
+        let taken: BTreeSet<IpAddr> = ["10.0.0.1", "10.0.0.2", "10.0.0.9"].map(|text| text.parse().unwrap()).into();
+        let is_taken = |address| taken.contains(&address);
         let excluded = [range("10.0.0.3-10.0.0.8/24")];
         let first = |start: &str| {
-            let found = range("10.0.0.0/24").first_free(start.parse().unwrap(), &taken, &excluded);
+            let found = range("10.0.0.0/24").first_free(start.parse().unwrap(), &is_taken, &excluded);
             found.map(|found| found.to_string())
         };
         assert_eq!(first("10.0.0.0").as_deref(), Some("10.0.0.10/24"));
         assert_eq!(first("10.0.0.200").as_deref(), Some("10.0.0.200/24"));
         assert_eq!(first("10.0.1.0"), None);
-        let all = [range("0.0.0.0-255.255.255.255/0"), range("::/0")];
-        assert_eq!(range("10.0.0.0/24").first_free("10.0.0.0".parse().unwrap(), &BTreeSet::new(), &all), None);
+        let all = ["0.0.0.0-255.255.255.255", "::/0"].map(|text| AddressRange::excluded(text).unwrap());
+        assert_eq!(range("10.0.0.0/24").first_free("10.0.0.0".parse().unwrap(), &|_| false, &all), None);
+        assert_eq!(range("fd00::/64").first_free("fd00::".parse().unwrap(), &|_| false, &all), None);
     }
 
     #[test]
@@ -293,6 +329,34 @@ mod tests {
         assert!(said("10.0.0.5-10.0.1.9/24").contains("not in one network"));
         assert!(said("10.0.0.5-fd00::1/64").contains("not in one network"));
         assert!(said("10.0.0.9-10.0.0.5/24").contains("comes after"));
+        assert!(said("10.0.0.0/7").contains("8 and more"));
+        assert!(said("10.0.0.1-10.0.0.2/7").contains("8 and more"));
+    }
+
+    #[test]
+    fn in_a_network_of_two_addresses_both_are_hosts() {
+        for (text, both) in
+            [("10.0.0.4/31", ["10.0.0.4/31", "10.0.0.5/31"]), ("fd00::2/127", ["fd00::2/127", "fd00::3/127"])]
+        {
+            assert!(!text.parse::<NetAddress>().unwrap().is_network(), "{text}");
+            assert_eq!(free(text, &[]).as_deref(), Some(both[0]));
+            let first = both[0].split('/').next().unwrap();
+            assert_eq!(free(text, &[first]).as_deref(), Some(both[1]));
+        }
+        assert_eq!(free("10.0.0.4/32", &[]).as_deref(), Some("10.0.0.4/32"));
+        assert_eq!(free("10.0.0.4/32", &["10.0.0.4"]), None);
+    }
+
+    #[test]
+    fn what_is_excluded_may_be_written_with_and_without_prefix() {
+        let has = |text: &str, address: &str| AddressRange::excluded(text).unwrap().contains(address.parse().unwrap());
+        assert!(has("10.0.0.7", "10.0.0.7") && !has("10.0.0.7", "10.0.0.8"));
+        assert!(has("10.0.0.7/24", "10.0.0.7") && !has("10.0.0.7/24", "10.0.0.8"));
+        assert!(has("10.0.0.32/29", "10.0.0.32") && has("10.0.0.32/29", "10.0.0.39"));
+        assert!(has("10.0.0.5-10.0.0.6", "10.0.0.6") && has("10.0.0.5-10.0.0.6/24", "10.0.0.5"));
+        for text in ["", "10.0.0.6-10.0.0.5", "10.0.0.1-fd00::1", "10.0.0.1-", "a"] {
+            assert!(AddressRange::excluded(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -56,25 +56,19 @@ pub struct AddressPool {
 
 impl AddressPool {
     /// The next free address.
-    pub fn next_free(&self, taken: &BTreeSet<IpAddr>) -> Option<NetAddress> {
-        let first = self.start.and_then(|start| self.first_from(start, taken));
-        first.or_else(|| self.ranges.iter().find_map(|range| self.first_in(range, lowest(range), taken)))
+    pub fn next_free(&self, is_taken: &dyn Fn(IpAddr) -> bool) -> Option<NetAddress> {
+        let first = self.start.and_then(|start| self.first_from(start, is_taken));
+        first.or_else(|| self.ranges.iter().find_map(|range| self.first_in(range, lowest(range), is_taken)))
     }
 
-    fn first_from(&self, start: IpAddr, taken: &BTreeSet<IpAddr>) -> Option<NetAddress> {
+    fn first_from(&self, start: IpAddr, is_taken: &dyn Fn(IpAddr) -> bool) -> Option<NetAddress> {
         let near = self.ranges.iter().filter(|range| range.contains(start));
-        near.filter_map(|range| self.first_in(range, start, taken)).next()
+        near.filter_map(|range| self.first_in(range, start, is_taken)).next()
     }
 
-    fn first_in(&self, range: &AddressRange, start: IpAddr, taken: &BTreeSet<IpAddr>) -> Option<NetAddress> {
-        let mut start = start;
-        loop {
-            let found = range.first_free(start, taken, &self.excluded)?;
-            if Some(found.address()) != self.gateway {
-                return Some(found);
-            }
-            start = following(found.address())?;
-        }
+    fn first_in(&self, range: &AddressRange, start: IpAddr, is_taken: &dyn Fn(IpAddr) -> bool) -> Option<NetAddress> {
+        let is_out = |address| Some(address) == self.gateway || is_taken(address);
+        range.first_free(start, &is_out, &self.excluded)
     }
 
     /// The ranges as a person writes them.
@@ -85,13 +79,6 @@ impl AddressPool {
 
 fn lowest(range: &AddressRange) -> IpAddr {
     range.network().address()
-}
-
-fn following(address: IpAddr) -> Option<IpAddr> {
-    match address {
-        IpAddr::V4(address) => u32::from(address).checked_add(1).map(|next| IpAddr::V4(next.into())),
-        IpAddr::V6(address) => u128::from(address).checked_add(1).map(|next| IpAddr::V6(next.into())),
-    }
 }
 
 /// The addresses that a card of a VM was given.
@@ -138,7 +125,7 @@ mod tests {
     fn given(pool: &AddressPool, count: usize) -> Vec<String> {
         let mut taken = BTreeSet::new();
         let next = |_| {
-            let next = pool.next_free(&taken)?;
+            let next = pool.next_free(&|address| taken.contains(&address))?;
             taken.insert(next.address());
             Some(next.to_string())
         };

@@ -23,14 +23,19 @@ pub struct AddressFacts {
     pub templates: BTreeMap<TemplateKey, Result<VmConfig, String>>,
     /// Addresses in the configurations of guests.
     pub guests: BTreeSet<IpAddr>,
-    /// The network interfaces of hosts.
+    /// The network interfaces of hosts that could be read.
     pub hosts: BTreeMap<Place, Vec<Interface>>,
+    /// Addresses that are known otherwise: the API server's.
+    pub others: BTreeSet<IpAddr>,
+    /// Why no address can be given yet: a guest whose addresses could not be read.
+    pub unread: Option<String>,
 }
 
 /// What VMs of each class are given on each host, and what is taken.
 #[derive(Debug, Clone, Default)]
 pub struct AddressBook {
     classes: BTreeMap<String, BTreeMap<Place, Result<Vec<CardWish>, String>>>,
+    obstacles: BTreeMap<String, BTreeMap<Place, String>>,
     taken: BTreeSet<IpAddr>,
 }
 
@@ -44,22 +49,20 @@ impl AddressBook {
     ) -> AddressBook {
         let by_class = classes.iter().map(|class| (class.name_any(), wishes_of(class, facts)));
         let classes_read: BTreeMap<_, _> = by_class.collect();
-        let mut taken = facts.guests.clone();
+        let mut taken: BTreeSet<IpAddr> = facts.guests.union(&facts.others).copied().collect();
         taken.extend(classes.iter().filter_map(|class| rules_of(class).ok()).flat_map(|rules| addresses_named(&rules)));
-        taken.extend(facts.templates.values().flatten().flat_map(gateways));
+        taken.extend(facts.templates.values().flatten().flat_map(addresses_in));
         taken.extend(facts.hosts.values().flatten().flat_map(of_interface));
         let records = claims.iter().filter_map(|claim| record_of(claim));
         taken.extend(records.flat_map(|record| record.addresses).flat_map(|card| card.addresses().collect::<Vec<_>>()));
         taken.extend(nodes.iter().flat_map(|node| of_node(node)));
-        AddressBook { classes: classes_read, taken }
+        let obstacles = classes_read.iter().map(|(class, hosts)| (class.clone(), obstacles(hosts, facts, &taken)));
+        AddressBook { obstacles: obstacles.collect(), classes: classes_read, taken }
     }
 
     /// Why a class can make no VM on a host for want of addresses, if it can make none.
     pub(crate) fn obstacle(&self, class: &str, place: &Place) -> Option<String> {
-        match self.classes.get(class)?.get(place)? {
-            Err(why) => Some(why.clone()),
-            Ok(wishes) => tenon_engine::give(&self.taken, wishes).err().map(|missing| missing.to_string()),
-        }
+        self.obstacles.get(class)?.get(place).cloned()
     }
 
     /// The engine's view, for nodes of these owners, each with its class.
@@ -96,7 +99,7 @@ pub(super) fn templates_of(class: &ProxmoxNodeClass) -> BTreeMap<Place, VmId> {
 fn wishes_of(class: &ProxmoxNodeClass, facts: &AddressFacts) -> BTreeMap<Place, Result<Vec<CardWish>, String>> {
     let rules = rules_of(class);
     let wishes = |(place, template): (Place, VmId)| {
-        let bridges = facts.hosts.get(&place).map(Vec::as_slice).unwrap_or_default();
+        let bridges = facts.hosts.get(&place).map(Vec::as_slice);
         let wishes = match facts.templates.get(&(place.clone(), template))? {
             Ok(config) => rules.clone().and_then(|rules| card_wishes(&rules, config, bridges)),
             Err(why) => Err(format!("template {template} cannot be read: {why}")),
@@ -106,21 +109,57 @@ fn wishes_of(class: &ProxmoxNodeClass, facts: &AddressFacts) -> BTreeMap<Place, 
     templates_of(class).into_iter().filter_map(wishes).collect()
 }
 
+/// Why no VM can be made on each host for want of addresses, where none can.
+fn obstacles(
+    hosts: &BTreeMap<Place, Result<Vec<CardWish>, String>>,
+    facts: &AddressFacts,
+    taken: &BTreeSet<IpAddr>,
+) -> BTreeMap<Place, String> {
+    // Most hosts give the same.
+    let mut known: Vec<(&[CardWish], Option<String>)> = Vec::new();
+    let mut obstacles = BTreeMap::new();
+    for (place, wishes) in hosts {
+        let obstacle = match wishes {
+            Err(why) => Some(why.clone()),
+            Ok(wishes) if wishes.is_empty() => None,
+            Ok(_) if facts.unread.is_some() => facts.unread.clone(),
+            Ok(wishes) => match known.iter().find(|(before, _)| *before == wishes.as_slice()) {
+                Some((_, found)) => found.clone(),
+                None => {
+                    let found = tenon_engine::give(taken, wishes).err().map(|missing| missing.to_string());
+                    known.push((wishes, found.clone()));
+                    found
+                }
+            },
+        };
+        obstacles.extend(obstacle.map(|why| (place.clone(), why)));
+    }
+    obstacles
+}
+
 /// Addresses that a class names and no VM may have.
 fn addresses_named(rules: &AddressRules) -> Vec<IpAddr> {
     rules.gateway.into_iter().chain(rules.gateway6).chain(rules.dns.iter().copied()).collect()
 }
 
-fn gateways(template: &VmConfig) -> Vec<IpAddr> {
+/// Gateways and DNS servers that a template names.
+fn addresses_in(template: &VmConfig) -> Vec<IpAddr> {
+    let servers = template.get("nameserver").unwrap_or_default().split([' ', ',', ';']);
+    let servers: Vec<IpAddr> = servers.filter_map(|text| text.parse().ok()).collect();
     let keys = template.iter().map(|(key, _)| key).filter(|key| key.starts_with("ipconfig"));
     let told = keys.filter_map(|key| template.option::<AddressConfig>(key));
     let parsed = |told: AddressConfig| ["gw", "gw6"].map(|name| told.get(name).and_then(|text| text.parse().ok()));
-    told.flat_map(parsed).flatten().collect()
+    told.flat_map(parsed).flatten().chain(servers).collect()
 }
 
 fn of_interface(interface: &Interface) -> Vec<IpAddr> {
     let own = [&interface.cidr, &interface.cidr6].into_iter().flatten();
-    let own = own.filter_map(|text| text.parse::<NetAddress>().ok()).map(|address| address.address());
+    let own = own.filter_map(|text| text.parse::<NetAddress>().ok());
+    // What the host takes for its network's own address, or for one that goes to all, is no host's either.
+    let own = own.flat_map(|address| {
+        let ends = [address.network(), address.last()].into_iter().filter(move |_| address.address().is_ipv4());
+        ends.chain([address.address()])
+    });
     let gateways = [&interface.gateway, &interface.gateway6].into_iter().flatten();
     own.chain(gateways.filter_map(|text| text.parse().ok())).collect()
 }

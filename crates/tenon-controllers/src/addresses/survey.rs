@@ -1,7 +1,8 @@
 //! Reads what Proxmox says of addresses: templates of classes, and, where addresses are given at all, every guest and host.
 //!
 //! What was read lately is not read again. A guest or host that does not answer keeps what was last read of it; one that is
-//! in no listing any more is forgotten.
+//! in no listing any more is forgotten. Until a guest was read once, nobody is given an address, because it may be that
+//! guest's; but not for ever, since its host may be gone for good.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -9,15 +10,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
-use futures::stream::{self, StreamExt};
 use jiff::{SignedDuration, Timestamp};
 use tenon_api::{NodeClaim, ProxmoxNodeClass};
-use tenon_model::{HostName, Place, VmId};
-use tenon_pve::{Client, GuestKind, GuestRow, Interface, RefusalKind, VmConfig};
+use tenon_model::{Place, VmId};
+use tenon_pve::{Client, GuestKind, GuestRow, Interface, VmConfig};
+use tokio::time::Instant;
 
 use super::book::{AddressFacts, TemplateKey, rules_of, templates_of};
 use super::card_wishes::card_wishes;
-use super::guest_addresses::{of_container, of_vm};
+use super::reads::{GuestsRead, read_guests, read_host, read_template};
 use crate::provision::record_of;
 use crate::regions::Regions;
 use crate::status::Estate;
@@ -25,11 +26,19 @@ use crate::status::Estate;
 /// Templates and host networks are changed by people, and rarely.
 const READ_EVERY: SignedDuration = SignedDuration::from_secs(30);
 
+/// A guest that was just made, or that something holds, is about to be given its addresses: it is read again this soon.
+const READ_NEW_EVERY: SignedDuration = SignedDuration::from_secs(5);
+/// For this long it counts as just made.
+const NEW_FOR: SignedDuration = SignedDuration::from_mins(2);
+
+/// A guest that could not be read for so long is given up on.
+const AWAITED_FOR: SignedDuration = SignedDuration::from_mins(10);
+
+/// All guests together are read for so long in one look; the others in the next.
+const READ_WITHIN: Duration = Duration::from_secs(10);
+
 /// With more guests than this they are read less often, so that the requests in a minute do not grow.
 const GUESTS: usize = 300;
-
-/// Guests of one host that are read at the same time.
-const AT_ONCE: usize = 4;
 
 /// A configuration is read in a few milliseconds; a host that takes longer than this is away.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
@@ -41,11 +50,32 @@ struct Reading<T> {
     value: T,
 }
 
+/// What is known of a guest.
+#[derive(Debug, Clone)]
+struct Guest {
+    first_seen: Timestamp,
+    reading: Option<Reading<Vec<IpAddr>>>,
+}
+
+impl Guest {
+    /// Whether it is read in this look.
+    fn is_due(&self, surveyed: &Surveyed<'_>, is_locked: bool, slower: i32) -> bool {
+        let Some(reading) = &self.reading else { return true };
+        let age = surveyed.now.duration_since(reading.at);
+        let is_new = is_locked || surveyed.now.duration_since(self.first_seen) < NEW_FOR;
+        age >= if is_new { READ_NEW_EVERY } else { READ_EVERY.saturating_mul(slower) }
+    }
+
+    fn is_awaited(&self, now: Timestamp) -> bool {
+        self.reading.is_none() && now.duration_since(self.first_seen) < AWAITED_FOR
+    }
+}
+
 /// What was read of everything. May be lost at any time.
 #[derive(Debug, Default)]
 struct Readings {
     templates: BTreeMap<TemplateKey, Reading<VmConfig>>,
-    guests: BTreeMap<(String, VmId), Reading<Vec<IpAddr>>>,
+    guests: BTreeMap<(String, VmId), Guest>,
     hosts: BTreeMap<Place, Reading<Vec<Interface>>>,
     /// Hosts that did not answer, and when.
     away: BTreeMap<Place, Timestamp>,
@@ -77,7 +107,19 @@ impl AddressSurvey {
             return facts;
         }
         facts.hosts = self.look_at_hosts(surveyed).await;
-        facts.guests = self.look_at_guests(surveyed).await;
+        self.look_at_guests(surveyed).await;
+        let readings = self.readings();
+        let read = readings.guests.values().filter_map(|guest| guest.reading.as_ref());
+        facts.guests = read.flat_map(|reading| reading.value.iter().copied()).collect();
+        facts.unread = readings.guests.iter().find_map(|((region, id), guest)| {
+            let why = "its host does not answer, or its configuration cannot be read";
+            guest.is_awaited(surveyed.now).then(|| {
+                format!(
+                    "the addresses of guest {id} in region {region} are not known yet: {why}; retrying for 10 minutes"
+                )
+            })
+        });
+        drop(readings);
         facts
     }
 
@@ -120,10 +162,12 @@ impl AddressSurvey {
         let is_due = |place: &&Place| surveyed.is_due(self.readings().hosts.get(place).map(|reading| reading.at), 1);
         let due = places.iter().filter(is_due);
         let due: Vec<_> = due.filter_map(|place| Some((self.client(surveyed, place).ok()?, place.clone()))).collect();
-        for (place, read) in join_all(due.into_iter().map(read_host)).await {
-            match read {
-                Some(value) => drop(self.readings().hosts.insert(place, Reading { at: surveyed.now, value })),
-                None => self.is_away(surveyed, &place),
+        for (place, read, is_away) in join_all(due.into_iter().map(read_host)).await {
+            if is_away {
+                self.is_away(surveyed, &place);
+            }
+            if let Some(value) = read {
+                self.readings().hosts.insert(place, Reading { at: surveyed.now, value });
             }
         }
         let readings = self.readings();
@@ -131,29 +175,52 @@ impl AddressSurvey {
     }
 
     /// Guests whose addresses stand in a claim are not read: the claim knows them before their VM has them.
-    async fn look_at_guests(&self, surveyed: &Surveyed<'_>) -> BTreeSet<IpAddr> {
-        let held: BTreeSet<(String, VmId)> = surveyed.held().collect();
-        let listed = surveyed.guests().filter(|(key, _)| !held.contains(key));
-        let listed: BTreeMap<(String, VmId), &GuestRow> = listed.collect();
-        self.readings().guests.retain(|key, _| listed.contains_key(key) || surveyed.estate.is_silent(&key.0));
-        let slower = i32::try_from(listed.len() / GUESTS + 1).unwrap_or(i32::MAX);
-        let is_due = |key| surveyed.is_due(self.readings().guests.get(key).map(|reading| reading.at), slower);
-        let mut by_host: BTreeMap<Place, Vec<(VmId, GuestKind)>> = BTreeMap::new();
-        for ((region, id), guest) in listed.iter().filter(|(key, _)| is_due(key)) {
-            let place = Place { region: region.clone(), host: guest.host.clone() };
-            by_host.entry(place).or_default().push((*id, guest.kind));
-        }
-        let of_host = |(place, guests)| Some(read_guests(self.client(surveyed, &place).ok()?, place, guests));
-        let due: Vec<_> = by_host.into_iter().filter_map(of_host).collect();
-        for (place, read, is_complete) in join_all(due).await {
-            if !is_complete {
+    async fn look_at_guests(&self, surveyed: &Surveyed<'_>) {
+        let due = self.due_guests(surveyed);
+        let until = Instant::now() + READ_WITHIN;
+        let of_host = |(place, guests)| Some(read_guests(self.client(surveyed, &place).ok()?, (place, guests), until));
+        let due: Vec<_> = due.into_iter().filter_map(of_host).collect();
+        for GuestsRead { place, read, is_away } in join_all(due).await {
+            if is_away {
                 self.is_away(surveyed, &place);
             }
             let mut readings = self.readings();
-            let keyed = |(id, value)| ((place.region.clone(), id), Reading { at: surveyed.now, value });
-            readings.guests.extend(read.into_iter().map(keyed));
+            for (id, value) in read {
+                let Some(guest) = readings.guests.get_mut(&(place.region.clone(), id)) else { continue };
+                // Of one that the token may not read any more, what was read stays.
+                let before = guest.reading.take().map(|reading| reading.value);
+                let value = value.or(before).unwrap_or_default();
+                guest.reading = Some(Reading { at: surveyed.now, value });
+            }
         }
-        self.readings().guests.values().flat_map(|reading| reading.value.iter().copied()).collect()
+    }
+
+    /// The guests that are read in this look, by host. Those that are gone are forgotten.
+    fn due_guests(&self, surveyed: &Surveyed<'_>) -> BTreeMap<Place, Vec<(VmId, GuestKind)>> {
+        let held: BTreeSet<(String, VmId)> = surveyed.held().collect();
+        let listed = surveyed.guests().filter(|(key, _)| !held.contains(key));
+        let listed: BTreeMap<(String, VmId), &GuestRow> = listed.collect();
+        let mut readings = self.readings();
+        readings.guests.retain(|key, _| listed.contains_key(key) || surveyed.estate.is_silent(&key.0));
+        let slower = i32::try_from(listed.len() / GUESTS + 1).unwrap_or(i32::MAX);
+        let mut by_host: BTreeMap<Place, Vec<(VmId, GuestKind)>> = BTreeMap::new();
+        for (key, row) in listed {
+            let new = Guest { first_seen: surveyed.now, reading: None };
+            let guest = readings.guests.entry(key.clone()).or_insert(new);
+            if guest.is_due(surveyed, row.lock.is_some(), slower) {
+                let place = Place { region: key.0, host: row.host.clone() };
+                by_host.entry(place).or_default().push((key.1, row.kind));
+            }
+        }
+        by_host
+    }
+
+    /// A guest that has one of these addresses, and no claim.
+    pub(crate) fn holder(&self, addresses: &BTreeSet<IpAddr>) -> Option<VmId> {
+        let readings = self.readings();
+        let has =
+            |guest: &Guest| guest.reading.iter().flat_map(|reading| &reading.value).any(|own| addresses.contains(own));
+        readings.guests.iter().find(|(_, guest)| has(guest)).map(|((_, id), _)| *id)
     }
 
     /// The client for a host that answers. One that did not is not waited for again in a while.
@@ -174,59 +241,11 @@ impl AddressSurvey {
     }
 }
 
-async fn read_template((pve, key): (Client, TemplateKey)) -> (TemplateKey, Result<VmConfig, tenon_pve::Error>) {
-    let read = pve.vm_config(&key.0.host, key.1).await;
-    (key, read)
-}
-
-async fn read_host((pve, place): (Client, Place)) -> (Place, Option<Vec<Interface>>) {
-    let read = match pve.interfaces(&place.host, None).await {
-        // To a token that may not see them they are unknown.
-        Err(error) if is_denied(&error) => Some(Vec::new()),
-        read => read.ok(),
-    };
-    (place, read)
-}
-
-/// The addresses of guests of one host, a few at a time, until the host does not answer; whether it always did.
-async fn read_guests(
-    pve: Client,
-    place: Place,
-    guests: Vec<(VmId, GuestKind)>,
-) -> (Place, Vec<(VmId, Vec<IpAddr>)>, bool) {
-    let reads: Vec<_> = guests.into_iter().map(|guest| read_guest(pve.clone(), place.host.clone(), guest)).collect();
-    let mut reads = stream::iter(reads).buffer_unordered(AT_ONCE);
-    let mut read = Vec::new();
-    while let Some(guest) = reads.next().await {
-        let Some(guest) = guest else { return (place, read, false) };
-        read.push(guest);
-    }
-    (place, read, true)
-}
-
-/// The addresses of a guest; `None` if its host does not answer.
-async fn read_guest(pve: Client, host: HostName, (id, kind): (VmId, GuestKind)) -> Option<(VmId, Vec<IpAddr>)> {
-    let read = match kind {
-        GuestKind::Qemu => pve.vm_config(&host, id).await.map(|config| of_vm(&config)),
-        GuestKind::Lxc => pve.container_config(&host, id).await.map(|config| of_container(&config)),
-    };
-    match read {
-        Ok(addresses) => Some((id, addresses)),
-        // It went in between, or the token may not read it; the next ones may well be read.
-        Err(error) if is_denied(&error) || error.is_not_found() => Some((id, Vec::new())),
-        Err(_) => None,
-    }
-}
-
-fn is_denied(error: &tenon_pve::Error) -> bool {
-    matches!(error.refusal().map(|told| &told.kind), Some(RefusalKind::Denied { .. }))
-}
-
 /// Whether VMs of any class are given addresses.
 fn gives_addresses(classes: &[Arc<ProxmoxNodeClass>], facts: &AddressFacts) -> bool {
     let gives = |config: &VmConfig| {
         let rules = tenon_api::AddressRules::default();
-        card_wishes(&rules, config, &[]).is_ok_and(|wishes| !wishes.is_empty())
+        card_wishes(&rules, config, Some(&[])).is_ok_and(|wishes| !wishes.is_empty())
     };
     classes.iter().any(|class| rules_of(class).is_ok_and(|rules| !rules.ranges.is_empty()))
         || facts.templates.values().flatten().any(gives)

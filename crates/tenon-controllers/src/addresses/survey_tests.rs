@@ -109,8 +109,10 @@ async fn addresses_of_vms_and_containers_that_do_not_even_run_are_read_once_in_a
     // One that is new is read at once, one that was read lately is not.
     stage.add_vm(501, "pve3", "ip=198.51.100.51/24");
     assert_eq!(stage.asked_by_a_look().await, 1);
-    stage.now += SignedDuration::from_secs(30);
+    stage.now += SignedDuration::from_secs(150);
     assert_eq!(stage.asked_by_a_look().await, 1 + 3 + 3, "a template, three hosts, three guests");
+    stage.now += SignedDuration::from_secs(10);
+    assert_eq!(stage.asked_by_a_look().await, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,4 +159,45 @@ async fn a_host_that_hangs_is_waited_for_once() {
     };
     assert!(waited().await >= 3);
     assert_eq!(waited().await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guest_that_was_just_made_or_is_held_is_read_again_soon() {
+    let mut stage = Stage::new("ip=198.51.100.0/24");
+    stage.look().await;
+    stage.now += SignedDuration::from_secs(5);
+    assert_eq!(stage.asked_by_a_look().await, 2, "both guests were seen first a moment ago");
+    stage.now += SignedDuration::from_secs(150);
+    stage.look().await;
+    stage.estate.lock(500, "clone").unwrap();
+    stage.now += SignedDuration::from_secs(5);
+    assert_eq!(stage.asked_by_a_look().await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_nothing_is_given_while_a_guest_s_host_is_away_but_not_for_ever() {
+    let mut stage = Stage::new("ip=198.51.100.0/24");
+    stage.add_vm(501, "pve3", "ip=198.51.100.51/24");
+    stage.estate.set_host_online("pve3", false).unwrap();
+    let told = stage.look().await.unread.unwrap();
+    assert!(told.contains("guest 501 in region lab"), "{told}");
+    stage.now += SignedDuration::from_secs(599);
+    assert!(stage.look().await.unread.is_some());
+    stage.now += SignedDuration::from_secs(1);
+    assert!(stage.look().await.unread.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guest_that_cannot_be_read_for_a_moment_keeps_its_address() {
+    let mut stage = Stage::new("ip=198.51.100.0/24");
+    stage.look().await;
+    let gone = "Configuration file 'nodes/pve1/qemu-server/500.conf' does not exist";
+    let effect = tenon_sim::FaultEffect::Refuse { status: 500, text: gone.to_owned() };
+    stage
+        .estate
+        .add_fault(tenon_sim::FaultRule::new(tenon_sim::FaultMatch::call("GET", "/nodes/*/qemu/500/config"), effect));
+    stage.now += SignedDuration::from_secs(150);
+    let facts = stage.look().await;
+    assert!(facts.guests.contains(&"198.51.100.50".parse().unwrap()), "it may have moved");
+    assert_eq!(facts.unread, None);
 }

@@ -1,6 +1,6 @@
 //! The addresses of a VM's cards as Proxmox keeps them: options `ipconfigN`.
 
-use tenon_model::{CardAddresses, GivenAddress};
+use tenon_model::{CardAddresses, GivenAddress, NetAddress};
 use tenon_pve::{AddressConfig, VmConfig};
 
 /// The options that give a VM's cards their addresses. What a card was not given stays as its template has it.
@@ -13,11 +13,32 @@ pub(super) fn key(card: u32) -> String {
 }
 
 fn option(card: &CardAddresses, config: &VmConfig) -> String {
-    let told = config.option::<AddressConfig>(&key(card.card)).unwrap_or_default();
+    let told = config.option::<AddressConfig>(&key(card.card));
     let mac = mac_of(card.card, config);
+    // A card that was told nothing asks for an IPv4 address.
+    if told.is_none() && card.v4.is_none() {
+        let v6 = family(["ip6", "gw6"], card.v6.as_ref(), &AddressConfig::default(), mac.as_deref());
+        return ["ip=dhcp".to_owned()].into_iter().chain(v6).collect::<Vec<_>>().join(",");
+    }
+    let told = told.unwrap_or_default();
     let v4 = family(["ip", "gw"], card.v4.as_ref(), &told, mac.as_deref());
     let v6 = family(["ip6", "gw6"], card.v6.as_ref(), &told, mac.as_deref());
     v4.into_iter().chain(v6).collect::<Vec<_>>().join(",")
+}
+
+/// A card that would boot with an address, or a whole network, that nobody planned: its template was changed since.
+pub(super) fn unplanned(cards: &[CardAddresses], config: &VmConfig) -> Option<String> {
+    let keys = config.network_cards().into_iter().map(|(key, _)| key);
+    let numbers = keys.filter_map(|key| key.trim_start_matches("net").parse::<u32>().ok());
+    let is_static = |text: Option<&str>| text.is_some_and(|text| text.parse::<NetAddress>().is_ok());
+    numbers.into_iter().find_map(|number| {
+        let told = config.option::<AddressConfig>(&key(number))?;
+        let given = cards.iter().find(|card| card.card == number);
+        let is_left = |family: fn(&CardAddresses) -> bool| !given.is_some_and(family);
+        let v4 = told.ip().filter(|text| is_static(Some(text)) && is_left(|card| card.v4.is_some()));
+        let v6 = told.ip6().filter(|text| is_static(Some(text)) && is_left(|card| card.v6.is_some()));
+        v4.or(v6).map(|text| format!("its template gives card net{number} {text}, which was not planned"))
+    })
 }
 
 /// Address and gateway of one family: what was given, or else what the template has.
@@ -75,6 +96,29 @@ mod tests {
     fn the_other_family_stays_as_the_template_has_it() {
         let card = CardAddresses { card: 0, v4: None, v6: given("fd00::5/64", Some("fe80::1")) };
         assert_eq!(written(card, "ip=dhcp"), "ip=dhcp,ip6=fd00::5/64,gw6=fe80::1");
+    }
+
+    #[test]
+    fn a_card_that_was_told_nothing_still_asks_for_an_ipv4_address() {
+        let card = CardAddresses { card: 0, v4: None, v6: given("fd00::5/64", None) };
+        let config = VmConfig::from_lines("net0: virtio=00:1A:2B:3C:4D:5E,bridge=vmbr0").unwrap();
+        assert_eq!(options(&[card], &config).remove(0).1, "ip=dhcp,ip6=fd00::5/64");
+    }
+
+    #[test]
+    fn an_address_that_nobody_planned_is_noticed() {
+        let text =
+            "net0: virtio=00:1A:2B:3C:4D:5E,bridge=vmbr0\nnet1: virtio=00:1A:2B:3C:4D:5F,bridge=vmbr0\nipconfig0: ";
+        let found = |cards: &[CardAddresses], ipconfig: &str| {
+            unplanned(cards, &VmConfig::from_lines(&format!("{text}{ipconfig}")).unwrap())
+        };
+        let v4 = CardAddresses { card: 0, v4: given("10.0.0.5/24", None), v6: None };
+        assert_eq!(found(&[], "ip=dhcp,ip6=auto"), None);
+        assert_eq!(found(std::slice::from_ref(&v4), "ip=10.0.0.0/24"), None);
+        let told = found(&[], "ip=10.0.0.0/24").unwrap();
+        assert!(told.contains("net0 10.0.0.0/24"), "{told}");
+        assert!(found(std::slice::from_ref(&v4), "ip=10.0.0.0/24,ip6=fd00::5/64").unwrap().contains("fd00::5/64"));
+        assert!(found(&[v4], "ip=dhcp\nipconfig1: ip=10.0.0.50/24").unwrap().contains("net1 10.0.0.50/24"));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use super::launch_failure::{Failed, give_up, incomplete_clone};
 use super::launch_pass::launch_pass;
 use super::outcome::Outcome;
 use super::seed_parts::{NoSeedParts, SeedParts, Site};
-use super::{ClaimError, before_clone, seed_parts, token};
+use super::{ClaimError, address_fence, before_clone, seed_parts, token};
 use crate::context::Context;
 use crate::events::Event;
 use crate::first_boot::{NoFirstBoot, SeedFacts, Subject, VmFacts, render_seed};
@@ -128,6 +128,10 @@ impl<'a> Launch<'a> {
         }
         if let Some(block) = self.no_first_boot(context).await? {
             return Ok(Advance::Blocked(block));
+        }
+        if let Some(why) = address_fence::taken(context, self.claim, self.record) {
+            let ended = give_up(context, self.claim, self.record, &Failed::now(why)).await?;
+            return Ok(Advance::To(Box::new(ended)));
         }
         let parts = match self.seed_parts(context).await? {
             Ok(parts) => parts,

@@ -6,6 +6,7 @@ use tenon_engine::launch::{
 use tenon_model::{LaunchRecord, LaunchStep, Leftover, PveSize, Seconds};
 use tenon_pve::{Cause, Client, Error, PowerState, ProvenVm, Upid};
 
+use super::card_addresses;
 use super::desired_vm::{DesiredVm, FirstBoot};
 use super::observe::{self, VmObservation};
 use super::seed_file::{SeedFile, seed_file};
@@ -59,6 +60,9 @@ impl Change<'_> {
         match (step, proven) {
             (LaunchStep::Clone, _) => self.clone().await,
             (LaunchStep::Configure, Some(vm)) => {
+                if let Some(why) = card_addresses::unplanned(&record.addresses, vm.config()) {
+                    return Err(ChangeError::Desired(why));
+                }
                 let keys = desired.identity(record, vm.config());
                 let keys: Vec<(&str, String)> = keys.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
                 pve.configure_vm(vm.host(), vm.vmid(), &keys).await?;

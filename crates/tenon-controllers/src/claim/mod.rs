@@ -1,7 +1,7 @@
 //! One NodeClaim: from a written intent to a node that takes pods, and back to nothing.
 //!
 //! `queue` says whose turn it is, `reconcile` is the way in. `gather` reads, the engine decides, then one of these acts:
-//! `launch` (with `before_clone`, `launch_pass`, `launch_failure`, `desired_vm`, `card_addresses`, `seed`, `token`, `bootstrap`)
+//! `launch` (with `address_fence`, `before_clone`, `launch_pass`, `launch_failure`, `desired_vm`, `card_addresses`, `seed`, `token`, `bootstrap`)
 //! creates the VM, `await_node` (with `late_node`, `diagnosis`, `boot_log`), `registration` and `readiness` match its node,
 //! `hydration` labels it, `consistency` compares it with its claim, `seed_cleanup` deletes first-boot data, `drain` (with
 //! `evict`, `eviction_backoff`) drains the node,
@@ -10,6 +10,7 @@
 //! A pass starts from the record as it was last written down and makes at most one outside change. Dying between any two
 //! lines costs a look, never a VM.
 
+mod address_fence;
 mod await_node;
 mod before_clone;
 mod boot_log;

@@ -1,5 +1,7 @@
 //! One look at everything a plan is made from.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 use tenon_api::kube_objects::{DaemonSet, Node, Pod, PodDisruptionBudget, Service};
 
@@ -65,7 +67,8 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
     context.ids.apply(&mut ids, context.clock.seconds()).await;
     let classes = watched.classes.state();
     let surveyed = Surveyed { regions: &context.regions, estate: &estate, classes: &classes, claims: &claims, now };
-    let facts = context.survey.look(&surveyed).await;
+    let mut facts = context.survey.look(&surveyed).await;
+    facts.others = api_server(context.settings.cluster_endpoint.as_deref());
     let addresses = AddressBook::new(&facts, &classes, &claims, &nodes);
     let pods = watched.pods.state();
     Gathered {
@@ -85,6 +88,12 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
         services,
         estate,
     }
+}
+
+/// The address that nodes find the API server at, where it is one: often one that no Node has.
+fn api_server(endpoint: Option<&str>) -> BTreeSet<IpAddr> {
+    let host = endpoint.and_then(|url| url.parse::<http::Uri>().ok()?.host().map(str::to_owned));
+    host.and_then(|host| host.trim_matches(['[', ']']).parse().ok()).into_iter().collect()
 }
 
 /// Whether its pods need another node.

@@ -239,3 +239,65 @@ fn a_template_that_cannot_be_read_closes_its_host_with_the_cause() {
     let told = plan.unplaced[0].reason.to_string();
     assert!(told.contains("template 9001 cannot be read: host pve1 is not online"), "{told}");
 }
+
+#[test]
+fn the_way_out_of_the_bridge_is_used_before_the_bridge_itself() {
+    let bridges = [json!({ "cidr": "10.0.0.2/24", "gateway": "10.0.0.1" }), json!({ "cidr": "10.0.0.3/24" })];
+    let facts = facts("ip=dhcp", bridges);
+    let mut gathered = world(json!({ "ranges": ["10.0.0.10-10.0.0.20/24"] }));
+    let launched = launched(&mut gathered, &facts, &["pve1", "pve2"]);
+    let given: Vec<String> = launched.into_iter().map(|record| words(&record.unwrap())).collect();
+    assert_eq!(given, ["10.0.0.10/24 via 10.0.0.1", "10.0.0.11/24 via 10.0.0.3"]);
+}
+
+#[test]
+fn what_a_bridge_takes_for_its_network_or_for_all_is_nobody_s() {
+    let bridges = [json!({ "cidr": "10.0.4.1/30" }), json!({ "cidr": "10.0.8.1/24" })];
+    let facts = facts("ip=10.0.0.0/16", bridges);
+    let given = given(&mut world(json!(null)), &facts, 3);
+    // 10.0.4.3 goes to all hosts of the bridge's network, 10.0.4.0 is its own address.
+    let all = ["10.0.4.2/16 via 10.0.4.1", "10.0.4.4/16 via 10.0.4.1", "10.0.4.5/16 via 10.0.4.1"];
+    assert_eq!(given, all);
+}
+
+#[test]
+fn a_host_whose_network_is_not_known_yet_gives_nothing_unless_the_gateway_is_said() {
+    let unread = AddressFacts { hosts: BTreeMap::new(), ..facts("ip=10.0.0.0/24", none()) };
+    let mut gathered = world(json!(null));
+    gathered.pods = ready_world(1).pods;
+    gathered.addresses = AddressBook::new(&unread, &gathered.classes, &[], &[]);
+    let plan = tenon_engine::plan(&to_snapshot(&gathered, &InstanceType::built_in()));
+    assert!(plan.unplaced[0].reason.to_string().contains("the network interfaces of the host cannot be read yet"));
+    let said = AddressFacts { hosts: BTreeMap::new(), ..facts("ip=10.0.0.0/24,gw=10.0.0.1", none()) };
+    assert_eq!(given(&mut world(json!(null)), &said, 1), ["10.0.0.2/24 via 10.0.0.1"]);
+}
+
+#[test]
+fn dns_servers_of_the_template_and_the_api_server_are_taken() {
+    let text = "net0: virtio=BC:24:11:00:00:01,bridge=vmbr0\nipconfig0: ip=10.0.0.0/24,gw=10.0.0.1\nnameserver: 10.0.0.2 10.0.0.3";
+    let template = || Ok(VmConfig::from_lines(text).unwrap());
+    let mut facts = facts("ip=dhcp", none());
+    facts.templates.values_mut().for_each(|known| *known = template());
+    facts.others = ["10.0.0.4".parse().unwrap()].into();
+    assert_eq!(given(&mut world(json!(null)), &facts, 1), ["10.0.0.5/24 via 10.0.0.1"]);
+}
+
+#[test]
+fn both_addresses_of_a_network_of_two_are_given_once_each() {
+    let given = given(&mut world(json!({ "ranges": ["10.0.0.4/31"] })), &facts("ip=dhcp", none()), 3);
+    assert_eq!(given[..2], ["10.0.0.4/31", "10.0.0.5/31"]);
+    assert!(given[2].contains("no free IP address"), "{}", given[2]);
+}
+
+#[test]
+fn until_a_guest_was_read_nobody_is_given_an_address() {
+    let mut gathered = ready_world(1);
+    let unread = AddressFacts { unread: Some("guest 500 is not known".to_owned()), ..facts("ip=10.0.0.0/24", none()) };
+    gathered.addresses = AddressBook::new(&unread, &gathered.classes, &[], &[]);
+    let plan = tenon_engine::plan(&to_snapshot(&gathered, &InstanceType::built_in()));
+    assert!(plan.unplaced[0].reason.to_string().contains("guest 500 is not known"));
+    // Who asks for an address by DHCP need not wait.
+    let unread = AddressFacts { unread: Some("guest 500 is not known".to_owned()), ..facts("ip=dhcp", none()) };
+    gathered.addresses = AddressBook::new(&unread, &gathered.classes, &[], &[]);
+    assert_eq!(tenon_engine::plan(&to_snapshot(&gathered, &InstanceType::built_in())).new_nodes.len(), 1);
+}
