@@ -56,11 +56,6 @@ pub(crate) async fn gather(context: &Context, name: &str) -> Result<Option<Obser
     Ok(Some(Observed { claim, node, state }))
 }
 
-/// Whether the node that bears a claim's name is the claim's VM.
-pub(crate) fn observed_node(claim: &NodeClaim, node: Option<&Node>) -> ObservedNode {
-    observe(claim, node).node
-}
-
 pub(super) fn observe(claim: &NodeClaim, node: Option<&Node>) -> ObservedClaim {
     let annotation = |name: &str| claim.annotations().get(name).map(String::as_str);
     let launch = match annotation(names::ANNOTATION_LAUNCH).map(launch_record::read) {
@@ -74,7 +69,7 @@ pub(super) fn observe(claim: &NodeClaim, node: Option<&Node>) -> ObservedClaim {
         (ObservedLaunch::Record(_), Some(node)) if is_left_to_us(claim, node) => {
             ObservedNode::Ours { deleting: node.meta().deletion_timestamp.is_some(), obstacle: None }
         }
-        (ObservedLaunch::Record(record), Some(node)) => observe_node(claim, record, node),
+        (ObservedLaunch::Record(record), Some(node)) => node_of_vm(claim, record, node),
         (_, Some(_)) => ObservedNode::Stranger(format!("NodeClaim {} has no VM", claim.name_any())),
     };
     ObservedClaim {
@@ -118,7 +113,7 @@ fn is_left_to_us(claim: &NodeClaim, node: &Node) -> bool {
 }
 
 /// A name is not enough: the node must run on the VM we created.
-fn observe_node(claim: &NodeClaim, record: &LaunchRecord, node: &Node) -> ObservedNode {
+pub(crate) fn node_of_vm(claim: &NodeClaim, record: &LaunchRecord, node: &Node) -> ObservedNode {
     let found = node.status.iter().find_map(|status| Some(status.node_info.as_ref()?.system_uuid.as_str()));
     let found = found.unwrap_or_default();
     let (expected, name) = (provider_id(record), node.name_any());

@@ -72,7 +72,7 @@ pub use desired_vm::{DesiredVm, FirstBoot, Owner, Render};
 pub(crate) use drain::{is_ready, pods_on};
 pub(crate) use drain_orphan::drain_orphan;
 pub(crate) use eviction_backoff::EvictionBackoff;
-pub(crate) use gather::{is_true, observed_node};
+pub(crate) use gather::{is_true, node_of_vm};
 pub(crate) use image::image_id;
 pub use launch_pass::launch_pass;
 pub(crate) use observe::vm as observe_vm;

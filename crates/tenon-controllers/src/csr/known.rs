@@ -15,7 +15,7 @@ use tenon_model::{LaunchRecord, LaunchStep};
 
 use super::judge::{ClaimFacts, Known, KnownAddresses, KnownClaim, KnownNode};
 use super::request::{ParsedRequest, Requester};
-use crate::claim::{is_true, observed_node, recorded_token, token_secret};
+use crate::claim::{is_true, node_of_vm, recorded_token, token_secret};
 use crate::context::{Context, is_ours};
 
 /// Which claims say that a token is theirs, by its id.
@@ -69,7 +69,7 @@ pub(super) async fn gather(
         has_vm: record.step >= LaunchStep::Start,
         is_registered: is_true(&claim, &REGISTERED),
     };
-    let node = known_node(&claim, node.as_ref());
+    let node = known_node(&claim, &record, node.as_ref());
     Ok(Gathered { claim: Some((claim, record)), known: Known { claim: KnownClaim::Ours(facts), node, addresses } })
 }
 
@@ -87,11 +87,15 @@ fn record(claim: &NodeClaim) -> Option<LaunchRecord> {
     launch_record::read(claim.annotations().get(names::ANNOTATION_LAUNCH)?).ok()
 }
 
-fn known_node(claim: &NodeClaim, node: Option<&Node>) -> KnownNode {
-    match (node, observed_node(claim, node)) {
-        (None, _) => KnownNode::Absent,
-        (Some(_), ObservedNode::Ours { .. }) => KnownNode::Ours,
-        (Some(_), ObservedNode::Absent) => KnownNode::Joining,
-        (Some(_), ObservedNode::Stranger(why)) => KnownNode::Stranger(why),
+/// The machine is compared also while the claim is being deleted: that we still drain and delete a Node of another machine is no
+/// reason to give that machine a certificate.
+fn known_node(claim: &NodeClaim, record: &LaunchRecord, node: Option<&Node>) -> KnownNode {
+    match node.map(|node| node_of_vm(claim, record, node)) {
+        None => KnownNode::Absent,
+        // Which machine is the right one is not known yet.
+        Some(_) if record.uuid.is_none() => KnownNode::Joining,
+        Some(ObservedNode::Ours { .. }) => KnownNode::Ours,
+        Some(ObservedNode::Absent) => KnownNode::Joining,
+        Some(ObservedNode::Stranger(why)) => KnownNode::Stranger(why),
     }
 }

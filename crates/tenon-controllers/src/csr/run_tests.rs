@@ -177,6 +177,22 @@ async fn a_claim_that_is_being_deleted_gets_no_certificate() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn another_machine_gets_no_certificate_because_the_claim_is_being_deleted() {
+    let site = Site::new().await;
+    let uid = site.stage.claim(NODE).await.uid().unwrap();
+    let owner = json!({ "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "name": NODE, "uid": uid });
+    let node = json!({
+        "metadata": { "ownerReferences": [owner] }, "status": { "nodeInfo": { "systemUUID": "another" } },
+    });
+    site.stage.add_node(NODE, node).await;
+    site.stage.delete(site.stage.claims_api(), NODE).await;
+    for (name, ask) in [("client", Ask::renewal(NODE)), ("serving", Ask::serving(NODE, &[]))] {
+        let said = site.denied(name, &ask).await;
+        assert!(said.contains("another machine joined under this name; rename or remove Node default-x7"), "{said}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_not_ours_is_neither_approved_nor_denied() {
     let site = Site::new().await;
     assert!(site.is_untouched("token", &Ask::first("zzzzzz", NODE)).await, "a token of the Go provider, say");
