@@ -193,12 +193,12 @@ event_reasons! {
         action "Nothing.";
     CSR_DENIED = "CSRDenied" on "NodeClaim", Warning, Tenon,
         when "The CSR approver (`--csr-approver`) denied a certificate that was asked for with the bootstrap token, or by the Node, of the NodeClaim. The condition Denied of the CertificateSigningRequest has the same reason.",
-        example "Denied client certificate for user system:bootstrap:k3x9qd (CSR node-csr-Kq2…): the common name is system:node:web-1, only system:node:default-x7 is allowed",
+        example "Denied client certificate for user system:bootstrap:k3x9qd (CSR node-csr-Kq2…): the common name is system:node:web-1, only system:node:default-x7 is allowed; set hostname-override of the kubelet to default-x7 in the first-boot data; if the VM did not ask, somebody else has its token or certificate: delete NodeClaim default-x7 to replace the VM",
         action "If the VM itself asked, correct what the message names: the hostname in first-boot data, or the configuration of the kubelet. If not, somebody else has the bootstrap token or the credentials of the Node: delete the NodeClaim, and find out who can read first-boot data.";
     CSR_UNDECIDED = "CSRUndecided" on "NodeClaim", Warning, Tenon,
-        when "The CSR approver (`--csr-approver`) cannot decide about a certificate, mostly because the guest agent does not say which addresses the VM has. It tries again until the request is 15 minutes old.",
-        example "Cannot decide about CSR csr-7x2bd of Node default-x7 yet: the addresses of its VM are not known: cannot run guest agent command network-get-interfaces in VM 20003 on host pve1: QEMU guest agent is not running; install and enable the guest agent in the template, or give the VM fixed addresses; retrying. To decide yourself, run `kubectl certificate approve csr-7x2bd`",
-        action "Install and enable the guest agent in the template, or give the VM fixed addresses. The kubelet works without a serving certificate, but `kubectl logs` and `kubectl exec` do not.";
+        when "The CSR approver (`--csr-approver`) cannot decide about a certificate, mostly because the guest agent does not say which addresses the VM has, or because the controller lacks the privileges in examples/csr-approver-rbac.yaml. It tries again until the request is 15 minutes old.",
+        example "Cannot decide about CSR csr-7x2bd of Node default-x7 yet: the addresses of its VM are not known: cannot run guest agent command network-get-interfaces in VM 20003 on host pve1: QEMU guest agent is not running; install and enable the guest agent in the template, or give the VM fixed addresses; retrying",
+        action "Follow the message: install and enable the guest agent in the template, give the VM fixed addresses, or apply the privileges. The kubelet works without a serving certificate, but `kubectl logs` and `kubectl exec` do not.";
     MULTIPLE_NODES_FOUND = "MultipleNodesFound" on "NodeClaim", Warning, Karpenter,
         when "Two Nodes have the providerID of the NodeClaim.",
         example "Nodes default-x7 and web-1 both have providerID proxmox://lab/20003; delete one of them",

@@ -10,6 +10,7 @@ use tenon_api::{NodeClaim, names};
 use tenon_model::Place;
 
 use crate::claim::{Comparisons, DeletionReason, EvictionBackoff};
+use crate::csr::Undecided;
 use crate::moments::after;
 use crate::provision::LaunchSpot;
 use crate::registration_book::RegistrationBook;
@@ -45,6 +46,8 @@ pub(crate) struct Memory {
     pub(crate) registrations: RegistrationBook,
     /// When each node was last compared with its claim.
     pub(crate) comparisons: Comparisons,
+    /// Why certificates are not decided about.
+    pub(crate) undecided: Undecided,
 }
 
 #[derive(Debug, Default)]

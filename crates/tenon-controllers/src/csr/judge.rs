@@ -4,18 +4,18 @@
 //! kubelet needs, is refused.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::net::IpAddr;
 
 use tenon_api::names;
 
+use super::refusal::Refusal;
 use super::request::{NODE_USER, ParsedRequest, Requester, Signer, Wanted};
 
 /// The group, and the organization, of kubelets.
-const NODES: &str = "system:nodes";
+pub(super) const NODES: &str = "system:nodes";
 
-const DIGITAL_SIGNATURE: &str = "digital signature";
-const KEY_ENCIPHERMENT: &str = "key encipherment";
+pub(super) const DIGITAL_SIGNATURE: &str = "digital signature";
+pub(super) const KEY_ENCIPHERMENT: &str = "key encipherment";
 const CLIENT_AUTH: &str = "client auth";
 const SERVER_AUTH: &str = "server auth";
 
@@ -82,27 +82,6 @@ pub(super) enum Verdict {
     Wait(Wait),
 }
 
-/// Why a request of ours is refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Refusal {
-    Unreadable(&'static str),
-    WrongGroup(&'static str),
-    TokenNotOfClaim,
-    ServingForToken,
-    AnotherName { wanted: String, allowed: String },
-    WrongOrganizations(Vec<String>),
-    NamesInClientCertificate,
-    WrongUsages { wanted: BTreeSet<String>, purpose: &'static str },
-    ClaimDeleted,
-    NoVm,
-    SecondNode,
-    AnotherMachine(String),
-    NoNames,
-    OtherNames,
-    AnotherDnsName(String),
-    UnknownAddress(IpAddr),
-}
-
 /// What a request waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Wait {
@@ -167,7 +146,8 @@ fn of_node(request: &ParsedRequest, claim: &ClaimFacts, known: &Known) -> Result
     }
 }
 
-fn client_certificate(request: &ParsedRequest, node: &str) -> Result<(), Refusal> {
+/// Not who asks, but what is asked for: the client certificate of the kubelet of this Node, and nothing else.
+pub(super) fn client_certificate(request: &ParsedRequest, node: &str) -> Result<(), Refusal> {
     let wanted = subject(request, node)?;
     let is_bare = wanted.dns_names.is_empty() && wanted.addresses.is_empty() && wanted.other_names == 0;
     refuse_if(!is_bare, Refusal::NamesInClientCertificate)?;
@@ -208,55 +188,4 @@ fn is_in_group(request: &ParsedRequest, group: &'static str) -> Result<(), Refus
 
 fn refuse_if(is_wrong: bool, refusal: Refusal) -> Result<(), Refusal> {
     if is_wrong { Err(refusal) } else { Ok(()) }
-}
-
-impl fmt::Display for Refusal {
-    /// Goes on after "Denied CSR x of user y: ".
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refusal::Unreadable(why) => write!(f, "the request cannot be read: {why}"),
-            Refusal::WrongGroup(group) => write!(f, "the user is not in group {group}"),
-            Refusal::TokenNotOfClaim => {
-                f.write_str("the bootstrap token was deleted, or its Secret names another NodeClaim")
-            }
-            Refusal::ServingForToken => f.write_str("a bootstrap token cannot get a serving certificate"),
-            Refusal::AnotherName { wanted, allowed } => {
-                write!(f, "the common name is {}, only {allowed} is allowed", shown(wanted))
-            }
-            Refusal::WrongOrganizations(wanted) => {
-                write!(f, "the organizations are [{}], only [{NODES}] is allowed", shown(&wanted.join(", ")))
-            }
-            Refusal::NamesInClientCertificate => {
-                f.write_str("a client certificate of a kubelet has no alternative names, but the request has")
-            }
-            Refusal::WrongUsages { wanted, purpose } => {
-                let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
-                let wanted = wanted.join(", ");
-                write!(
-                    f,
-                    "the usages are [{wanted}], only [{DIGITAL_SIGNATURE}, {purpose}] and {KEY_ENCIPHERMENT} are allowed"
-                )
-            }
-            Refusal::ClaimDeleted => f.write_str("the NodeClaim of the token is being deleted"),
-            Refusal::NoVm => f.write_str("no VM was started for the NodeClaim of the token"),
-            Refusal::SecondNode => {
-                f.write_str("the Node of the NodeClaim has joined already, and a NodeClaim has one Node")
-            }
-            Refusal::AnotherMachine(why) => f.write_str(why),
-            Refusal::NoNames => {
-                f.write_str("a serving certificate needs a DNS name or an address, the request has none")
-            }
-            Refusal::OtherNames => f.write_str("the request has alternative names other than DNS names and addresses"),
-            Refusal::AnotherDnsName(name) => {
-                write!(f, "the DNS name {} is not the name of the Node", shown(name))
-            }
-            Refusal::UnknownAddress(address) => write!(f, "{address} is not an address of the VM"),
-        }
-    }
-}
-
-/// Whoever asks has written it: it is shown without line breaks, and not at any length.
-fn shown(text: &str) -> String {
-    let plain = text.chars().map(|letter| if letter.is_control() { '?' } else { letter });
-    plain.take(100).collect()
 }

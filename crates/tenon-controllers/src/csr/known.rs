@@ -1,9 +1,6 @@
 //! What is true of the NodeClaim whose token or Node asks for a certificate? Everything is read again from the API server:
 //! a certificate cannot be taken back.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::api::Api;
@@ -18,20 +15,6 @@ use super::request::{ParsedRequest, Requester};
 use crate::claim::{is_true, node_of_vm, recorded_token, token_secret};
 use crate::context::{Context, is_ours};
 
-/// Which claims say that a token is theirs, by its id.
-pub(super) type Tokens = BTreeMap<String, Vec<Arc<NodeClaim>>>;
-
-/// The claims of every token, from one look at the store.
-pub(super) fn tokens(context: &Context) -> Tokens {
-    let mut tokens = Tokens::new();
-    for claim in context.watched.claims.state_filter(is_ours) {
-        if let Some(id) = recorded_token(&claim).map(str::to_owned) {
-            tokens.entry(id).or_default().push(claim);
-        }
-    }
-    tokens
-}
-
 /// What is known, and the claim it is known of.
 pub(super) struct Gathered {
     pub(super) claim: Option<(NodeClaim, LaunchRecord)>,
@@ -39,11 +22,7 @@ pub(super) struct Gathered {
 }
 
 /// Gathers all but the addresses.
-pub(super) async fn gather(
-    context: &Context,
-    request: &ParsedRequest,
-    tokens: &Tokens,
-) -> Result<Gathered, kube::Error> {
+pub(super) async fn gather(context: &Context, request: &ParsedRequest) -> Result<Gathered, kube::Error> {
     let addresses = KnownAddresses::Unknown(String::new());
     let nothing = Gathered {
         claim: None,
@@ -51,7 +30,7 @@ pub(super) async fn gather(
     };
     let (name, owner) = match &request.requester {
         Requester::Node(name) => (name.clone(), None),
-        Requester::Token(id) => match owner(context, id, tokens).await? {
+        Requester::Token(id) => match owner(context, id).await? {
             Some((name, uid)) => (name, Some(uid)),
             None => return Ok(nothing),
         },
@@ -74,8 +53,10 @@ pub(super) async fn gather(
 }
 
 /// The claim that a token was made for, and the uid its Secret names. Of several that say it is theirs, the Secret decides.
-async fn owner(context: &Context, id: &str, tokens: &Tokens) -> Result<Option<(String, Option<String>)>, kube::Error> {
-    let Some([first, rest @ ..]) = tokens.get(id).map(Vec::as_slice) else { return Ok(None) };
+async fn owner(context: &Context, id: &str) -> Result<Option<(String, Option<String>)>, kube::Error> {
+    let is_its = |claim: &NodeClaim| is_ours(claim) && recorded_token(claim) == Some(id);
+    let claims = context.watched.claims.state_filter(is_its);
+    let [first, rest @ ..] = claims.as_slice() else { return Ok(None) };
     let secrets: Api<Secret> = Api::namespaced(context.workload.clone(), "kube-system");
     let secret = secrets.get_opt(&token_secret(id)).await?;
     let uid = secret.and_then(|secret| secret.annotations().get(names::ANNOTATION_CLAIM_UID).cloned());

@@ -18,6 +18,8 @@ pub(super) enum RateLimit {
     Nominated,
     InsufficientCapacity,
     CsrDenied,
+    CsrApproved,
+    CsrUndecided,
 }
 
 /// What an event says.
@@ -60,6 +62,16 @@ impl Event {
     /// A certificate was denied. Whoever has a bootstrap token can ask for as many as it likes.
     pub(crate) fn csr_denied(note: impl Into<String>) -> Event {
         Event { rate_limit: Some(RateLimit::CsrDenied), ..Event::new(&event_reasons::CSR_DENIED, note) }
+    }
+
+    /// A certificate was approved.
+    pub(crate) fn csr_approved(note: impl Into<String>) -> Event {
+        Event { rate_limit: Some(RateLimit::CsrApproved), ..Event::new(&event_reasons::CSR_APPROVED, note) }
+    }
+
+    /// It cannot be decided about a certificate.
+    pub(crate) fn csr_undecided(note: impl Into<String>) -> Event {
+        Event { rate_limit: Some(RateLimit::CsrUndecided), ..Event::new(&event_reasons::CSR_UNDECIDED, note) }
     }
 
     /// The event, repeated after this long.
