@@ -195,11 +195,11 @@ condition_reasons! {
     CERTIFICATE_REQUEST_PENDING = "CertificateRequestPending" for [("Registered", Unknown)], Tenon,
         when "The kubelet of the VM has requested a certificate, and nobody has approved the request.",
         example "Node default-x7 has not joined: CertificateSigningRequest node-csr-4f2a is not approved; run: kubectl certificate approve node-csr-4f2a",
-        action "Approve the request. If requests are never approved, create the bindings in examples/bootstrap-rbac.yaml, and check that kube-controller-manager runs.";
+        action "Follow the message: approve the request, or deny it if it asks for another node name. With `--csr-approver`, Tenon decides, and the message says what it waits for. If requests are never approved, create the bindings in examples/bootstrap-rbac.yaml, and check that kube-controller-manager runs.";
     CERTIFICATE_REQUEST_DENIED = "CertificateRequestDenied" for [("Registered", Unknown)], Tenon,
         when "Somebody denied the certificate request of the kubelet.",
         example "Node default-x7 has not joined: CertificateSigningRequest node-csr-4f2a was denied (NotAllowed: unknown node); find out who denied it, and delete NodeClaim default-x7 to try again",
-        action "Find out which approver denied the request, and why.";
+        action "Find out which approver denied the request, and why. If it was Tenon (`--csr-approver`), the message has cause and next step.";
     CERTIFICATE_REQUEST_FAILED = "CertificateRequestFailed" for [("Registered", Unknown)], Tenon,
         when "The certificate request of the kubelet was approved, but could not be signed, or is not signed yet.",
         example "Node default-x7 has not joined: CertificateSigningRequest node-csr-4f2a was approved, but is not signed; check kube-controller-manager",

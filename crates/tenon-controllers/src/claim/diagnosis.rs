@@ -1,5 +1,7 @@
 //! Why has a node not joined? A sentence from what is known, and the next step. Nothing is asked here.
 
+use std::collections::BTreeMap;
+
 use tenon_api::condition_reasons::{
     BOOTSTRAP_BINDINGS_MISSING, CERTIFICATE_REQUEST_DENIED, CERTIFICATE_REQUEST_FAILED, CERTIFICATE_REQUEST_NOT_FOUND,
     CERTIFICATE_REQUEST_PENDING, ConditionReason, GUEST_NOT_RESPONDING, NODE_NAME_MISMATCH, NODE_NOT_CREATED,
@@ -7,6 +9,7 @@ use tenon_api::condition_reasons::{
 };
 use tenon_model::{HostName, VmId};
 
+use super::pending_request;
 use crate::join::{Request, RequestState};
 
 /// A guest whose agent is silent so long after the start of its VM hangs, or does not boot.
@@ -36,6 +39,8 @@ pub(crate) struct JoinFacts {
     pub(crate) missing_bindings: Option<String>,
     /// The requests made with the claim's token, oldest first; nothing if they cannot be listed.
     pub(crate) requests: Option<Vec<Request>>,
+    /// Why Tenon has not decided about requests, by name; nothing if Tenon does not decide (`--csr-approver`).
+    pub(crate) undecided: Option<BTreeMap<String, String>>,
     /// Another node that runs on this VM.
     pub(crate) other_node: Option<String>,
     pub(crate) agent: Agent,
@@ -67,9 +72,13 @@ fn of_requests(facts: &JoinFacts) -> Option<Diagnosis> {
     let JoinFacts { name, vmid, host, .. } = facts;
     let requests = facts.requests.as_deref().unwrap_or_default();
     let last = requests.last()?;
-    let denied = requests.iter().rev().find(|request| matches!(request.state, RequestState::Denied(_)));
+    let is_denied = |state: &RequestState| matches!(state, RequestState::Denied(_) | RequestState::DeniedByTenon(_));
+    let denied = requests.iter().rev().find(|request| is_denied(&request.state));
     let told = match &last.state {
         RequestState::Issued | RequestState::Approved => last,
+        RequestState::Pending => {
+            denied.unwrap_or_else(|| pending_request::first_to_decide(requests, name).unwrap_or(last))
+        }
         _ => denied.unwrap_or(last),
     };
     let request = &told.name;
@@ -103,12 +112,10 @@ fn of_requests(facts: &JoinFacts) -> Option<Diagnosis> {
             );
             (&CERTIFICATE_REQUEST_DENIED, cause)
         }
-        RequestState::Pending => {
-            let next = format!("run: kubectl certificate approve {request}");
-            let why =
-                facts.missing_bindings.as_deref().map(|why| format!(". For all nodes: {why}")).unwrap_or_default();
-            (&CERTIFICATE_REQUEST_PENDING, format!("CertificateSigningRequest {request} is not approved; {next}{why}"))
+        RequestState::DeniedByTenon(why) => {
+            (&CERTIFICATE_REQUEST_DENIED, format!("Tenon denied CertificateSigningRequest {request}: {why}"))
         }
+        RequestState::Pending => (&CERTIFICATE_REQUEST_PENDING, pending_request::cause(facts, told)),
     };
     Some(Diagnosis { reason, message: format!("Node {name} has not joined: {cause}{}", boot_log(facts)) })
 }
@@ -152,6 +159,7 @@ fn boot_log(facts: &JoinFacts) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::csr::Asked;
 
     fn facts() -> JoinFacts {
         JoinFacts {
@@ -161,13 +169,14 @@ mod tests {
             waited_s: 300,
             missing_bindings: None,
             requests: Some(Vec::new()),
+            undecided: None,
             other_node: None,
             agent: Agent::Unknown,
         }
     }
 
     fn request(name: &str, state: RequestState) -> Request {
-        Request { name: name.to_owned(), state }
+        Request { name: name.to_owned(), state, asked: Asked::of_node("default-x7") }
     }
 
     fn with(requests: &[Request]) -> JoinFacts {

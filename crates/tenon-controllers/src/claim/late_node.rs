@@ -71,6 +71,7 @@ pub(super) async fn examine(context: &Context, late: &LateNode<'_>) -> Diagnosis
         waited_s,
         missing_bindings: sight.rights.missing(),
         requests: requests.map(|(all, user)| all.get(&user).cloned().unwrap_or_default()),
+        undecided: crate::csr::undecided(context),
         other_node: sight.nodes.get(&uuid).filter(|node| **node != name).cloned(),
         agent: match (context.region(&record.place.region), vm) {
             (Ok(pve), Some(vm)) => agent(context, pve, claim, vm).await,

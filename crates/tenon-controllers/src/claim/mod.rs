@@ -45,6 +45,7 @@ mod launch_pass;
 mod launch_tests;
 mod observe;
 mod outcome;
+mod pending_request;
 mod queue;
 mod readiness;
 mod reconcile;

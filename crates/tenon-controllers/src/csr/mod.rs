@@ -8,6 +8,7 @@
 
 mod addresses;
 mod approvals;
+mod asked;
 mod book;
 mod decide;
 mod judge;
@@ -29,5 +30,6 @@ mod test_site;
 mod trouble_tests;
 mod undecided;
 
+pub(crate) use asked::Asked;
 pub(crate) use run::run;
-pub(crate) use undecided::Undecided;
+pub(crate) use undecided::{Undecided, undecided};

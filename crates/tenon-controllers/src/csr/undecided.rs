@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::context::Context;
+
 /// Requests that are remembered at most. Beyond it all are forgotten: whatever is still undecided is looked at again soon.
 const MOST: usize = 10_000;
 
@@ -30,10 +32,14 @@ impl Undecided {
     }
 
     /// Why each is not decided, by its name.
-    #[cfg(test)]
     pub(super) fn all(&self) -> BTreeMap<String, String> {
         self.lock().clone()
     }
+}
+
+/// Why Tenon has not decided about each request, by its name; nothing if Tenon does not decide.
+pub(crate) fn undecided(context: &Context) -> Option<BTreeMap<String, String>> {
+    context.settings.csr_approver.then(|| context.memory.undecided.all())
 }
 
 #[cfg(test)]

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::api::certificates::v1::{CertificateSigningRequest, CertificateSigningRequestCondition};
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
+use tenon_api::event_reasons::CSR_DENIED;
+
+use crate::csr::Asked;
 
 /// Who signs the client certificates of kubelets.
 const SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
@@ -18,6 +21,8 @@ pub(crate) enum RequestState {
     Approved,
     /// Somebody denied it; why, if that was said.
     Denied(String),
+    /// Tenon's own approver denied it; why, with the next step.
+    DeniedByTenon(String),
     /// It was approved and could not be signed; why.
     Failed(String),
     /// It has its certificate.
@@ -29,6 +34,8 @@ pub(crate) enum RequestState {
 pub(crate) struct Request {
     pub(crate) name: String,
     pub(crate) state: RequestState,
+    /// What it asks for.
+    pub(crate) asked: Asked,
 }
 
 /// All requests of kubelets by user name, oldest first.
@@ -40,7 +47,8 @@ pub(crate) async fn by_user(client: &Client) -> Result<BTreeMap<String, Vec<Requ
     let mut found: BTreeMap<String, Vec<Request>> = BTreeMap::new();
     for item in items {
         let user = item.spec.username.clone().unwrap_or_default();
-        found.entry(user).or_default().push(Request { name: item.name_any(), state: state(&item) });
+        let request = Request { name: item.name_any(), state: state(&item), asked: Asked::read(&item) };
+        found.entry(user).or_default().push(request);
     }
     Ok(found)
 }
@@ -48,12 +56,12 @@ pub(crate) async fn by_user(client: &Client) -> Result<BTreeMap<String, Vec<Requ
 fn state(request: &CertificateSigningRequest) -> RequestState {
     let Some(status) = &request.status else { return RequestState::Pending };
     let condition = |kind: &str| status.conditions.iter().flatten().find(|condition| condition.type_ == kind);
-    let said = |found: &k8s_openapi::api::certificates::v1::CertificateSigningRequestCondition| {
+    let said = |found: &CertificateSigningRequestCondition| {
         let parts = [found.reason.as_deref(), found.message.as_deref()];
         parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ")
     };
     if let Some(denied) = condition("Denied") {
-        RequestState::Denied(said(denied))
+        denied_by_tenon(denied).unwrap_or_else(|| RequestState::Denied(said(denied)))
     } else if let Some(failed) = condition("Failed") {
         RequestState::Failed(said(failed))
     } else if status.certificate.as_ref().is_some_and(|certificate| !certificate.0.is_empty()) {
@@ -62,5 +70,37 @@ fn state(request: &CertificateSigningRequest) -> RequestState {
         RequestState::Approved
     } else {
         RequestState::Pending
+    }
+}
+
+/// Condition and event of a denial of ours say the same: who asked, and behind that why it was denied.
+fn denied_by_tenon(denied: &CertificateSigningRequestCondition) -> Option<RequestState> {
+    let message = denied.message.as_deref().filter(|_| denied.reason.as_deref() == Some(CSR_DENIED.name()))?;
+    let why = message.split_once("): ").map_or(message, |(_, why)| why);
+    Some(RequestState::DeniedByTenon(why.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn denied(reason: &str, message: &str) -> RequestState {
+        let told = json!({ "type": "Denied", "status": "True", "reason": reason, "message": message });
+        let spec = json!({ "request": "", "signerName": SIGNER });
+        state(
+            &serde_json::from_value(json!({ "metadata": {}, "spec": spec, "status": { "conditions": [told] } }))
+                .unwrap(),
+        )
+    }
+
+    #[test]
+    fn a_denial_of_tenon_is_told_from_one_of_others() {
+        let said =
+            "Denied client certificate for user system:bootstrap:abcdef (CSR a): the name is (x): wrong; correct it";
+        let why = "the name is (x): wrong; correct it".to_owned();
+        assert_eq!(denied("CSRDenied", said), RequestState::DeniedByTenon(why));
+        assert_eq!(denied("NotAllowed", "no"), RequestState::Denied("NotAllowed: no".to_owned()));
     }
 }
