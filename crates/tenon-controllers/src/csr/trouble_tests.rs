@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use kube::api::ListParams;
 use serde_json::json;
 
 use super::test_requests::{Ask, subject};
@@ -80,6 +82,22 @@ async fn many_requests_nobody_can_decide_about_do_not_become_a_flood_of_events()
     site.after(10, "a0").await;
     let told = site.events("CSRUndecided").await.len();
     assert!((1..30).contains(&told), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_there_was_no_room_for_is_decided_about_later() {
+    let site = Site::new().await;
+    site.stage.add_node(NODE, json!({})).await;
+    for number in 0..110 {
+        site.ask(&format!("a{number}"), &Ask::serving(NODE, &["10.0.0.5"])).await;
+    }
+    site.after(5, "a0").await;
+    site.address("ip=10.0.0.5/24").await;
+    site.after(200, "a0").await;
+    let requests = site.requests().list(&ListParams::default()).await.unwrap().items;
+    let is_open =
+        |request: &&CertificateSigningRequest| request.status.as_ref().is_none_or(|told| told.conditions.is_none());
+    assert_eq!(requests.iter().filter(is_open).count(), 0);
 }
 
 #[tokio::test(start_paused = true)]
