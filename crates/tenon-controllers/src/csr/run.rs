@@ -26,6 +26,7 @@ use crate::kube_error;
 use crate::metrics::{CsrDecision, Loop};
 use crate::moments::after;
 use crate::panics::{caught, note};
+use crate::settings::CsrApprover;
 use crate::stop::Stop;
 use crate::watched::{Changes, WATCHED_FOR_S};
 use crate::writes;
@@ -52,7 +53,7 @@ enum Outcome {
 
 /// Decides about requests until told to stop; about none unless it is switched on.
 pub(crate) async fn run(context: Arc<Context>, stop: Stop) {
-    if context.settings.csr_approver {
+    if context.settings.csr_approver == CsrApprover::Tenon {
         future::join(follow(&context, Signer::Client, stop.clone()), follow(&context, Signer::Serving, stop)).await;
     }
 }

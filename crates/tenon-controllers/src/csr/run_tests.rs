@@ -14,7 +14,7 @@ use super::run::run;
 use super::test_requests::{Ask, subject};
 use crate::claim::test_stage::ClaimStage;
 use crate::claim::{make_token, recorded_token};
-use crate::settings::Settings;
+use crate::settings::{CsrApprover, Settings};
 use crate::stop::stop;
 
 const NODE: &str = "default-x7";
@@ -33,8 +33,11 @@ impl Site {
     }
 
     async fn with(config: ClusterConfig) -> Site {
-        let settings =
-            Settings { csr_approver: true, cluster_endpoint: Some("https://a:6443".to_owned()), ..Settings::default() };
+        let settings = Settings {
+            csr_approver: CsrApprover::Tenon,
+            cluster_endpoint: Some("https://a:6443".to_owned()),
+            ..Settings::default()
+        };
         let (stage, cluster) = ClaimStage::on(config, settings).await;
         stage.add_launched(NODE, json!({})).await;
         drop(make_token(&stage.context, &stage.claim(NODE).await).await.unwrap());

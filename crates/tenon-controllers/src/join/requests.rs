@@ -2,12 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
 
+use crate::moments::after;
+
 /// Who signs the client certificates of kubelets.
 const SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
+
+/// A request is approved, signed and used within this time, if nothing is wrong.
+const FRESH: SignedDuration = SignedDuration::from_secs(30);
 
 /// How far a request has come.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +35,15 @@ pub(crate) enum RequestState {
 pub(crate) struct Request {
     pub(crate) name: String,
     pub(crate) state: RequestState,
+    pub(crate) created: Timestamp,
+}
+
+impl Request {
+    /// Whether it may just be on its way: it was made a moment ago, and nothing is decided against it.
+    pub(crate) fn is_fresh(&self, now: Timestamp) -> bool {
+        let is_open = !matches!(self.state, RequestState::Denied(_) | RequestState::Failed(_));
+        is_open && after(self.created, FRESH) > now
+    }
 }
 
 /// All requests of kubelets by user name, oldest first.
@@ -40,7 +55,8 @@ pub(crate) async fn by_user(client: &Client) -> Result<BTreeMap<String, Vec<Requ
     let mut found: BTreeMap<String, Vec<Request>> = BTreeMap::new();
     for item in items {
         let user = item.spec.username.clone().unwrap_or_default();
-        found.entry(user).or_default().push(Request { name: item.name_any(), state: state(&item) });
+        let created = item.creation_timestamp().map_or(Timestamp::MIN, |time| time.0);
+        found.entry(user).or_default().push(Request { name: item.name_any(), state: state(&item), created });
     }
     Ok(found)
 }
