@@ -103,8 +103,10 @@ fn without_telltale(line: &str) -> String {
     let lower = line.to_ascii_lowercase();
     let found = TELLTALES.iter().filter_map(|word| {
         let at = lower.find(word)? + word.len();
-        let value = lower.get(at..)?.find([':', '='])? + at + 1;
-        Some(value)
+        let rest = lower.get(at..)?;
+        // The colon of a URL begins no value.
+        let mut marks = rest.match_indices([':', '=']).map(|(mark, _)| mark + 1);
+        marks.find(|after| !rest.get(*after..).is_some_and(|next| next.starts_with("//"))).map(|after| at + after)
     });
     match found.min().and_then(|value| line.get(..value)) {
         Some(start) => format!("{start} {HIDDEN}"),

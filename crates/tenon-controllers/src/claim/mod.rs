@@ -40,6 +40,8 @@ mod hidden_words;
 mod hydration;
 mod image;
 mod late_node;
+#[cfg(test)]
+mod late_node_tests;
 mod launch;
 mod launch_failure;
 mod launch_pass;
@@ -64,6 +66,8 @@ mod termination_tests;
 #[cfg(test)]
 pub(crate) mod test_stage;
 mod token;
+#[cfg(test)]
+mod token_tests;
 #[cfg(test)]
 mod upkeep_tests;
 

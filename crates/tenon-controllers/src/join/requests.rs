@@ -80,3 +80,20 @@ fn state(request: &CertificateSigningRequest) -> RequestState {
         RequestState::Pending
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_was_just_made_is_on_its_way_unless_it_was_denied() {
+        let created = Timestamp::UNIX_EPOCH;
+        let is_fresh = |state, second| {
+            let request = Request { name: "a".to_owned(), state, created };
+            request.is_fresh(created + SignedDuration::from_secs(second))
+        };
+        assert!(is_fresh(RequestState::Pending, 29) && is_fresh(RequestState::Issued, 29));
+        assert!(!is_fresh(RequestState::Pending, 30));
+        assert!(!is_fresh(RequestState::Denied(String::new()), 1) && !is_fresh(RequestState::Failed(String::new()), 1));
+    }
+}
