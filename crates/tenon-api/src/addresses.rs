@@ -80,13 +80,13 @@ impl AddressRules {
             let of_family = self.ranges.iter().filter(|range| range.is_ipv4() == gateway.is_ipv4());
             // A link-local gateway is reached from every network, and one address alone has no network to reach it in.
             let is_far = |range: &&AddressRange| !range.network().contains(gateway) && !range.is_alone();
-            if let Some(far) = of_family.into_iter().find(is_far) {
-                if !is_link_local(gateway) {
-                    return Err(format!(
-                        "spec.addresses.{field}: {gateway} is not in the network of range {far}; correct the gateway or the \
-                         prefix length of the range"
-                    ));
-                }
+            if let Some(far) = of_family.into_iter().find(is_far)
+                && !is_link_local(gateway)
+            {
+                return Err(format!(
+                    "spec.addresses.{field}: {gateway} is not in the network of range {far}; correct the gateway or the \
+                     prefix length of the range"
+                ));
             }
         }
         Ok(self)

@@ -216,6 +216,14 @@ condition_reasons! {
         when "The VM runs for two minutes or longer, and its guest agent does not answer.",
         example "Node default-x7 has not joined 5 minutes after VM 20003 on host pve1 started: the guest agent does not answer; look at the VM's console",
         action "Look at the console: the system may hang, or not boot. If the image has no guest agent, set agent to 0 in the template.";
+    VM_NOT_RUNNING = "VMNotRunning" for [("Registered", Unknown)], Tenon,
+        when "Proxmox shows the VM as running, but QEMU has stopped it: paused, io-error, internal-error and the like.",
+        example "VM 20003 on host pve1 does not run (QEMU status io-error), and Node default-x7 has not joined; on host pve1 run: qm status 20003 --verbose. If its storage is full, free space, then run: qm resume 20003",
+        action "Look at the status of the VM. With io-error its storage is mostly full.";
+    BOOTSTRAP_TOKEN_INVALID = "BootstrapTokenInvalid" for [("Registered", Unknown)], Tenon,
+        when "The bootstrap token of the NodeClaim was deleted or has expired before its kubelet used it.",
+        example "Node default-x7 has not joined 5 minutes after VM 20003 on host pve1 started: its bootstrap token (Secret kube-system/bootstrap-token-abcdef) was deleted; delete NodeClaim default-x7 to try again",
+        action "Find out who deleted the Secret, or check the clocks of the controller and the API server. Then delete the NodeClaim.";
     VM_STOPPED = "VMStopped" for [("Registered", Unknown)], Tenon,
         when "The VM was seen stopped before its Node joined. If it stays so, the NodeClaim is deleted.",
         example "VM 20003 on host pve1 is stopped, and Node default-x7 has not joined",

@@ -6,6 +6,7 @@
 mod ccm;
 pub(crate) mod clients;
 mod connections;
+mod csr_approver;
 mod duration;
 mod election;
 mod endpoint;
@@ -19,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
-use clap::{ArgAction, Args};
 use tenon_api::instance_types_file;
 use tenon_controllers::claim::is_this_computer;
 use tenon_controllers::election::{Bid, Election, Fence};
@@ -32,6 +33,7 @@ use crate::cloud_config::{self, CloudConfig};
 use crate::telemetry::{self, LogFormat, LogLevel};
 use ccm::Ccm;
 use clients::Cluster;
+use csr_approver::Approver;
 use election::ElectionArgs;
 use endpoint::EndpointParser;
 use planning::PlanningArgs;
@@ -104,11 +106,12 @@ pub struct Controller {
     /// node.cloudprovider.kubernetes.io/uninitialized; with `none`, Tenon removes the taint of its own nodes.
     #[arg(long, value_name = "CCM", env = "CCM", default_value = "external")]
     ccm: Ccm,
-    /// Approve certificates of kubelets: only for the Node and the addresses of the NodeClaim whose VM asks. Use it without
-    /// the ClusterRoleBindings by which kube-controller-manager approves any name.
-    #[arg(long, value_name = "BOOL", env = "CSR_APPROVER", action = ArgAction::Set, num_args = 0..=1)]
+    /// Approve certificates of kubelets: only for the Node and the addresses of the NodeClaim whose VM asks. Use `true` without
+    /// the ClusterRoleBindings by which kube-controller-manager approves any name. With `external`, another approver or a person
+    /// approves them, and no ClusterRoleBinding is missed.
+    #[arg(long, value_name = "APPROVER", env = "CSR_APPROVER", num_args = 0..=1)]
     #[arg(require_equals = true, default_missing_value = "true", default_value = "false")]
-    csr_approver: bool,
+    csr_approver: Approver,
     #[command(flatten)]
     planning: PlanningArgs,
     #[command(flatten)]
@@ -211,7 +214,7 @@ fn settings(args: &Controller) -> anyhow::Result<Settings> {
         termination_grace_period: standard.termination_grace_period,
         ccm: args.ccm.into(),
         planning: args.planning.options()?,
-        csr_approver: args.csr_approver,
+        csr_approver: args.csr_approver.into(),
     })
 }
 
@@ -292,7 +295,7 @@ async fn clients(
 mod tests {
     use clap::{CommandFactory as _, FromArgMatches as _, Parser};
     use tenon_api::plan_options::{FeatureGates, MinValuesPolicy, PlanOptions, PreferencePolicy};
-    use tenon_controllers::CloudControllerManager;
+    use tenon_controllers::{CloudControllerManager, CsrApprover};
 
     use super::*;
 
@@ -346,8 +349,11 @@ mod tests {
 
     #[test]
     fn certificates_are_approved_only_on_request() {
-        assert!(!read(&[]).unwrap().csr_approver && !read(&["--csr-approver=false"]).unwrap().csr_approver);
-        assert!(read(&["--csr-approver"]).unwrap().csr_approver);
+        let approver = |args: &[&str]| read(args).unwrap().csr_approver;
+        assert_eq!(approver(&[]), CsrApprover::KubeControllerManager);
+        assert_eq!(approver(&["--csr-approver=false"]), CsrApprover::KubeControllerManager);
+        assert_eq!(approver(&["--csr-approver"]), CsrApprover::Tenon);
+        assert_eq!(approver(&["--csr-approver=external"]), CsrApprover::External);
     }
 
     #[test]

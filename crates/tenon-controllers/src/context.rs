@@ -62,7 +62,7 @@ impl Context {
     pub(crate) fn join_checks(&self) -> JoinChecks {
         let Settings { system_namespace, cluster_endpoint, .. } = &self.settings;
         let place = (system_namespace.as_str(), cluster_endpoint.as_deref());
-        JoinChecks::with(&self.workload, self.board.reviewer.clone(), place)
+        JoinChecks::with(&self.workload, &self.board, place)
     }
 
     /// How long a launch may take: the class's word, or the operator's.

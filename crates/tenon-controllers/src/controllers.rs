@@ -28,7 +28,7 @@ use crate::join::{Board, Reviewer};
 use crate::memory::Memory;
 use crate::metrics::{Metrics, OfLease};
 use crate::panics::{restarted, survived};
-use crate::settings::Settings;
+use crate::settings::{CsrApprover, Settings};
 use crate::stop::{Stop, stop};
 use crate::vm_id_book::VmIdBook;
 use crate::watched::{Changes, Watches, watch_all};
@@ -179,8 +179,8 @@ impl Controllers {
         let events = Events::new(workload.clone(), clock);
         let (memory, regions) = (Memory::default(), regions.into());
         let ids = VmIdBook::new(workload.clone(), &settings.system_namespace);
-        // Kubernetes' own approver is relied on: an approver of our own would make this false.
-        let board = Board::new(Arc::new(Reviewer::new(workload.clone(), !settings.csr_approver)));
+        let needs_binding = settings.csr_approver == CsrApprover::KubeControllerManager;
+        let board = Board::new(Arc::new(Reviewer::new(workload.clone(), needs_binding)));
         let context = Arc::new(Context {
             workload,
             secrets,

@@ -63,6 +63,14 @@ struct Series {
     last: Timestamp,
     count: i32,
     name: String,
+    /// How long it is remembered: it may be repeated only so long after its first.
+    kept_for: SignedDuration,
+}
+
+impl Series {
+    fn is_kept(&self, now: Timestamp) -> bool {
+        after(self.last, self.kept_for) > now
+    }
 }
 
 /// Whether an event was published.
@@ -140,7 +148,7 @@ impl Events {
         let Regarding { uid, name } = regarding;
         let (now, key) = (self.clock.now(), (uid.to_owned(), event.reason.name(), event.gist()));
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = memory.series.get(&key).filter(|known| after(known.first, KEPT_FOR) > now).cloned();
+        let known = memory.series.get(&key).filter(|known| known.is_kept(now)).cloned();
         if known.as_ref().is_some_and(|known| after(known.last, event.repeat_after) > now) {
             return Err(Published::Duplicate);
         }
@@ -148,13 +156,16 @@ impl Events {
         if event.rate_limit.is_some_and(|limit| !memory.rate_limits.entry(limit).or_default().take(now)) {
             return Err(Published::RateLimited);
         }
+        // One that is repeated seldom outlives its first event, and is then published anew.
+        let known = known.filter(|known| after(known.first, KEPT_FOR) > now);
         let next = match known {
             Some(known) => Series { last: now, count: known.count.saturating_add(1), ..known },
             // The number besides: where time is simulated, many are published in the same nanosecond.
             None => {
                 let number = self.number.fetch_add(1, Ordering::Relaxed);
                 let name = if name.len() > NAME_MAX { uid } else { name };
-                Series { first: now, last: now, count: 1, name: format!("{name}.{:x}.{number:x}", now.as_nanosecond()) }
+                let name = format!("{name}.{:x}.{number:x}", now.as_nanosecond());
+                Series { first: now, last: now, count: 1, name, kept_for: event.repeat_after.max(KEPT_FOR) }
             }
         };
         memory.make_room(now);
@@ -169,7 +180,7 @@ impl Remembered {
         if self.series.len() < REMEMBERED {
             return;
         }
-        self.series.retain(|_, known| after(known.first, KEPT_FOR) > now);
+        self.series.retain(|_, known| known.is_kept(now));
         while self.series.len() >= REMEMBERED {
             let Some(oldest) = self.series.iter().min_by_key(|(_, known)| known.last).map(|(key, _)| key.clone())
             else {
@@ -253,6 +264,20 @@ mod tests {
         assert_eq!((again.count, again.name.as_str()), (2, first.name.as_str()));
         pass(3600).await;
         assert_eq!(said("a").unwrap().count, 1, "by then the first event may be gone");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_said_once_a_day_is_not_said_every_hour() {
+        let events = events();
+        let daily = Event::new(&LAUNCHED, "a").repeat_after(SignedDuration::from_hours(24));
+        let say = || events.remember(object("u", "n"), &daily).ok();
+        let first = say().unwrap();
+        pass(7200).await;
+        assert!(say().is_none());
+        pass(24 * 3600).await;
+        let again = say().unwrap();
+        assert_eq!(again.count, 1, "the first event is gone by now");
+        assert_ne!(again.name, first.name);
     }
 
     #[tokio::test(start_paused = true)]

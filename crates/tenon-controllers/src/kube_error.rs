@@ -15,6 +15,11 @@ pub(crate) fn message(error: &kube::Error) -> String {
     }
 }
 
+/// Whether the API server does not let us do it.
+pub(crate) fn is_forbidden(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(refusal) if refusal.code == 403)
+}
+
 /// An error of a watch.
 pub(crate) fn of_watch(error: &watcher::Error) -> String {
     match error {

@@ -41,4 +41,4 @@ pub use metrics::Metrics;
 pub use patience::{Bounded, NoReply, Patient};
 pub use regions::Regions;
 pub use registration_book::RegistrationBook;
-pub use settings::{CloudControllerManager, Settings};
+pub use settings::{CloudControllerManager, CsrApprover, Settings};

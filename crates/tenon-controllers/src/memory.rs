@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use tenon_api::{NodeClaim, names};
 use tenon_model::Place;
 
-use crate::claim::{Comparisons, DeletionReason, EvictionBackoff};
+use crate::claim::{Comparisons, DeletionReason, Diagnoses, EvictionBackoff};
 use crate::csr::Undecided;
 use crate::moments::after;
 use crate::provision::LaunchSpot;
@@ -30,9 +30,6 @@ const AVOIDED_KEPT: SignedDuration = SignedDuration::from_mins(30);
 /// The same failure of a claim is logged again only after this long.
 const REPEAT_AFTER: SignedDuration = SignedDuration::from_mins(5);
 
-/// A node that is late is examined this often.
-const DIAGNOSED_EVERY: SignedDuration = SignedDuration::from_secs(30);
-
 /// Reasons of deletions that are remembered at most; each is forgotten when its claim is deleted.
 const DELETIONS_MOST: usize = 10_000;
 
@@ -46,6 +43,8 @@ pub(crate) struct Memory {
     pub(crate) registrations: RegistrationBook,
     /// When each node was last compared with its claim.
     pub(crate) comparisons: Comparisons,
+    /// What was found out of nodes that are late.
+    pub(crate) diagnoses: Diagnoses,
     /// Why certificates are not decided about.
     pub(crate) undecided: Undecided,
 }
@@ -62,8 +61,8 @@ struct Inner {
     /// When the VM of a claim was first seen to be lost.
     lost: BTreeMap<String, Timestamp>,
     deletions: BTreeMap<String, DeletionReason>,
-    /// When it was last found out why the node of a claim has not joined.
-    diagnosed: BTreeMap<String, Timestamp>,
+    /// What was last logged of what a claim can do without.
+    extras: BTreeMap<String, (String, Timestamp)>,
 }
 
 /// How often passes of a claim failed in a row, and what was last reported of that.
@@ -236,9 +235,21 @@ impl Memory {
         self.lock().failures.remove(claim);
     }
 
+    /// Something that a pass can do without failed. It is logged unless the same was just before.
+    pub(crate) fn warn_of_extra(&self, claim: &str, error: &str, now: Timestamp) {
+        let mut inner = self.lock();
+        let is_known = |(said, at): &(String, Timestamp)| said == error && after(*at, REPEAT_AFTER) > now;
+        if inner.extras.get(claim).is_some_and(is_known) {
+            return;
+        }
+        inner.extras.insert(claim.to_owned(), (error.to_owned(), now));
+        tracing::warn!(claim, error, "part of reconciling NodeClaim failed; going on");
+    }
+
     /// A claim is gone, and all about it may be forgotten.
     pub(crate) fn forget(&self, claim: &str) {
         self.comparisons.forget(claim);
+        self.diagnoses.forget(claim);
         let mut inner = self.lock();
         inner.fresh.retain(|(fresh, _)| fresh.name_any() != claim);
         inner.planned_for.remove(claim);
@@ -247,17 +258,7 @@ impl Memory {
         inner.blocked.remove(claim);
         inner.lost.remove(claim);
         inner.deletions.remove(claim);
-        inner.diagnosed.remove(claim);
-    }
-
-    /// Whether it is time to find out again why the node of a claim has not joined; if so, that is done now.
-    pub(crate) fn is_due_for_diagnosis(&self, claim: &str, now: Timestamp) -> bool {
-        let mut inner = self.lock();
-        let is_due = inner.diagnosed.get(claim).is_none_or(|last| after(*last, DIAGNOSED_EVERY) <= now);
-        if is_due {
-            inner.diagnosed.insert(claim.to_owned(), now);
-        }
-        is_due
+        inner.extras.remove(claim);
     }
 }
 

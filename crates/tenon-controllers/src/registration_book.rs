@@ -2,7 +2,7 @@
 //!
 //! A restart loses it; the condition of the pool says enough to begin again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenon_api::condition_reasons::NODE_REGISTRATION_HEALTHY;
@@ -12,10 +12,15 @@ use tenon_engine::registration_health::{RegistrationHealth, RegistrationHistory}
 /// Pools that are remembered at most. One that is forgotten begins again from its condition.
 const POOLS: usize = 10_000;
 
+/// Claims whose end is remembered at most; one that is forgotten was deleted long ago.
+const CLAIMS: usize = 10_000;
+
 /// The histories of all pools. Cheap to clone; clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct RegistrationBook {
     histories: Arc<Mutex<BTreeMap<String, RegistrationHistory>>>,
+    /// Uids of claims whose end was counted: a pass that is repeated counts it once.
+    counted: Arc<Mutex<BTreeSet<String>>>,
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -51,6 +56,20 @@ impl RegistrationBook {
         let mut histories = self.lock();
         let history = histories.entry(uid.to_owned()).or_default();
         *history = history.with(is_registered);
+    }
+
+    /// Whether the end of a claim is to be counted still.
+    pub(crate) fn is_uncounted(&self, claim_uid: &str) -> bool {
+        !self.counted.lock().unwrap_or_else(PoisonError::into_inner).contains(claim_uid)
+    }
+
+    /// The end of a claim was counted.
+    pub(crate) fn count(&self, claim_uid: &str) {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        if counted.len() >= CLAIMS {
+            counted.clear();
+        }
+        counted.insert(claim_uid.to_owned());
     }
 
     /// The pool is another one now.

@@ -32,8 +32,8 @@ pub struct Settings {
     pub ccm: CloudControllerManager,
     /// What changes a plan.
     pub planning: PlanOptions,
-    /// Whether certificates that kubelets of our claims ask for are approved or denied here.
-    pub csr_approver: bool,
+    /// Who approves the certificates that kubelets of our claims ask for.
+    pub csr_approver: CsrApprover,
 }
 
 /// Whether the cluster has a cloud controller manager, which removes the taint of nodes it has initialized.
@@ -44,6 +44,18 @@ pub enum CloudControllerManager {
     External,
     /// It has none: we remove the taint.
     None,
+}
+
+/// Who approves the certificates that kubelets ask for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CsrApprover {
+    /// Kubernetes' own approver, which needs a binding of bootstrap tokens.
+    #[default]
+    KubeControllerManager,
+    /// We do, for our claims only.
+    Tenon,
+    /// Another approver, or a person.
+    External,
 }
 
 /// A promise to pods holds at least this long, however short the window is.
@@ -74,7 +86,7 @@ impl Default for Settings {
             launch_limits: LaunchLimits::default(),
             ccm: CloudControllerManager::default(),
             planning: PlanOptions::default(),
-            csr_approver: false,
+            csr_approver: CsrApprover::default(),
         }
     }
 }

@@ -14,7 +14,7 @@ use kube::api::{Api, ListParams, Patch, PatchParams};
 use serde_json::json;
 use tenon_api::{NodeClaim, condition_reasons, names};
 
-use crate::claim::{TOKEN_NAMESPACE, TOKEN_TYPE, is_true, token_expiration};
+use crate::claim::{TOKEN_NAMESPACE, TOKEN_TYPE, is_true, token_expiration, token_expires};
 use crate::context::Context;
 use crate::kube_error;
 use crate::metrics::Loop;
@@ -129,9 +129,7 @@ impl Token {
             Some(claim) if is_true(claim, &condition_reasons::REGISTERED) => Owner::Registered,
             Some(_) => Owner::Waiting,
         };
-        let expiration = secret.data.as_ref().and_then(|data| data.get("expiration"));
-        let expires = expiration.and_then(|bytes| std::str::from_utf8(&bytes.0).ok()?.parse().ok());
-        Token { owner, created: secret.creation_timestamp().map(|time| time.0), expires }
+        Token { owner, created: secret.creation_timestamp().map(|time| time.0), expires: token_expires(secret) }
     }
 }
 

@@ -9,11 +9,11 @@ use tenon_api::{NodeClaim, event_reasons};
 use tenon_engine::claim::ObservedLaunch;
 use tenon_engine::launch::ObservedVm;
 use tenon_model::{HostName, VmId};
-use tenon_pve::{PowerState, ProvenVm};
+use tenon_pve::PowerState;
 
 use super::deletion::DeletionReason;
 use super::gather::Observed;
-use super::late_node::LateNode;
+use super::late_node::{LateNode, RunningVm};
 use super::outcome::Outcome;
 use super::{ClaimError, late_node, observe, registration_health};
 use crate::context::Context;
@@ -60,17 +60,19 @@ async fn awaited(context: &Context, observed: &Observed, mismatch: Option<&str>,
     let (claim, now) = (&observed.claim, context.clock.now());
     let late_s = late_node::late_s(context, claim).filter(|_| !observed.state.conditions.registered);
     let Some(waited_s) = late_s else { return still_awaited(observed, None) };
-    if !context.memory.is_due_for_diagnosis(&claim.name_any(), now) {
+    let Some(_turn) = context.memory.diagnoses.turn(&claim.name_any(), &record.place, now) else {
         return Outcome::after(LOOK_AT_VM);
-    }
+    };
     let vm = if let SeenVm::Running(vm) = seen { Some(vm.as_ref()) } else { None };
-    let diagnosis = late_node::examine(context, &LateNode { claim, record, waited_s, vm }).await;
-    late_node::report(claim, diagnosis).requeued(LOOK_AT_VM)
+    match late_node::examine(context, &LateNode { claim, record, waited_s, vm }).await {
+        Some(diagnosis) => late_node::report(context, claim, diagnosis).requeued(LOOK_AT_VM),
+        None => Outcome::after(LOOK_AT_VM),
+    }
 }
 
 /// What is seen of a VM whose node is awaited.
 enum SeenVm {
-    Running(Box<ProvenVm>),
+    Running(Box<RunningVm>),
     Lost(LostVm),
     /// Proxmox does not answer, or shows nothing that is proven to be ours. The node may join all the same.
     Unknown,
@@ -89,13 +91,13 @@ async fn look(context: &Context, observed: &Observed) -> SeenVm {
     let Ok(found) = observe::vm(pve, &context.owner(&observed.claim), record).await else { return SeenVm::Unknown };
     match (found.vm, found.proven) {
         (ObservedVm::Absent, _) => SeenVm::Lost(LostVm::Destroyed(record.vmid)),
-        (ObservedVm::Ours { .. }, Some(vm)) => {
-            match pve.vm_status(vm.host(), vm.vmid()).await.map(|status| status.power) {
-                Ok(PowerState::Stopped) => SeenVm::Lost(LostVm::Stopped(vm.vmid(), vm.host().clone())),
-                Ok(_) => SeenVm::Running(Box::new(vm)),
-                Err(_) => SeenVm::Unknown,
+        (ObservedVm::Ours { .. }, Some(vm)) => match pve.vm_status(vm.host(), vm.vmid()).await {
+            Ok(status) if status.power == PowerState::Stopped => {
+                SeenVm::Lost(LostVm::Stopped(vm.vmid(), vm.host().clone()))
             }
-        }
+            Ok(status) => SeenVm::Running(Box::new(RunningVm { vm, qemu: status.qemu })),
+            Err(_) => SeenVm::Unknown,
+        },
         _ => SeenVm::Unknown,
     }
 }

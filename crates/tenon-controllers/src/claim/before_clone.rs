@@ -22,7 +22,10 @@ pub(super) async fn no_first_boot(
         let found = first_boot::inspect(&context.secrets, &context.regions, subject, &[zone]).await;
         match found.map_err(|source| ClaimError::kube("read the Secrets of the ProxmoxNodeClass", source))? {
             Inspection::Faulty(why) => return Ok(Some(why)),
-            Inspection::Fine(used) => used,
+            Inspection::Fine(used) => {
+                context.board.uses.note(subject.class, used);
+                used
+            }
             // What it uses will be known when the VM is there.
             Inspection::Unknown => JoinUse::LEAST,
         }

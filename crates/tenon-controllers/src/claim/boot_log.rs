@@ -1,7 +1,6 @@
 //! The last lines of what a guest printed while it booted, fit to be shown: short, without control characters and secrets.
 
-use k8s_openapi::ByteString;
-use serde_json::{Value, json};
+use super::hidden_words::{hide, secret_forms};
 
 /// Where cloud-init keeps it.
 pub(crate) const PATH: &str = "/var/log/cloud-init-output.log";
@@ -11,52 +10,55 @@ const LINES: usize = 10;
 /// Bytes that are shown, of all lines together and of each.
 const BYTES: usize = 700;
 const BYTES_OF_LINE: usize = 200;
+/// What is shorter says nothing.
+const BYTES_LEAST: usize = 8;
 
-/// What stands where a secret stood.
-const HIDDEN: &str = "(hidden)";
-/// What is shorter is no secret, and stands everywhere.
-const SECRET_MIN: usize = 4;
-/// What is shorter as a line of a secret stands everywhere, too.
-const PART_MIN: usize = 8;
-
-/// Words after which a secret is likely, whoever set it.
-const TELLTALES: [&str; 5] = ["password", "passwd", "secret", "token", "private key"];
+/// What of a log may be secret.
+#[derive(Debug, Default)]
+pub(crate) struct Secrets {
+    /// Tokens and values that a user gave: as they are, and each word of them.
+    pub(crate) values: Vec<String>,
+    /// Texts of a user that mostly are not secret, such as templates: only what looks like a key or a password in them.
+    pub(crate) texts: Vec<String>,
+}
 
 /// The last lines of a log, oldest first.
-pub(crate) fn tail(log: &str, secrets: &[String]) -> Vec<String> {
+pub(crate) fn tail(log: &str, secrets: &Secrets) -> Vec<String> {
     let mut clear = log.to_owned();
-    for secret in forms(secrets) {
+    for secret in secret_forms(secrets) {
         if clear.contains(&secret) {
-            clear = clear.replace(&secret, HIDDEN);
+            clear = clear.replace(&secret, super::hidden_words::HIDDEN);
         }
     }
-    let (mut lines, mut left) = (Vec::new(), BYTES);
-    for line in clear.lines().rev().map(plain).filter(|line| !line.is_empty()).take(LINES) {
-        let line = crate::events::cut(&without_telltale(&without_tokens(&line)), BYTES_OF_LINE.min(left));
-        left = left.saturating_sub(line.len());
-        lines.push(line);
-        if left < PART_MIN {
+    let shown = without_keys(clear.lines().map(plain)).filter(|line| !line.is_empty());
+    let shown: Vec<String> = shown.collect();
+    fitting(shown.iter().rev().take(LINES).map(|line| crate::events::cut(&hide(line), BYTES_OF_LINE)), BYTES)
+}
+
+/// As many of the newest lines as fit into so many bytes, oldest first. They come newest first.
+pub(crate) fn fitting(newest_first: impl Iterator<Item = String>, bytes: usize) -> Vec<String> {
+    let (mut lines, mut left) = (Vec::new(), bytes);
+    for line in newest_first {
+        if left < BYTES_LEAST {
             break;
         }
+        let line = crate::events::cut(&line, left);
+        left = left.saturating_sub(line.len());
+        lines.push(line);
     }
     lines.reverse();
     lines
 }
 
-/// A secret as it is, its longer lines, and each of these in base64; the longest first, so that none is cut in half.
-fn forms(secrets: &[String]) -> Vec<String> {
-    let lines = secrets.iter().flat_map(|secret| secret.lines().filter(|line| line.trim().len() >= PART_MIN));
-    let whole = secrets.iter().map(|secret| secret.trim()).filter(|secret| secret.len() >= SECRET_MIN);
-    let plain: Vec<&str> = whole.chain(lines.map(str::trim)).collect();
-    let encoded = plain.iter().filter_map(|text| match json!(ByteString(text.as_bytes().to_vec())) {
-        Value::String(base64) => Some(base64.trim_end_matches('=').to_owned()),
-        _ => None,
-    });
-    let mut all: Vec<String> = encoded.filter(|text| text.len() >= PART_MIN).collect();
-    all.extend(plain.into_iter().map(str::to_owned));
-    all.sort_by_key(|text| std::cmp::Reverse(text.len()));
-    all.dedup();
-    all
+/// The lines without private keys, from their first line to their last.
+fn without_keys(lines: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
+    let mut is_inside = false;
+    lines.filter(move |line| {
+        let was_inside = is_inside;
+        let begins = line.contains("-----BEGIN") && line.contains("PRIVATE KEY");
+        is_inside = (was_inside || begins) && !line.contains("-----END");
+        !was_inside && !begins
+    })
 }
 
 /// A line without colours, control characters, and what a carriage return has overwritten.
@@ -77,71 +79,45 @@ fn plain(line: &str) -> String {
     text.trim().to_owned()
 }
 
-/// Hides everything that looks like a bootstrap token.
-fn without_tokens(line: &str) -> String {
-    let is_token = |word: &str| {
-        let is_part = |part: &str, length| {
-            part.len() == length && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-        };
-        word.split_once('.').is_some_and(|(id, half)| is_part(id, 6) && is_part(half, 16))
-    };
-    let is_edge = |letter: char| !(letter.is_ascii_alphanumeric() || letter == '.');
-    let mut text = line.to_owned();
-    for word in line.split(is_edge).filter(|word| is_token(word)) {
-        text = text.replace(word, HIDDEN);
-    }
-    text
-}
-
-/// Hides what follows `password:`, `token=` and the like.
-fn without_telltale(line: &str) -> String {
-    let lower = line.to_ascii_lowercase();
-    let found = TELLTALES.iter().filter_map(|word| {
-        let at = lower.find(word)? + word.len();
-        let value = lower.get(at..)?.find([':', '='])? + at + 1;
-        Some(value)
-    });
-    match found.min().and_then(|value| line.get(..value)) {
-        Some(start) => format!("{start} {HIDDEN}"),
-        None => line.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn bare(log: &str) -> Vec<String> {
+        tail(log, &Secrets::default())
+    }
+
     #[test]
     fn only_the_last_lines_are_shown_and_not_too_much_of_them() {
         let log: String = (0..100).map(|number| format!("line {number}\n\n")).collect();
-        let lines = tail(&log, &[]);
+        let lines = bare(&log);
         assert_eq!((lines.len(), lines[0].as_str(), lines[9].as_str()), (10, "line 90", "line 99"));
         let long: String = (0..10).map(|number| format!("{number} {}\n", "é".repeat(500))).collect();
-        let lines = tail(&long, &[]);
+        let lines = bare(&long);
         assert!(lines.iter().map(String::len).sum::<usize>() <= BYTES, "{lines:?}");
         assert!(lines.last().unwrap().starts_with("9 é"));
     }
 
     #[test]
-    fn colours_and_control_characters_are_not_shown() {
-        assert_eq!(tail("\u{1b}[0;31mfailed\u{1b}[0m\tto\u{7} boot\r\n10%\r20%\n", &[]), ["failed to boot", "20%"]);
+    fn where_there_is_little_room_the_newest_lines_stay() {
+        let newest_first = ["c".repeat(20), "b".repeat(20), "a".repeat(20)];
+        assert_eq!(
+            fitting(newest_first.iter().cloned(), 50),
+            ["aaaaaaa...".to_owned(), "b".repeat(20), "c".repeat(20)]
+        );
+        assert_eq!(fitting(newest_first.into_iter(), 25), ["c".repeat(20)]);
     }
 
     #[test]
-    fn secrets_are_not_shown_in_any_usual_form() {
-        let secrets = ["abcdef.0123456789abcdef".to_owned(), "-----BEGIN X-----\nMIIBsecretline\n".to_owned()];
-        let log = "curl -H abcdef.0123456789abcdef\njoin zzzzzz.9999999999999999 now\nMIIBsecretline\n\
-                   cGFzc3dvcmQ=\nadmin Password: hunter2\nAPI_TOKEN=x y z\nfetch YWJjZGVmLjAxMjM0NTY3ODlhYmNkZWY= ok\n";
-        let lines = tail(log, &secrets);
-        let wanted = [
-            "curl -H (hidden)",
-            "join (hidden) now",
-            "(hidden)",
-            "cGFzc3dvcmQ=",
-            "admin Password: (hidden)",
-            "API_TOKEN= (hidden)",
-            "fetch (hidden)= ok",
-        ];
-        assert_eq!(lines, wanted);
+    fn colours_and_control_characters_are_not_shown() {
+        assert_eq!(bare("\u{1b}[0;31mfailed\u{1b}[0m\tto\u{7} boot\r\n10%\r20%\n"), ["failed to boot", "20%"]);
+    }
+
+    #[test]
+    fn private_keys_are_not_shown_wherever_they_come_from() {
+        let log =
+            "a\n-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjE\nAAAA\n-----END OPENSSH PRIVATE KEY-----\nz\n";
+        assert_eq!(bare(log), ["a", "z"]);
+        assert_eq!(bare("a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n"), ["a"], "one that the log ends in");
     }
 }

@@ -97,6 +97,11 @@ struct Published {
 }
 
 impl Published {
+    fn unknown(why: &str) -> Published {
+        let why = format!("the address of the API server is unknown: ConfigMap {INFO} {why}; set --cluster-endpoint");
+        Published { server: Err(why), ca_pem: None }
+    }
+
     fn joined(self, roots: String) -> Joined {
         // What is published may be behind a balancer with an authority of its own.
         let ca_pem = match self.ca_pem.filter(|own| !contains(&roots, own)) {
@@ -118,16 +123,18 @@ fn contains(roots: &str, own: &str) -> bool {
 
 /// The cluster as kubeadm and others publish it.
 async fn published(client: &Client) -> Result<Published, ClaimError> {
-    let info = config_map(client, "kube-public", "cluster-info").await?;
+    let info = match config_map(client, "kube-public", "cluster-info").await {
+        Err(error) if error.is_forbidden() => {
+            return Ok(Published::unknown(&format!("cannot be read ({})", error.full_message())));
+        }
+        found => found?,
+    };
     let text = info.as_ref().and_then(|info| info.data.as_ref()?.get("kubeconfig"));
     Ok(read_published(info.is_some(), text.map(String::as_str)))
 }
 
 fn read_published(is_there: bool, text: Option<&str>) -> Published {
-    let unknown = |why: &str| {
-        let why = format!("the address of the API server is unknown: ConfigMap {INFO} {why}; set --cluster-endpoint");
-        Published { server: Err(why), ca_pem: None }
-    };
+    let unknown = Published::unknown;
     let Some(text) = text else {
         return unknown(if is_there { "has no key kubeconfig" } else { "does not exist" });
     };

@@ -3,17 +3,21 @@
 use std::collections::BTreeMap;
 
 use tenon_api::condition_reasons::{
-    BOOTSTRAP_BINDINGS_MISSING, CERTIFICATE_REQUEST_DENIED, CERTIFICATE_REQUEST_FAILED, CERTIFICATE_REQUEST_NOT_FOUND,
-    CERTIFICATE_REQUEST_PENDING, ConditionReason, GUEST_NOT_RESPONDING, NODE_NAME_MISMATCH, NODE_NOT_CREATED,
-    NODE_NOT_FOUND,
+    BOOTSTRAP_BINDINGS_MISSING, BOOTSTRAP_TOKEN_INVALID, CERTIFICATE_REQUEST_DENIED, CERTIFICATE_REQUEST_FAILED,
+    CERTIFICATE_REQUEST_NOT_FOUND, CERTIFICATE_REQUEST_PENDING, ConditionReason, GUEST_NOT_RESPONDING,
+    NODE_NAME_MISMATCH, NODE_NOT_CREATED, NODE_NOT_FOUND, VM_NOT_RUNNING,
 };
 use tenon_model::{HostName, VmId};
 
+use super::boot_log;
 use super::pending_request;
 use crate::join::{Request, RequestState};
 
 /// A guest whose agent is silent so long after the start of its VM hangs, or does not boot.
 const SILENT_S: i64 = 120;
+
+/// What is said at most: an event has room for it, with what stands before it when the claim is given up.
+const MESSAGE_MAX: usize = 850;
 
 /// What the guest agent says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +30,15 @@ pub(crate) enum Agent {
     Answers(Vec<String>),
 }
 
+/// Why nothing can join with a bootstrap token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TokenFault {
+    /// The Secret of this name is not there.
+    Gone(String),
+    /// The token in it has expired.
+    Expired(String),
+}
+
 /// What is known of a node that is late.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JoinFacts {
@@ -35,6 +48,10 @@ pub(crate) struct JoinFacts {
     pub(crate) host: HostName,
     /// Since the VM started.
     pub(crate) waited_s: i64,
+    /// What QEMU says of a VM that Proxmox calls running, if that is not `running`.
+    pub(crate) qemu: Option<String>,
+    /// What is wrong with the claim's bootstrap token, and which Secret it is in.
+    pub(crate) token: Option<TokenFault>,
     /// Which bindings are missing, with the line to type.
     pub(crate) missing_bindings: Option<String>,
     /// The requests made with the claim's token, oldest first; nothing if they cannot be listed.
@@ -62,6 +79,13 @@ pub(crate) fn diagnose(facts: &JoinFacts) -> Diagnosis {
              the first-boot data, then delete NodeClaim {name} and Node {other}"
         );
         return Diagnosis { reason: &NODE_NAME_MISMATCH, message };
+    }
+    if let Some(state) = &facts.qemu {
+        let message = format!(
+            "VM {vmid} on host {host} does not run (QEMU status {state}), and Node {name} has not joined; on host {host} \
+             run: qm status {vmid} --verbose. If its storage is full, free space, then run: qm resume {vmid}"
+        );
+        return Diagnosis { reason: &VM_NOT_RUNNING, message };
     }
     of_requests(facts).unwrap_or_else(|| without_request(facts))
 }
@@ -117,7 +141,7 @@ fn of_requests(facts: &JoinFacts) -> Option<Diagnosis> {
         }
         RequestState::Pending => (&CERTIFICATE_REQUEST_PENDING, pending_request::cause(facts, told)),
     };
-    Some(Diagnosis { reason, message: format!("Node {name} has not joined: {cause}{}", boot_log(facts)) })
+    Some(Diagnosis { reason, message: with_boot_log(format!("Node {name} has not joined: {cause}"), facts) })
 }
 
 fn without_request(facts: &JoinFacts) -> Diagnosis {
@@ -125,6 +149,14 @@ fn without_request(facts: &JoinFacts) -> Diagnosis {
     let late = format!("Node {name} has not joined {} after VM {vmid} on host {host} started", minutes(*waited_s));
     if let Some(why) = &facts.missing_bindings {
         return Diagnosis { reason: &BOOTSTRAP_BINDINGS_MISSING, message: format!("{late}: {why}") };
+    }
+    if let Some(fault) = &facts.token {
+        let cause = match fault {
+            TokenFault::Gone(secret) => format!("its bootstrap token (Secret kube-system/{secret}) was deleted"),
+            TokenFault::Expired(secret) => format!("its bootstrap token (Secret kube-system/{secret}) has expired"),
+        };
+        let message = format!("{late}: {cause}; delete NodeClaim {name} to try again");
+        return Diagnosis { reason: &BOOTSTRAP_TOKEN_INVALID, message };
     }
     if facts.agent == Agent::Silent && *waited_s >= SILENT_S {
         let message = format!("{late}: the guest agent does not answer; look at the VM's console");
@@ -135,7 +167,7 @@ fn without_request(facts: &JoinFacts) -> Diagnosis {
         Some(_) => (&CERTIFICATE_REQUEST_NOT_FOUND, "its kubelet has not requested a certificate; "),
         None => (&NODE_NOT_FOUND, ""),
     };
-    Diagnosis { reason, message: format!("{late}: {cause}{next}{}", boot_log(facts)) }
+    Diagnosis { reason, message: with_boot_log(format!("{late}: {cause}{next}"), facts) }
 }
 
 fn minutes(seconds: i64) -> String {
@@ -149,11 +181,14 @@ fn inside(why: &str) -> String {
     if why.is_empty() { String::new() } else { format!(" ({why})") }
 }
 
-fn boot_log(facts: &JoinFacts) -> String {
-    match &facts.agent {
-        Agent::Answers(lines) if !lines.is_empty() => format!(". Last lines of the boot log: {}", lines.join(" | ")),
-        _ => String::new(),
-    }
+/// A sentence, and as many of the newest lines of the boot log as an event has room for behind it.
+fn with_boot_log(sentence: String, facts: &JoinFacts) -> String {
+    const INTRODUCTION: &str = ". Last lines of the boot log: ";
+    const BETWEEN: &str = " | ";
+    let Agent::Answers(lines) = &facts.agent else { return sentence };
+    let room = MESSAGE_MAX.saturating_sub(sentence.len() + INTRODUCTION.len() + lines.len() * BETWEEN.len());
+    let shown = boot_log::fitting(lines.iter().rev().cloned(), room);
+    if shown.is_empty() { sentence } else { format!("{sentence}{INTRODUCTION}{}", shown.join(BETWEEN)) }
 }
 
 #[cfg(test)]
@@ -167,6 +202,8 @@ mod tests {
             vmid: VmId::try_from(20_003).unwrap(),
             host: "pve1".parse().unwrap(),
             waited_s: 300,
+            qemu: None,
+            token: None,
             missing_bindings: None,
             requests: Some(Vec::new()),
             undecided: None,
@@ -176,7 +213,12 @@ mod tests {
     }
 
     fn request(name: &str, state: RequestState) -> Request {
-        Request { name: name.to_owned(), state, asked: Asked::of_node("default-x7") }
+        Request {
+            name: name.to_owned(),
+            state,
+            created: jiff::Timestamp::UNIX_EPOCH,
+            asked: Asked::of_node("default-x7"),
+        }
     }
 
     fn with(requests: &[Request]) -> JoinFacts {
@@ -202,6 +244,10 @@ mod tests {
         assert_eq!(said(&silent).1, GUEST_NOT_RESPONDING.example());
         let named = JoinFacts { other_node: Some("vm-20003".to_owned()), ..facts() };
         assert_eq!(said(&named).1, NODE_NAME_MISMATCH.example());
+        let paused = JoinFacts { qemu: Some("io-error".to_owned()), ..facts() };
+        assert_eq!(said(&paused).1, VM_NOT_RUNNING.example());
+        let token = Some(TokenFault::Gone("bootstrap-token-abcdef".to_owned()));
+        assert_eq!(said(&JoinFacts { token, ..facts() }).1, BOOTSTRAP_TOKEN_INVALID.example());
         let nothing = JoinFacts { waited_s: 180, ..facts() };
         assert_eq!(said(&nothing).1, CERTIFICATE_REQUEST_NOT_FOUND.example());
     }
@@ -226,6 +272,23 @@ mod tests {
         let (reason, message) = said(&JoinFacts { requests: pending, ..unbound });
         assert_eq!(reason, "CertificateRequestPending");
         assert!(message.ends_with("approve a. For all nodes: bootstrap tokens may not; run: kubectl"), "{message}");
+    }
+
+    #[test]
+    fn however_long_the_boot_log_is_its_newest_line_is_shown_and_an_event_has_room_for_it() {
+        let lines: Vec<String> = (0..10).map(|number| format!("{number} {}", "x".repeat(120))).collect();
+        let missing_bindings = Some("y".repeat(500));
+        let requests = Some(vec![request("a", RequestState::Pending)]);
+        let (_, message) = said(&JoinFacts { agent: Agent::Answers(lines), missing_bindings, requests, ..facts() });
+        assert!(message.len() <= MESSAGE_MAX, "{}", message.len());
+        assert!(message.ends_with(&format!("9 {}", "x".repeat(120))), "{message}");
+    }
+
+    #[test]
+    fn a_vm_that_qemu_has_stopped_is_named_before_what_follows_from_that() {
+        let requests = Some(vec![request("a", RequestState::Pending)]);
+        let facts = JoinFacts { qemu: Some("io-error".to_owned()), requests, ..facts() };
+        assert_eq!(said(&facts).0, "VMNotRunning");
     }
 
     #[test]

@@ -163,3 +163,16 @@ async fn i4_health_a_claim_that_was_not_made_from_the_pool_does_not_count() {
     stage.add_initialized("a", json!({ "metadata": { "ownerReferences": null } })).await;
     assert_eq!(condition(&stage).await, None);
 }
+
+#[tokio::test(start_paused = true)]
+async fn i4_health_a_claim_counts_once_however_often_its_pass_is_repeated() {
+    let stage = stage().await;
+    judge(&stage, &stage.context.memory.registrations).await;
+    stage.add_launched("a", json!({})).await;
+    let claim = stage.claim("a").await;
+    for _ in 0..3 {
+        let reason = &tenon_api::condition_reasons::REGISTRATION_FAILED;
+        crate::claim::registration_health::failed(&stage.context, &claim, reason, "late").await.unwrap();
+    }
+    assert!(is(&stage, "Unknown").await, "it is one failure");
+}

@@ -217,7 +217,12 @@ impl<'a> Launch<'a> {
         if self.record.step > LaunchStep::UploadSeed || !self.has_seed() {
             return Ok(Ok(None));
         }
-        let make = async || token::make(context, self.claim).await.map(|made| Err(Advance::To(Box::new(made))));
+        let blocked = |condition, why: String| Ok(Err(Advance::Blocked(unrendered(condition, &why))));
+        let make = async || match seed_parts::make_token(context, self.claim).await? {
+            Ok(made) => Ok(Err(Advance::To(Box::new(made)))),
+            Err(NoSeedParts::Missing(condition, why)) => blocked(condition, why),
+            Err(NoSeedParts::NoToken | NoSeedParts::Outdated) => Ok(Err(Advance::To(Box::new(Outcome::outdated())))),
+        };
         if token::recorded(self.claim).is_none() {
             return make().await;
         }
@@ -230,7 +235,7 @@ impl<'a> Launch<'a> {
             // Somebody deleted it, and no VM has seen it yet: another does as well.
             Err(NoSeedParts::NoToken) => make().await,
             Err(NoSeedParts::Outdated) => Ok(Err(Advance::To(Box::new(Outcome::outdated())))),
-            Err(NoSeedParts::Missing(condition, why)) => Ok(Err(Advance::Blocked(unrendered(condition, &why)))),
+            Err(NoSeedParts::Missing(condition, why)) => blocked(condition, why),
         }
     }
 

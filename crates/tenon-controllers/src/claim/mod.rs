@@ -1,11 +1,11 @@
 //! One NodeClaim: from a written intent to a node that takes pods, and back to nothing.
 //!
 //! `queue` says whose turn it is, `reconcile` is the way in. `gather` reads, the engine decides, then one of these acts:
-//! `launch` (with `address_fence`, `before_clone`, `launch_pass`, `launch_failure`, `desired_vm`, `card_addresses`, `seed`, `token`, `bootstrap`)
-//! creates the VM, `await_node` (with `late_node`, `diagnosis`, `boot_log`), `registration` and `readiness` match its node,
-//! `hydration` labels it, `consistency` compares it with its claim, `seed_cleanup` deletes first-boot data, `drain` (with
-//! `evict`, `eviction_backoff`) drains the node,
-//! `drain_orphan` one without a claim, `termination` (with `release`) deletes everything. `outcome` reports.
+//! `launch` (with `address_fence`, `before_clone`, `launch_pass`, `launch_failure`, `desired_vm`, `card_addresses`, `seed`,
+//! `token`, `bootstrap`) creates the VM, `await_node` (with `late_node`, `diagnosis`, `diagnoses`, `boot_log`, `hidden_words`),
+//! `registration` and `readiness` match its node, `hydration` labels it, `consistency` compares it with its claim,
+//! `seed_cleanup` deletes first-boot data, `drain` (with `evict`, `eviction_backoff`) drains the node, `drain_orphan` one
+//! without a claim, `termination` (with `release`) deletes everything. `outcome` reports.
 //!
 //! A pass starts from the record as it was last written down and makes at most one outside change. Dying between any two
 //! lines costs a look, never a VM.
@@ -21,6 +21,7 @@ mod ccm_tests;
 mod consistency;
 mod deletion;
 mod desired_vm;
+mod diagnoses;
 mod diagnosis;
 mod drain;
 mod drain_orphan;
@@ -35,9 +36,12 @@ mod example_tests;
 mod gather;
 #[cfg(test)]
 mod health_tests;
+mod hidden_words;
 mod hydration;
 mod image;
 mod late_node;
+#[cfg(test)]
+mod late_node_tests;
 mod launch;
 mod launch_failure;
 mod launch_pass;
@@ -64,12 +68,15 @@ mod termination_tests;
 pub(crate) mod test_stage;
 mod token;
 #[cfg(test)]
+mod token_tests;
+#[cfg(test)]
 mod upkeep_tests;
 
 pub use bootstrap::{Joined, cluster as joined_cluster, is_this_computer};
 pub(crate) use consistency::Comparisons;
 pub(crate) use deletion::{DeletionReason, delete_claim};
 pub use desired_vm::{DesiredVm, FirstBoot, Owner, Render};
+pub(crate) use diagnoses::Diagnoses;
 pub(crate) use drain::{is_ready, pods_on};
 pub(crate) use drain_orphan::drain_orphan;
 pub(crate) use eviction_backoff::EvictionBackoff;
@@ -87,4 +94,4 @@ pub use seed_parts::bridges;
 pub(crate) use token::make as make_token;
 pub use token::read as bootstrap_token;
 pub(crate) use token::{NAMESPACE as TOKEN_NAMESPACE, TYPE as TOKEN_TYPE, expiration as token_expiration};
-pub(crate) use token::{recorded as recorded_token, secret_name as token_secret};
+pub(crate) use token::{expires as token_expires, recorded as recorded_token, secret_name as token_secret};

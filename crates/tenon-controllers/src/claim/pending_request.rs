@@ -70,7 +70,8 @@ mod tests {
     use crate::csr::Asked;
 
     fn request(name: &str, node: &str) -> Request {
-        Request { name: name.to_owned(), state: RequestState::Pending, asked: Asked::of_node(node) }
+        let created = jiff::Timestamp::UNIX_EPOCH;
+        Request { name: name.to_owned(), state: RequestState::Pending, created, asked: Asked::of_node(node) }
     }
 
     fn facts(requests: &[Request], undecided: Option<&[(&str, &str)]>) -> JoinFacts {
@@ -82,6 +83,8 @@ mod tests {
             vmid: 20_003.try_into().unwrap(),
             host: "pve1".parse().unwrap(),
             waited_s: 300,
+            qemu: None,
+            token: None,
             missing_bindings: None,
             requests: Some(requests.to_vec()),
             undecided: undecided.map(owned),

@@ -52,8 +52,11 @@ async fn reported_pass(name: &str, context: &Context) -> Option<Duration> {
 async fn pass(name: &str, context: &Context) -> Result<Option<Duration>, ClaimError> {
     let found = gather(context, name).await.map_err(|source| ClaimError::kube("read the NodeClaim", source))?;
     let Some(observed) = found else { return Ok(None) };
-    if let Some(outcome) = hydration::pass(context, &observed).await? {
-        return report(context, &observed.claim, outcome).await.map(Some);
+    match hydration::pass(context, &observed).await {
+        Ok(Some(outcome)) => return report(context, &observed.claim, outcome).await.map(Some),
+        Ok(None) => {}
+        // A label more or less keeps nothing from going on.
+        Err(error) => context.memory.warn_of_extra(name, &error.full_message(), context.clock.now()),
     }
     let step = next_step(&observed.state, context.clock.seconds());
     let outcome = act(context, &observed, &step).await?;
@@ -187,6 +190,11 @@ pub enum ClaimError {
 impl ClaimError {
     pub(crate) fn kube(action: &str, source: kube::Error) -> ClaimError {
         ClaimError::Kube { action: action.to_owned(), source: Box::new(source) }
+    }
+
+    /// Whether the API server does not let us do it.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        matches!(self, ClaimError::Kube { source, .. } if kube_error::is_forbidden(source))
     }
 
     /// The error with its causes, in one line.

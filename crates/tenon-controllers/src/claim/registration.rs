@@ -146,9 +146,7 @@ pub(crate) async fn register(
     let written = writes::merge(&context.workload, node.as_ref(), sync.patch(record)).await;
     let written = written.map_err(|source| ClaimError::kube("sync the NodeClaim to its Node", source))?;
     let Written::Done(_) = written else { return Ok(Outcome::outdated()) };
-    // The node has a certificate of its own: nobody else joins with the token.
-    token::delete(context, &observed.claim).await?;
-    registration_health::succeeded(context, &observed.claim).await?;
+    finish_join(context, &observed.claim).await;
     let label = |name: &str| observed.claim.labels().get(name).cloned().unwrap_or_default();
     let of_node = OfNode { nodepool: label(names::LABEL_NODEPOOL), zone: label(names::LABEL_ZONE) };
     // A pass may be repeated: a node whose label is there was counted.
@@ -169,6 +167,15 @@ pub(crate) async fn register(
         outcome.events.push(Event::new(&event_reasons::UNREGISTERED_TAINT_MISSING, note));
     }
     Ok(outcome)
+}
+
+/// The node has a certificate of its own: nobody else joins with the token. What of this fails keeps no node from its pods;
+/// the token is deleted by the next look at all tokens.
+async fn finish_join(context: &Context, claim: &NodeClaim) {
+    let done = [token::delete(context, claim).await, registration_health::succeeded(context, claim).await];
+    for error in done.into_iter().filter_map(Result::err) {
+        context.memory.warn_of_extra(&claim.name_any(), &error.full_message(), context.clock.now());
+    }
 }
 
 /// Two nodes claim one VM. Somebody has as long to delete one of them as a node has to register.

@@ -53,6 +53,10 @@ struct Ending {
 async fn note(context: &Context, claim: &NodeClaim, ending: &Ending) -> Result<(), ClaimError> {
     let book = &context.memory.registrations;
     let _turn = book.turn().await;
+    let claim_uid = claim.uid().unwrap_or_default();
+    if !book.is_uncounted(&claim_uid) {
+        return Ok(());
+    }
     for _ in 0..TRIES {
         let Some(pool) = pool_of(context, claim).await? else { return Ok(()) };
         let uid = pool.uid().unwrap_or_default();
@@ -64,6 +68,7 @@ async fn note(context: &Context, claim: &NodeClaim, ending: &Ending) -> Result<(
         };
         if !is_decided || write(context, &pool, &ending.verdict).await? {
             book.add(&uid, ending.is_registered);
+            book.count(&claim_uid);
             return Ok(());
         }
     }

@@ -318,3 +318,14 @@ async fn two_nodes_with_one_provider_id_end_the_claim_if_nobody_deletes_one() {
     assert_eq!(stage.counted("karpenter_nodeclaims_disrupted", &["reason=\"registration_timeout\""]), 1);
     assert!(stage.node("twin").await.is_some(), "it is not ours");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_cannot_be_deleted_and_a_pool_that_cannot_be_read_keep_no_node_from_registering() {
+    let mut stage = ClaimStage::new().await;
+    stage.add_launched("n", json!({})).await;
+    stage.forbid(|_, path| path.contains("/secrets") || path.contains("/nodepools"));
+    stage.add_node("n", json!({})).await;
+    stage.run("n", 10).await;
+    assert_eq!(stage.condition("n", "Registered").await.0, "True");
+    assert_eq!(stage.condition("n", "Initialized").await.0, "True");
+}

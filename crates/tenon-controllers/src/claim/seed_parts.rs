@@ -7,7 +7,8 @@ use tenon_model::HostName;
 use tenon_pve::{Client, Interface, RefusalKind};
 
 use super::bootstrap::NoBootstrap;
-use super::{ClaimError, bootstrap};
+use super::outcome::Outcome;
+use super::{ClaimError, bootstrap, token};
 use crate::context::Context;
 use crate::first_boot::Sources;
 
@@ -65,6 +66,21 @@ pub(crate) async fn gather(
     let version = version.map_err(|source| ClaimError::kube("read the version of the API server", source))?;
     let bridges = bridges(site.pve, site.host).await?;
     Ok(Ok(SeedParts { bootstrap, kubernetes_version: version.git_version, sources, bridges }))
+}
+
+/// Makes the token of a claim, or says why no node could join: without the right to make one no VM is of use.
+pub(crate) async fn make_token(
+    context: &Context,
+    claim: &NodeClaim,
+) -> Result<Result<Outcome, NoSeedParts>, ClaimError> {
+    match token::make(context, claim).await {
+        Err(error) if error.is_forbidden() => Ok(Err(cannot_join(&format!(
+            "{}; grant the controller get, create and delete on Secrets in namespace {}",
+            error.full_message(),
+            token::NAMESPACE
+        )))),
+        made => made.map(Ok),
+    }
 }
 
 fn cannot_join(why: &str) -> NoSeedParts {

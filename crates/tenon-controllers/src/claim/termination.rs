@@ -15,13 +15,13 @@ use tenon_engine::launch::{ObservedVm, words_of};
 use tenon_model::{LaunchRecord, LaunchStep, Seconds, VmId};
 
 use super::deletion::DeletionReason;
-use super::gather::{Observed, condition};
+use super::gather::Observed;
 use super::launch_failure::incomplete_clone;
 use super::observe::{self, VmObservation};
 use super::outcome::Outcome;
 use super::release::{ReleasePass, SeedLeft, release};
 use super::seed_file::{attached, delete_file, seed_file};
-use super::{ClaimError, drain, registration_health, token};
+use super::{ClaimError, drain, late_node, registration_health, token};
 use crate::context::Context;
 use crate::disruption::parse_duration;
 use crate::events::Event;
@@ -65,24 +65,12 @@ pub(crate) async fn delete(
             let note = format!(
                 "Node {name} did not register within {} of the start of its VM; {}",
                 words_of(observed.state.register_within_s),
-                last_diagnosis(claim)
+                late_node::last_diagnosis(claim)
             );
             registration_health::failed(context, claim, &condition_reasons::REGISTRATION_FAILED, &note).await?;
             let event = Event::new(&event_reasons::REGISTRATION_FAILED, note);
             Ok(Outcome::deleted(DeletionReason::RegistrationTimeout).with_event(event))
         }
-    }
-}
-
-/// Why the node did not come, as far as that was found out; or where to look.
-fn last_diagnosis(claim: &NodeClaim) -> String {
-    let said = condition(claim, &condition_reasons::REGISTERED);
-    let general = [condition_reasons::NODE_NOT_FOUND.name(), condition_reasons::AWAITING_RECONCILIATION.name()];
-    match said.filter(|said| !said.message.is_empty() && !general.contains(&said.reason.as_str())) {
-        Some(said) => format!("last seen: {}", said.message),
-        None => "read cloud-init and kubelet on the VM's console, and check that the VM can reach the API server \
-                 (--cluster-endpoint)"
-            .to_owned(),
     }
 }
 

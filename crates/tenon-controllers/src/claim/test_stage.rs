@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::client::Body;
 use kube::{Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -83,6 +84,24 @@ impl ClaimStage {
             board: Board::new(Arc::new(Reviewer::new(client.clone(), true))),
         };
         (ClaimStage { context: Arc::new(context), client, estate, _watching: watching }, cluster)
+    }
+
+    /// From now on the API server refuses the controller what this is true for, by method and path.
+    pub(crate) fn forbid(&mut self, is_forbidden: fn(&str, &str) -> bool) {
+        let client = self.client.clone();
+        let refusing = tower::service_fn(move |request: http::Request<Body>| {
+            let client = client.clone();
+            async move {
+                if !is_forbidden(request.method().as_str(), request.uri().path()) {
+                    return client.send(request).await;
+                }
+                let told = json!({ "status": "Failure", "message": "forbidden", "reason": "Forbidden", "code": 403 });
+                let answer = http::Response::builder().status(403).body(Body::from(told.to_string().into_bytes()));
+                Ok(answer.unwrap())
+            }
+        });
+        let context = Arc::get_mut(&mut self.context).unwrap();
+        context.workload = Client::new(refusing, "default");
     }
 
     /// Lets the watches show what was written.

@@ -42,7 +42,14 @@ pub(crate) async fn make(context: &Context, claim: &NodeClaim) -> Result<Outcome
     let secrets: Api<Secret> = Api::namespaced(context.workload.clone(), NAMESPACE);
     for id in ids(claim) {
         match secrets.get_opt(&secret_name(&id)).await.map_err(told)? {
-            Some(secret) if is_of(&secret, claim) => return record(context, claim, &id).await,
+            Some(secret) if is_of(&secret, claim) && parsed(&secret).is_some() => {
+                return record(context, claim, &id).await;
+            }
+            // Somebody broke it, and no VM has seen it: it is made again.
+            Some(secret) if is_of(&secret, claim) => {
+                writes::delete(&secrets, &secret).await.map_err(told)?;
+                return Ok(Outcome::again());
+            }
             Some(_) => {}
             None => {
                 match secrets.create(&PostParams::default(), &secret(context, claim, &id)?).await {
@@ -59,13 +66,47 @@ pub(crate) async fn make(context: &Context, claim: &NodeClaim) -> Result<Outcome
 
 /// The token of a claim; `None` if it is gone.
 pub async fn read(client: &Client, claim: &NodeClaim) -> Result<Option<BootstrapToken>, ClaimError> {
+    Ok(secret_of(client, claim).await?.as_ref().and_then(parsed))
+}
+
+/// A claim's token as it is found.
+pub(super) struct FoundToken {
+    /// The name of its Secret.
+    pub(super) secret: String,
+    /// The token; nothing if it is gone.
+    pub(super) token: Option<BootstrapToken>,
+    pub(super) expires: Option<Timestamp>,
+}
+
+/// Looks at the token of a claim.
+pub(super) async fn find(context: &Context, claim: &NodeClaim) -> Result<FoundToken, ClaimError> {
+    let secret = secret_of(&context.workload, claim).await?;
+    Ok(FoundToken {
+        secret: secret_name(recorded(claim).unwrap_or_default()),
+        token: secret.as_ref().and_then(parsed),
+        expires: secret.as_ref().and_then(expires),
+    })
+}
+
+async fn secret_of(client: &Client, claim: &NodeClaim) -> Result<Option<Secret>, ClaimError> {
     let Some(id) = recorded(claim) else { return Ok(None) };
     let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
     let secret = secrets.get_opt(&secret_name(id)).await;
     let secret = secret.map_err(|source| ClaimError::kube("read the bootstrap token", source))?;
-    let secret = secret.filter(|secret| is_of(secret, claim));
-    let half = secret.and_then(|secret| String::from_utf8(secret.data?.get("token-secret")?.0.clone()).ok());
-    Ok(half.and_then(|half| format!("{id}.{half}").parse().ok()))
+    Ok(secret.filter(|secret| is_of(secret, claim)))
+}
+
+fn text<'a>(secret: &'a Secret, key: &str) -> Option<&'a str> {
+    std::str::from_utf8(&secret.data.as_ref()?.get(key)?.0).ok()
+}
+
+fn parsed(secret: &Secret) -> Option<BootstrapToken> {
+    format!("{}.{}", text(secret, "token-id")?, text(secret, "token-secret")?).parse().ok()
+}
+
+/// When the token in a Secret expires, if that can be read.
+pub(crate) fn expires(secret: &Secret) -> Option<Timestamp> {
+    text(secret, "expiration")?.parse().ok()
 }
 
 /// Deletes the claim's token, if there is one.

@@ -119,3 +119,14 @@ async fn f7_consistency_a_node_that_lost_resources_is_told_of_within_ten_minutes
     stage.run("n", 1200).await;
     assert_eq!(stage.condition("n", "ConsistentStateFound").await.0, "True");
 }
+
+#[tokio::test(start_paused = true)]
+async fn f7_hydration_a_label_that_cannot_be_written_keeps_no_claim_from_going_on() {
+    let mut stage = ClaimStage::new().await;
+    stage.add_initialized("n", json!({})).await;
+    stage.patch(stage.nodes_api(), "n", json!({ "metadata": { "labels": { names::LABEL_NODECLASS: null } } })).await;
+    stage.forbid(|method, path| method == "PATCH" && path.contains("/nodes/"));
+    stage.delete(stage.claims_api(), "n").await;
+    stage.run("n", 60).await;
+    assert!(stage.node("n").await.unwrap().metadata.deletion_timestamp.is_some(), "its Node was deleted all the same");
+}

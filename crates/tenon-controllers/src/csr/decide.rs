@@ -126,7 +126,7 @@ impl Approver<'_> {
         match requests.replace_subresource("approval", &name, &PostParams::default(), &decided).await {
             Ok(_) => {}
             Err(error) if writes::is_outdated(&error) => return Ok(Outcome::Later),
-            Err(error) if is_forbidden(&error) => {
+            Err(error) if kube_error::is_forbidden(&error) => {
                 self.report_forbidden(case, kind, &error).await;
                 return Ok(Outcome::Later);
             }
@@ -176,10 +176,6 @@ pub(super) async fn report_unlisted(context: &Context, error: &str) {
     for claim in waiting.iter().take(TOLD_MOST) {
         context.events.publish_for(&claim.object_ref(&()), &Event::csr_undecided(note.clone())).await;
     }
-}
-
-pub(super) fn is_forbidden(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(refusal) if refusal.code == 403)
 }
 
 fn with_condition(request: &CertificateSigningRequest, kind: &str, event: &Event) -> CertificateSigningRequest {

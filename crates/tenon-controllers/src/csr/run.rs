@@ -26,6 +26,7 @@ use crate::kube_error;
 use crate::metrics::Loop;
 use crate::moments::after;
 use crate::panics::{caught, note};
+use crate::settings::CsrApprover;
 use crate::stop::Stop;
 use crate::watched::{Changes, WATCHED_FOR_S};
 
@@ -40,7 +41,7 @@ const GIVEN_UP_AFTER: SignedDuration = SignedDuration::from_mins(15);
 
 /// Decides about requests until told to stop; about none unless it is switched on.
 pub(crate) async fn run(context: Arc<Context>, stop: Stop) {
-    if context.settings.csr_approver {
+    if context.settings.csr_approver == CsrApprover::Tenon {
         future::join(follow(&context, Signer::Client, stop.clone()), follow(&context, Signer::Serving, stop)).await;
     }
 }
@@ -112,7 +113,7 @@ fn is_forbidden(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::InitialListFailed(cause)
         | watcher::Error::WatchStartFailed(cause)
-        | watcher::Error::WatchFailed(cause) => super::decide::is_forbidden(cause),
+        | watcher::Error::WatchFailed(cause) => kube_error::is_forbidden(cause),
         watcher::Error::WatchError(status) => status.code == 403,
         watcher::Error::NoResourceVersion => false,
     }

@@ -9,13 +9,14 @@ use k8s_openapi::api::events::v1::Event;
 use kube::Client;
 use kube::api::{Api, ListParams, PostParams};
 use serde_json::json;
+use tenon_api::ProxmoxNodeClass;
 use tenon_sim::{Cluster, ClusterConfig};
 
 use super::run::run;
 use super::test_requests::Ask;
 use crate::claim::test_stage::ClaimStage;
 use crate::claim::{make_token, recorded_token};
-use crate::settings::Settings;
+use crate::settings::{CsrApprover, Settings};
 use crate::stop::stop;
 
 pub(super) const NODE: &str = "default-x7";
@@ -71,8 +72,11 @@ impl Site {
         config: ClusterConfig,
         fault: impl Fn(&Call<'_>) -> Fault + Clone + Send + Sync + 'static,
     ) -> Site {
-        let settings =
-            Settings { csr_approver: true, cluster_endpoint: Some("https://a:6443".to_owned()), ..Settings::default() };
+        let settings = Settings {
+            csr_approver: CsrApprover::Tenon,
+            cluster_endpoint: Some("https://a:6443".to_owned()),
+            ..Settings::default()
+        };
         let (mut stage, cluster) = ClaimStage::on(config, settings).await;
         stage.add_launched(NODE, json!({})).await;
         drop(make_token(&stage.context, &stage.claim(NODE).await).await.unwrap());
@@ -135,6 +139,15 @@ impl Site {
         let pve = self.stage.context.region("lab").unwrap();
         let (host, params) = ("pve1".parse().unwrap(), [("ipconfig0", told.to_owned())]);
         pve.configure_vm(&host, 20_000.try_into().unwrap(), &params).await.unwrap();
+    }
+
+    /// What the claim says of its node when that is late: reason and message. Its first-boot data uses the token.
+    pub(super) async fn late(&self) -> (String, String) {
+        let classes: Api<ProxmoxNodeClass> = Api::all(self.stage.client.clone());
+        self.stage.patch(classes, "default", json!({ "spec": { "metadataOptions": { "type": "cdrom" } } })).await;
+        self.stage.run(NODE, 120).await;
+        let (_, reason, message) = self.stage.condition(NODE, "Registered").await;
+        (reason, message)
     }
 
     pub(super) async fn is_untouched(&self, name: &str, ask: &Ask) -> bool {

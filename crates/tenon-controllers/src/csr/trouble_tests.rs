@@ -105,8 +105,7 @@ async fn a_node_that_is_late_says_why_tenon_has_not_approved_its_certificate() {
     let forbid = |(_, path): &Call<'_>| if path.ends_with("/approval") { Fault::Forbidden } else { Fault::None };
     let site = Site::with_faults(without_stock_approver(), forbid).await;
     site.ask("a", &Ask::first(&site.token().await, NODE)).await;
-    site.stage.run(NODE, 120).await;
-    let (_, reason, message) = site.stage.condition(NODE, "Registered").await;
+    let (reason, message) = site.late().await;
     assert_eq!(reason, "CertificateRequestPending");
     assert!(message.contains("a is not approved yet by Tenon (--csr-approver): Tenon may not approve it"), "{message}");
     assert!(message.contains(GRANT) && !message.contains("certificate approve"), "{message}");
@@ -117,8 +116,7 @@ async fn a_node_that_is_late_says_what_tenon_denied() {
     let site = Site::new().await;
     let ask = Ask { subject: subject("other"), ..Ask::first(&site.token().await, NODE) };
     let said = site.denied("a", &ask).await;
-    site.stage.run(NODE, 120).await;
-    let (_, reason, message) = site.stage.condition(NODE, "Registered").await;
+    let (reason, message) = site.late().await;
     assert_eq!(reason, "CertificateRequestDenied");
     let why = said.split_once("): ").unwrap().1;
     assert_eq!(message, format!("Node default-x7 has not joined: Tenon denied CertificateSigningRequest a: {why}"));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::context::Context;
+use crate::settings::CsrApprover;
 
 /// Requests that are remembered at most. Beyond it all are forgotten: whatever is still undecided is looked at again soon.
 const MOST: usize = 10_000;
@@ -39,7 +40,7 @@ impl Undecided {
 
 /// Why Tenon has not decided about each request, by its name; nothing if Tenon does not decide.
 pub(crate) fn undecided(context: &Context) -> Option<BTreeMap<String, String>> {
-    context.settings.csr_approver.then(|| context.memory.undecided.all())
+    (context.settings.csr_approver == CsrApprover::Tenon).then(|| context.memory.undecided.all())
 }
 
 #[cfg(test)]

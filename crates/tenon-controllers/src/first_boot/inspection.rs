@@ -147,8 +147,24 @@ fn trial(subject: &Subject<'_>, sources: &Sources, site: &Site) -> Inspection {
 fn used(seed: &Seed, bootstrap: &Bootstrap, render: impl Fn(Bootstrap) -> Result<Seed, String>) -> JoinUse {
     let differs = |other: Option<Bootstrap>| other.is_none_or(|other| render(other).as_ref() != Ok(seed));
     let token = sample::other_token().map(|token| Bootstrap { token, ..bootstrap.clone() });
-    let server = Bootstrap { api_server: sample::OTHER_SERVER.to_owned(), ..bootstrap.clone() };
-    JoinUse { ca: true, token: differs(token), server: differs(Some(server)) }
+    let with = |server: &str| Bootstrap { api_server: server.to_owned(), ..bootstrap.clone() };
+    let has_way_out = render(with("")).is_ok_and(|without| is_handled(seed, &without, &bootstrap.api_server));
+    JoinUse { ca: true, token: differs(token), server: differs(Some(with(sample::OTHER_SERVER))) && !has_way_out }
+}
+
+/// Whether templates handle that the address of the API server is unknown: where they print it, they print something else
+/// then than nothing. What they print in another form cannot be told, and is taken to be needed.
+fn is_handled(seed: &Seed, without: &Seed, server: &str) -> bool {
+    let files = |seed: &Seed| -> Vec<String> {
+        let Seed { user_data, meta_data, vendor_data, network_config, .. } = seed;
+        let all = [Some(user_data), Some(meta_data), vendor_data.as_ref(), network_config.as_ref()];
+        let text = |bytes: Option<&Vec<u8>>| bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        all.map(|bytes| text(bytes).unwrap_or_default()).to_vec()
+    };
+    let (with, without) = (files(seed), files(without));
+    let is_printed = with.iter().any(|file| file.contains(server));
+    let is_left_out = with.iter().zip(&without).all(|(with, without)| with.replace(server, "") == *without);
+    is_printed && !is_left_out
 }
 
 #[cfg(test)]
@@ -176,6 +192,14 @@ mod tests {
     }
 
     #[test]
+    fn templates_that_handle_an_unknown_api_server_do_not_need_it() {
+        let either = "#cloud-config\nhostname: {{ .Kubernetes.APIServer | default \"https://api:6443\" }}\n";
+        assert_eq!(used_by(Some(either)), JoinUse::LEAST);
+        let perhaps = "#cloud-config\n{{ if .Kubernetes.APIServer }}hostname: {{ .Kubernetes.APIServer }}\n{{ end }}";
+        assert_eq!(used_by(Some(perhaps)), JoinUse::LEAST);
+    }
+
+    #[test]
     fn what_templates_use_is_found_in_whatever_form_they_write_it() {
         assert_eq!(used_by(None), JoinUse::ALL);
         assert_eq!(used_by(Some("#cloud-config\nhostname: a\n")), JoinUse::LEAST);
@@ -183,5 +207,7 @@ mod tests {
         assert_eq!(used_by(Some(encoded)), JoinUse { token: true, ..JoinUse::LEAST });
         let server = "#cloud-config\nhostname: {{ .Kubernetes.APIServer | quote }}\n";
         assert_eq!(used_by(Some(server)), JoinUse { server: true, ..JoinUse::LEAST });
+        let encoded = "#cloud-config\nhostname: {{ .Kubernetes.APIServer | b64enc }}\n";
+        assert_eq!(used_by(Some(encoded)), JoinUse { server: true, ..JoinUse::LEAST });
     }
 }

@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 
 use super::requests::{self, Request};
 use super::rights::{Reviewer, Rights};
+use super::uses::JoinUses;
 use crate::context::Context;
 use crate::kube_error;
 use crate::moments::after;
@@ -30,12 +31,14 @@ pub(crate) struct Sight {
 /// The last look.
 pub(crate) struct Board {
     pub(crate) reviewer: Arc<Reviewer>,
+    /// What the first-boot data of classes uses.
+    pub(crate) uses: JoinUses,
     last: Mutex<Option<(Timestamp, Arc<Sight>)>>,
 }
 
 impl Board {
     pub(crate) fn new(reviewer: Arc<Reviewer>) -> Board {
-        Board { reviewer, last: Mutex::default() }
+        Board { reviewer, uses: JoinUses::default(), last: Mutex::default() }
     }
 
     /// What is seen now, or was a moment ago.

@@ -4,11 +4,15 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::Client;
+use tenon_api::ProxmoxNodeClass;
 use tenon_api::condition_reasons::{BOOTSTRAP_BINDINGS_MISSING, JOIN_DATA_MISSING};
 
+use super::board::Board;
 use super::rights::{Reviewer, Rights};
+use super::uses::JoinUses;
 use crate::claim::{ClaimError, Joined, joined_cluster};
 use crate::first_boot::NoFirstBoot;
+use crate::kube_error;
 
 /// What of all that a node joins with its first-boot data really uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +44,7 @@ pub struct JoinChecks {
 struct Inner {
     client: Client,
     reviewer: Arc<Reviewer>,
+    uses: JoinUses,
     namespace: String,
     endpoint: Option<String>,
 }
@@ -52,33 +57,34 @@ impl JoinChecks {
 
     /// Looks at a cluster: `namespace` has its CA, `endpoint` is where guests reach its API server, if that was said.
     pub fn new(client: &Client, namespace: &str, endpoint: Option<&str>) -> JoinChecks {
-        JoinChecks::with(client, Arc::new(Reviewer::new(client.clone(), true)), (namespace, endpoint))
+        let board = Board::new(Arc::new(Reviewer::new(client.clone(), true)));
+        JoinChecks::with(client, &board, (namespace, endpoint))
     }
 
-    pub(crate) fn with(
-        client: &Client,
-        reviewer: Arc<Reviewer>,
-        (namespace, endpoint): (&str, Option<&str>),
-    ) -> JoinChecks {
+    pub(crate) fn with(client: &Client, board: &Board, (namespace, endpoint): (&str, Option<&str>)) -> JoinChecks {
+        let (reviewer, uses) = (board.reviewer.clone(), board.uses.clone());
         let (client, namespace, endpoint) = (client.clone(), namespace.to_owned(), endpoint.map(str::to_owned));
-        JoinChecks { inner: Some(Inner { client, reviewer, namespace, endpoint }) }
+        JoinChecks { inner: Some(Inner { client, reviewer, uses, namespace, endpoint }) }
+    }
+
+    /// What the first-boot data of a class was found to use is remembered for when a node of it does not come.
+    pub(crate) fn note_use(&self, class: &ProxmoxNodeClass, used: JoinUse) {
+        if let Some(Inner { uses, .. }) = &self.inner {
+            uses.note(class, used);
+        }
     }
 
     /// One look.
     pub(crate) async fn look(&self, now: Timestamp) -> Result<JoinLook, ClaimError> {
-        let Some(Inner { client, reviewer, namespace, endpoint }) = &self.inner else { return Ok(JoinLook(None)) };
+        let Some(Inner { client, reviewer, namespace, endpoint, .. }) = &self.inner else { return Ok(JoinLook(None)) };
         let joined = match joined_cluster(client, namespace, endpoint.as_deref()).await {
-            Err(ClaimError::Kube { action, source }) if is_forbidden(&source) => {
-                Err(format!("cannot {action}: {}; grant the controller get on it", crate::kube_error::message(&source)))
+            Err(ClaimError::Kube { action, source }) if kube_error::is_forbidden(&source) => {
+                Err(format!("cannot {action}: {}; grant the controller get on it", kube_error::message(&source)))
             }
             other => other?,
         };
         Ok(JoinLook(Some(ObservedJoin { joined, rights: reviewer.rights(now).await })))
     }
-}
-
-fn is_forbidden(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(refusal) if refusal.code == 403)
 }
 
 /// What was seen; nothing if nobody looked.

@@ -2,12 +2,13 @@
 //! seen of those that are expected.
 //!
 //! `rights` asks what bootstrap tokens may do, `checks` looks at all that is needed before a VM is made, `board` at what all
-//! expected nodes have in common.
+//! expected nodes have in common; `uses` remembers what first-boot data uses of all that.
 
 mod board;
 mod checks;
 mod requests;
 mod rights;
+mod uses;
 
 pub(crate) use board::Board;
 pub use checks::JoinChecks;

@@ -2,15 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::certificates::v1::{CertificateSigningRequest, CertificateSigningRequestCondition};
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
 use tenon_api::event_reasons::CSR_DENIED;
 
 use crate::csr::Asked;
+use crate::moments::after;
 
 /// Who signs the client certificates of kubelets.
 const SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
+
+/// A request is approved, signed and used within this time, if nothing is wrong.
+const FRESH: SignedDuration = SignedDuration::from_secs(30);
 
 /// How far a request has come.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +41,16 @@ pub(crate) struct Request {
     pub(crate) state: RequestState,
     /// What it asks for.
     pub(crate) asked: Asked,
+    pub(crate) created: Timestamp,
+}
+
+impl Request {
+    /// Whether it may just be on its way: it was made a moment ago, and nothing is decided against it.
+    pub(crate) fn is_fresh(&self, now: Timestamp) -> bool {
+        let is_open =
+            !matches!(self.state, RequestState::Denied(_) | RequestState::DeniedByTenon(_) | RequestState::Failed(_));
+        is_open && after(self.created, FRESH) > now
+    }
 }
 
 /// All requests of kubelets by user name, oldest first.
@@ -47,7 +62,8 @@ pub(crate) async fn by_user(client: &Client) -> Result<BTreeMap<String, Vec<Requ
     let mut found: BTreeMap<String, Vec<Request>> = BTreeMap::new();
     for item in items {
         let user = item.spec.username.clone().unwrap_or_default();
-        let request = Request { name: item.name_any(), state: state(&item), asked: Asked::read(&item) };
+        let created = item.creation_timestamp().map_or(Timestamp::MIN, |time| time.0);
+        let request = Request { name: item.name_any(), state: state(&item), created, asked: Asked::read(&item) };
         found.entry(user).or_default().push(request);
     }
     Ok(found)
@@ -102,5 +118,17 @@ mod tests {
         let why = "the name is (x): wrong; correct it".to_owned();
         assert_eq!(denied("CSRDenied", said), RequestState::DeniedByTenon(why));
         assert_eq!(denied("NotAllowed", "no"), RequestState::Denied("NotAllowed: no".to_owned()));
+    }
+
+    #[test]
+    fn a_request_that_was_just_made_is_on_its_way_unless_it_was_denied() {
+        let created = Timestamp::UNIX_EPOCH;
+        let is_fresh = |state, second| {
+            let request = Request { name: "a".to_owned(), state, created, asked: Asked::of_node("a") };
+            request.is_fresh(created + SignedDuration::from_secs(second))
+        };
+        assert!(is_fresh(RequestState::Pending, 29) && is_fresh(RequestState::Issued, 29));
+        assert!(!is_fresh(RequestState::Pending, 30));
+        assert!(!is_fresh(RequestState::Denied(String::new()), 1) && !is_fresh(RequestState::Failed(String::new()), 1));
     }
 }

@@ -15,6 +15,9 @@ use crate::moments::after;
 /// What was granted is asked again only after this long: bindings are seldom taken away.
 const GRANTED_FOR: SignedDuration = SignedDuration::from_mins(5);
 
+/// What could not be asked is asked again after this long, so that a hung API server is not asked by every claim.
+const UNKNOWN_FOR: SignedDuration = SignedDuration::from_secs(10);
+
 /// A token that was never made, for the question.
 const USER: &str = "system:bootstrap:review";
 
@@ -61,7 +64,36 @@ impl Rights {
             (_, Right::Missing) => ("can create CertificateSigningRequests, but nobody approves them", approval),
             _ => return None,
         };
-        Some(format!("bootstrap tokens of group {group} {what}; run: {lines}"))
+        // Before the line to type, which is copied up to its end.
+        let elsewhere = match self.approval {
+            Right::Missing => {
+                " (start the controller with --csr-approver=true or --csr-approver=external if \
+                               kube-controller-manager is not to approve them)"
+            }
+            Right::Granted | Right::Unknown => "",
+        };
+        Some(format!("bootstrap tokens of group {group} {what}{elsewhere}; run: {lines}"))
+    }
+}
+
+impl Rights {
+    /// How long this is believed; not at all if something is missing: somebody may just have typed the line.
+    fn kept_for(&self) -> Option<SignedDuration> {
+        match (&self.unasked, self.missing()) {
+            (Some(_), _) => Some(UNKNOWN_FOR),
+            (None, None) => Some(GRANTED_FOR),
+            (None, Some(_)) => None,
+        }
+    }
+
+    /// What could not be asked now is as it was known: one failed question neither grants nor takes anything.
+    fn or_as_known(self, known: Option<&Rights>) -> Rights {
+        let or = |now: Right, before: Option<Right>| if now == Right::Unknown { before.unwrap_or(now) } else { now };
+        Rights {
+            request: or(self.request, known.map(|known| known.request)),
+            approval: or(self.approval, known.map(|known| known.approval)),
+            unasked: self.unasked,
+        }
     }
 }
 
@@ -82,12 +114,12 @@ impl Reviewer {
     pub(crate) async fn rights(&self, now: Timestamp) -> Rights {
         let mut last = self.last.lock().await;
         if let Some((asked, rights)) = &*last
-            && rights.missing().is_none()
-            && after(*asked, GRANTED_FOR) > now
+            && rights.kept_for().is_some_and(|kept| after(*asked, kept) > now)
         {
             return rights.clone();
         }
-        let rights = self.ask().await;
+        let known = last.take().map(|(_, rights)| rights);
+        let rights = self.ask().await.or_as_known(known.as_ref());
         *last = Some((now, rights.clone()));
         rights
     }
@@ -124,10 +156,18 @@ impl Reviewer {
         };
         let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
         match reviews.create(&PostParams::default(), &review).await {
-            Ok(SubjectAccessReview { status: Some(SubjectAccessReviewStatus { allowed, .. }), .. }) => Ok(allowed),
+            Ok(SubjectAccessReview { status: Some(status), .. }) => answer(status),
             Ok(_) => Err("the API server answers an access review without a status".to_owned()),
             Err(error) => Err(kube_error::message(&error)),
         }
+    }
+}
+
+/// What a review says. One that could not look everywhere only knows what it found.
+fn answer(status: SubjectAccessReviewStatus) -> Result<bool, String> {
+    match status.evaluation_error.filter(|error| !error.is_empty() && !status.allowed) {
+        Some(error) => Err(format!("the API server cannot evaluate an access review: {error}")),
+        None => Ok(status.allowed),
     }
 }
 
@@ -147,7 +187,9 @@ mod tests {
         let both = rights(Right::Missing, Right::Missing).missing().unwrap();
         assert!(both.contains(&format!("--clusterrole=system:node-bootstrapper {group} && kubectl create")), "{both}");
         assert!(both.ends_with(&format!("certificatesigningrequests:nodeclient {group}")), "{both}");
-        assert!(!rights(Right::Missing, Right::Granted).missing().unwrap().contains("nodeclient"));
+        assert!(both.contains("--csr-approver=external"), "{both}");
+        let request = rights(Right::Missing, Right::Granted).missing().unwrap();
+        assert!(!request.contains("nodeclient") && request.ends_with(group), "{request}");
         assert!(!rights(Right::Granted, Right::Missing).missing().unwrap().contains("node-bootstrapper"));
         assert_eq!(rights(Right::Granted, Right::Unknown).missing(), None);
     }
@@ -164,6 +206,39 @@ mod tests {
         *other.last.lock().await = Some((at(0), rights(Right::Granted, Right::Granted)));
         assert_eq!(other.rights(at(4)).await.request, Right::Granted);
         assert_eq!(other.rights(at(5)).await.request, Right::Missing);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_that_failed_changes_nothing_that_was_known_and_is_not_asked_by_everybody() {
+        let at = |second: i64| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(second);
+        let asked = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+        let count = asked.clone();
+        let silent = tower::service_fn(move |_: http::Request<kube::client::Body>| {
+            count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            async { Err::<http::Response<kube::client::Body>, _>(std::io::Error::other("no answer")) }
+        });
+        let reviewer = Reviewer::new(Client::new(silent, "default"), true);
+        *reviewer.last.lock().await = Some((at(0), rights(Right::Missing, Right::Granted)));
+        let seen = reviewer.rights(at(1)).await;
+        assert_eq!((seen.request, seen.approval), (Right::Missing, Right::Granted));
+        assert!(seen.unasked.unwrap().contains("no answer"));
+        let times = asked.load(std::sync::atomic::Ordering::Relaxed);
+        reviewer.rights(at(10)).await;
+        assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), times, "a moment ago");
+        reviewer.rights(at(11)).await;
+        assert!(asked.load(std::sync::atomic::Ordering::Relaxed) > times);
+    }
+
+    #[test]
+    fn a_review_with_an_error_denies_nothing() {
+        let status = |allowed, error: &str| SubjectAccessReviewStatus {
+            allowed,
+            evaluation_error: Some(error.to_owned()),
+            ..SubjectAccessReviewStatus::default()
+        };
+        assert_eq!(answer(status(false, "")), Ok(false));
+        assert_eq!(answer(status(true, "role x not found")), Ok(true));
+        assert!(answer(status(false, "role x not found")).unwrap_err().ends_with("role x not found"));
     }
 
     #[tokio::test]

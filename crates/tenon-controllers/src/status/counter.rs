@@ -45,7 +45,7 @@ pub(crate) async fn pass(context: &Context) {
         if is_told(&pool, &counted) {
             continue;
         }
-        let status = json!({ "resources": counted.0, "nodes": counted.1 });
+        let status = json!({ "resources": replacing(&pool, &counted.0), "nodes": counted.1 });
         // Somebody who was faster is no trouble: the next look is soon.
         if let Err(error) = writes::merge_status(&context.workload, pool.as_ref(), &status).await {
             context.metrics.errors.get_or_create(&Loop { controller: "nodepool.counter" }).inc();
@@ -63,6 +63,14 @@ fn shown(total: &Resources) -> (ResourceMap, i64) {
     shown.extend(total.iter().map(|(name, amount)| (name.to_owned(), amount)));
     let text = |(name, amount): (String, Quantity)| (name, IntOrString::String(amount.to_string()));
     (shown.into_iter().map(text).collect(), nodes)
+}
+
+/// What is written: what is not counted any more is taken away, which a merge does only if it is told to.
+fn replacing<'a>(pool: &'a NodePool, counted: &'a ResourceMap) -> BTreeMap<&'a str, Option<&'a IntOrString>> {
+    let told = pool.status.iter().flat_map(|status| status.resources.iter().flatten());
+    let mut all: BTreeMap<&str, Option<&IntOrString>> = told.map(|(name, _)| (name.as_str(), None)).collect();
+    all.extend(counted.iter().map(|(name, amount)| (name.as_str(), Some(amount))));
+    all
 }
 
 fn is_told(pool: &NodePool, (resources, nodes): &(ResourceMap, i64)) -> bool {

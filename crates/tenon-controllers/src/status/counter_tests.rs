@@ -73,3 +73,16 @@ async fn i2_counter_counts_static_pools_and_no_pools_of_others() {
     assert_eq!(counted(&stage, "default").await.1, 0);
     assert_eq!(counted(&stage, "theirs").await, (BTreeMap::new(), 0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn i2_counter_what_is_not_counted_any_more_is_taken_away_and_not_written_for_ever() {
+    let stage = ClaimStage::new().await;
+    let pools: Api<NodePool> = Api::all(stage.client.clone());
+    let gone = json!({ "status": { "resources": { "nvidia.com/gpu": "1" }, "nodes": 1 } });
+    let params = kube::api::PatchParams::default();
+    pools.patch_status("default", &params, &kube::api::Patch::Merge(gone)).await.unwrap();
+    assert_eq!(counted(&stage, "default").await, (of(&[]), 0));
+    let before = pools.get("default").await.unwrap().metadata.resource_version;
+    counted(&stage, "default").await;
+    assert_eq!(pools.get("default").await.unwrap().metadata.resource_version, before);
+}

@@ -224,6 +224,9 @@ async fn judge_classes(
         let template = found.templates.get(&class.spec.instance_template_ref.name);
         let template = template.map(|FoundTemplate { zones, ready }| ObservedTemplate { zones, ready });
         let inspected = report.keep(class_first_boot::inspect(context, class, template).await);
+        if let Some(Inspection::Fine(used)) = &inspected {
+            context.join.note_use(class, *used);
+        }
         let unasked = look.join.as_ref().and_then(JoinLook::unasked).filter(|_| needs_token(inspected.as_ref()));
         report.events.extend(unasked.map(|why| (class.object_ref(&()), class_first_boot::unasked(class, why))));
         let first_boot = class_first_boot::judged(class, inspected, look.join.as_ref());

@@ -16,7 +16,7 @@ use super::trouble::first_line;
 use super::write_files::WriteFile;
 
 /// Commands of which the simulator does the part that matters: units are started, settings change nothing here.
-const NEEDLESS: [&str; 3] = ["systemctl", "sysctl", "systemd-tmpfiles"];
+const NEEDLESS: [&str; 4] = ["systemctl", "sysctl", "systemd-tmpfiles", "echo"];
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
@@ -94,8 +94,10 @@ pub(crate) fn apply(seed: &BTreeMap<String, Vec<u8>>, disk: &mut Disk) -> Vec<St
     }
     let files = config.write_files.iter().flatten();
     told.extend(files.filter_map(|file| file.write_to(disk).err()));
-    told.extend(told_of_commands("bootcmd", config.bootcmd.as_ref()));
-    told.extend(told_of_commands("runcmd", config.runcmd.as_ref()));
+    for (list, commands) in [("bootcmd", config.bootcmd.as_ref()), ("runcmd", config.runcmd.as_ref())] {
+        told.extend(told_of_commands(list, commands));
+        told.extend(printed(commands));
+    }
     let both = seed.get("vendor-data").into_iter().chain([user]);
     told.extend(both.filter_map(|data| told_of_k3s(data)).next());
     told
@@ -125,6 +127,19 @@ fn combined(user: &[u8], vendor: Option<&Vec<u8>>, told: &mut Vec<String>) -> Cl
 fn parse<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
     serde_saphyr::from_str(text).map_err(|error| first_line(&error.to_string()))
+}
+
+/// What `echo` prints, which ends up in the boot log.
+fn printed(commands: Option<&Value>) -> Vec<String> {
+    let line = |command: &Value| match command {
+        Value::Array(words) => {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            words.split_first().filter(|(program, _)| **program == "echo").map(|(_, rest)| rest.join(" "))
+        }
+        Value::String(line) => line.strip_prefix("echo ").map(str::to_owned),
+        _ => None,
+    };
+    commands.and_then(Value::as_array).into_iter().flatten().filter_map(line).collect()
 }
 
 /// The programs that are not run. Arguments stay unsaid, since they may be secret.

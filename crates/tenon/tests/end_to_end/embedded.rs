@@ -14,7 +14,9 @@ use http::{Request, Response};
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use tenon_api::plan_options;
-use tenon_controllers::{Clients, Clock, CloudControllerManager, Controllers, Metrics, Probe, RunError, Settings};
+use tenon_controllers::{
+    Clients, Clock, CloudControllerManager, Controllers, CsrApprover, Metrics, Probe, RunError, Settings,
+};
 use tenon_model::LaunchLimits;
 use tenon_pve::{Endpoint, Token, Transport};
 use tenon_sim::{Actors, Cluster, ClusterConfig, Estate, EstateConfig};
@@ -124,7 +126,7 @@ impl Embedded {
             batch_idle: Duration::from_millis(300),
             batch_max: Duration::from_secs(1),
             planning: plan_options::read(&format!("featureGates: '{}'", self.gates))?,
-            csr_approver: self.csr_approver,
+            csr_approver: if self.csr_approver { CsrApprover::Tenon } else { CsrApprover::default() },
             launch_limits: self.launch_timeout.map_or_else(LaunchLimits::default, |limit| LaunchLimits {
                 stalled_s: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
                 ..LaunchLimits::default()

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Secret};
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
-use tenon_api::{NodeClaim, NodePool};
+use tenon_api::{NodeClaim, NodePool, names};
 use tenon_model::{LaunchRecord, LaunchStep};
 use tenon_sim::{GuestConfig, GuestFault, GuestFaultRule, GuestMatch};
 
@@ -97,6 +97,31 @@ async fn embedded_a_vm_that_joins_under_another_name_is_named() -> anyhow::Resul
     let said = until_named(&world, &claim, "NodeNameMismatch").await?;
     let (name, vmid) = (claim.name_any(), record.vmid);
     assert!(said.contains(&format!("joined as Node vm-{vmid} instead of {name}; correct the host name")), "{said}");
+    end_of(world).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn embedded_a_vm_that_qemu_has_paused_is_named() -> anyhow::Result<()> {
+    let slow = GuestFault::BootsSlowly { by: Duration::from_secs(30) };
+    let (world, claim, record) = with_fault(Some(slow)).await?;
+    let (vmid, host) = (record.vmid, record.host());
+    world.proxmox("POST", &format!("/nodes/{host}/qemu/{vmid}/status/suspend"), &[]).await?;
+    let said = until_named(&world, &claim, "VMNotRunning").await?;
+    assert!(said.contains(&format!("VM {vmid} on host {host} does not run (QEMU status paused)")), "{said}");
+    assert!(said.contains(&format!("run: qm status {vmid} --verbose")), "{said}");
+    end_of(world).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn embedded_a_token_that_somebody_deleted_is_named() -> anyhow::Result<()> {
+    let (world, claim, _) = with_fault(Some(GuestFault::NeverJoins)).await?;
+    let secrets: Api<Secret> = Api::namespaced(world.admin.clone(), "kube-system");
+    let ours = ListParams::default().labels(&format!("{}=true", names::LABEL_BOOTSTRAP_TOKEN));
+    let token = secrets.list(&ours).await?.items.pop().context("no token")?.name_any();
+    secrets.delete(&token, &DeleteParams::default()).await?;
+    let said = until_named(&world, &claim, "BootstrapTokenInvalid").await?;
+    let next = format!("(Secret kube-system/{token}) was deleted; delete NodeClaim {} to try again", claim.name_any());
+    assert!(said.contains(&next), "{said}");
     end_of(world).await
 }
 

@@ -134,9 +134,12 @@ async fn whole_run(world: &mut World, collected: &Collected) -> anyhow::Result<(
     }
     let refused = FaultMatch::call("POST", "/nodes/*/storage/*/upload").times(1);
     world.estate.add_fault(FaultRule::new(refused, FaultEffect::DropReply));
-    world.until_running("web", 2).await?;
-    // The node of one VM never joined: its guest crashed.
+    // The node of one VM never joins: its guest crashed.
     world.until_event("VMStopped", "stopped before Node").await?;
+    // Nor does that of another, whose boot log is told, but for what it must not tell.
+    world.until_event("NodeNotJoined", "Last lines of the boot log: joins with (hidden) and (hidden)").await?;
+    world.until_event("RegistrationFailed", "joins with (hidden) and (hidden)").await?;
+    world.until_running("web", 2).await?;
     collected.add("metrics", world.served("metrics", "/metrics")?);
     world.kill_controller()?;
     world.start_controller()?;
@@ -148,8 +151,12 @@ fn example_with_value() -> anyhow::Result<BTreeMap<String, String>> {
     let mut templates = example(TEMPLATES)?;
     let user_data = templates.get_mut("user-data").context("the example has no user-data")?;
     *user_data = user_data
-        .replace("write_files:\n", "write_files:\n  - path: /etc/secret\n    content: {{ .Values.JoinSecret }}\n");
-    anyhow::ensure!(user_data.contains("JoinSecret"), "the example has changed:\n{user_data}");
+        .replace("write_files:\n", "write_files:\n  - path: /etc/secret\n    content: {{ .Values.JoinSecret }}\n")
+        .replace(
+            "runcmd:\n",
+            "runcmd:\n  - [echo, joins with, {{ .Kubernetes.BootstrapToken }}, and, {{ .Values.JoinSecret }}]\n",
+        );
+    anyhow::ensure!(user_data.matches("JoinSecret").count() == 2, "the example has changed:\n{user_data}");
     Ok(templates)
 }
 
@@ -167,9 +174,10 @@ async fn task_logs(world: &World, collected: &Collected) -> anyhow::Result<usize
 
 #[tokio::test(start_paused = true)]
 async fn no_secret_of_a_whole_run_shows_where_it_does_not_belong() -> anyhow::Result<()> {
-    let once = GuestMatch { repeat: Repeat { nth: Some(1), ..Repeat::default() }, ..GuestMatch::default() };
-    let crashes = GuestFaultRule { when: once, fault: GuestFault::Crashes { after: Duration::from_millis(50) } };
-    let guests = GuestConfig { faults: vec![crashes], ..quick_guests() };
+    let boot = |nth| GuestMatch { repeat: Repeat { nth: Some(nth), ..Repeat::default() }, ..GuestMatch::default() };
+    let crashes = GuestFaultRule { when: boot(1), fault: GuestFault::Crashes { after: Duration::from_millis(50) } };
+    let is_silent = GuestFaultRule { when: boot(2), fault: GuestFault::NeverJoins };
+    let guests = GuestConfig { faults: vec![crashes, is_silent], ..quick_guests() };
     let mut world = World::new(Kind::Embedded, guests).await?.context("there is always an embedded world")?;
     let log = Log::default();
     // Everything of ours, and of libraries what the product lets through.
@@ -182,8 +190,13 @@ async fn no_secret_of_a_whole_run_shows_where_it_does_not_belong() -> anyhow::Re
     values.insert("JoinSecret".to_owned(), VALUE.to_owned());
     add_secret(&world, TEMPLATES, &example_with_value()?).await?;
     add_secret(&world, VALUES, &values).await?;
+    for (host, vmid) in [("pve1", 9001), ("pve2", 9002), ("pve3", 9003)] {
+        world.proxmox("PUT", &format!("/nodes/{host}/qemu/{vmid}/config"), &[("agent", "1")]).await?;
+    }
     world.add_template("debian-13").await?;
-    world.add_class(options()).await?;
+    let mut class = options();
+    class["timeouts"] = json!({ "registration": "4m" });
+    world.add_class(class).await?;
     world.add_pool(json!({})).await?;
     let collected = Collected::default();
     let following = tokio::spawn(collected.clone().follow(world.admin.clone(), world.estate.clone()));
@@ -197,7 +210,7 @@ async fn no_secret_of_a_whole_run_shows_where_it_does_not_belong() -> anyhow::Re
     collected.add("log", log.text());
 
     let tokens: Vec<String> = lock(&collected.tokens).iter().cloned().collect();
-    assert!(tokens.len() >= 3, "two nodes came and one did not: {tokens:?}");
+    assert!(tokens.len() >= 4, "two nodes came and two did not: {tokens:?}");
     for needle in tokens.iter().map(String::as_str).chain([VALUE, TOKEN.1, WRONG]) {
         let places = collected.places(needle);
         assert!(places.is_empty(), "{needle} is shown in {places:#?}");

@@ -78,6 +78,12 @@ fn vendor_data_that_is_broken_or_refused_leaves_user_data_as_it_is() {
 }
 
 #[test]
+fn what_echo_prints_is_in_the_boot_log() {
+    let text = "#cloud-config\nruncmd:\n- [echo, joining, as, a]\n- echo done\n- [systemctl, restart, kubelet]\n";
+    assert_eq!(apply(&seed(text), &mut Disk::from_image("image")), ["joining as a", "done"]);
+}
+
+#[test]
 fn commands_that_are_not_run_are_named_without_their_arguments() {
     let text = "#cloud-config\nbootcmd: [[modprobe, br_netfilter]]\nruncmd:\n- [systemctl, restart, kubelet]\n- TOKEN=hush \
                 /usr/bin/kubeadm join --token hush\n- [sh, -c, hush]\n- kubeadm reset\n";
