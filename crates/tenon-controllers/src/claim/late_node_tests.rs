@@ -22,7 +22,7 @@ fn token() -> Value {
 #[tokio::test(start_paused = true)]
 async fn a_cause_is_an_event_once_it_was_found_twice_in_a_row() {
     let stage = late(json!({ "type": "none" }), json!({})).await;
-    stage.run("n", 45).await;
+    stage.run("n", 60).await;
     assert!(stage.condition("n", "Registered").await.2.starts_with("Node n has not joined 1 minute after"));
     assert!(stage.told("n", "NodeNotJoined").await.is_empty(), "it may be about to join");
     stage.run("n", 300).await;

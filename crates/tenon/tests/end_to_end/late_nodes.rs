@@ -102,8 +102,7 @@ async fn embedded_a_vm_that_joins_under_another_name_is_named() -> anyhow::Resul
 
 #[tokio::test(start_paused = true)]
 async fn embedded_a_vm_that_qemu_has_paused_is_named() -> anyhow::Result<()> {
-    let slow = GuestFault::BootsSlowly { by: Duration::from_secs(30) };
-    let (world, claim, record) = with_fault(Some(slow)).await?;
+    let (world, claim, record) = with_fault(Some(GuestFault::Hangs { after: Duration::ZERO })).await?;
     let (vmid, host) = (record.vmid, record.host());
     world.proxmox("POST", &format!("/nodes/{host}/qemu/{vmid}/status/suspend"), &[]).await?;
     let said = until_named(&world, &claim, "VMNotRunning").await?;
