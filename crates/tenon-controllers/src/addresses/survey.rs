@@ -215,12 +215,13 @@ impl AddressSurvey {
         by_host
     }
 
-    /// A guest that has one of these addresses, and no claim.
-    pub(crate) fn holder(&self, addresses: &BTreeSet<IpAddr>) -> Option<VmId> {
+    /// A guest other than this one that has one of these addresses, and no claim.
+    pub(crate) fn holder(&self, addresses: &BTreeSet<IpAddr>, (region, vmid): (&str, VmId)) -> Option<VmId> {
         let readings = self.readings();
         let has =
             |guest: &Guest| guest.reading.iter().flat_map(|reading| &reading.value).any(|own| addresses.contains(own));
-        readings.guests.iter().find(|(_, guest)| has(guest)).map(|((_, id), _)| *id)
+        let mut others = readings.guests.iter().filter(|((theirs, id), _)| theirs != region || *id != vmid);
+        others.find(|(_, guest)| has(guest)).map(|((_, id), _)| *id)
     }
 
     /// The client for a host that answers. One that did not is not waited for again in a while.

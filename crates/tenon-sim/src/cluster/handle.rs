@@ -68,11 +68,6 @@ impl Cluster {
         Server::start(self.service(), listener, tls, Habits::default())
     }
 
-    /// Whether kube-controller-manager approves certificates of kubelets from now on.
-    pub fn set_stock_approver(&self, approves: bool) {
-        self.with(|state| state.config.stock_approver = approves);
-    }
-
     /// The certificate of the cluster's authority, in PEM.
     pub fn ca_pem(&self) -> String {
         self.with(|state| state.authority.pem())

@@ -1,11 +1,10 @@
 //! Do nodes join where nobody but the controller approves their certificates, and only they?
 
 use anyhow::Context as _;
-use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use kube::api::{Api, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, ResourceExt};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
@@ -16,6 +15,7 @@ use tenon_sim::{ApiAccess, Connect as _, Credential, TlsConnect};
 use crate::bench::{eventually, from_json, quick_guests, shared_testbed};
 use crate::first_boot::{TEMPLATES, VALUES, add_secret, example, options, values};
 use crate::ground::{Ground, Kind, scenarios};
+use crate::joining::unbind;
 use crate::world::World;
 
 scenarios! {
@@ -25,39 +25,23 @@ scenarios! {
 const CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 const SERVING: &str = "kubernetes.io/kubelet-serving";
 
-/// The bindings by which kube-controller-manager approves, in the testbed.
-const BINDINGS: [&str; 2] = ["testbed:node-autoapprove-bootstrap", "testbed:node-autoapprove-certificate-rotation"];
+/// What has kube-controller-manager approve.
+const APPROVALS: [&str; 2] = [
+    "system:certificates.k8s.io:certificatesigningrequests:nodeclient",
+    "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient",
+];
 
 impl World {
     /// Nobody approves certificates of kubelets any more.
     pub(crate) async fn remove_stock_approver(&self) -> anyhow::Result<()> {
-        if let Ground::Embedded(embedded) = self.ground() {
-            embedded.cluster.set_stock_approver(false);
-            return Ok(());
-        }
-        let bindings: Api<ClusterRoleBinding> = Api::all(self.admin.clone());
-        for name in BINDINGS {
-            bindings.delete(name, &DeleteParams::default()).await?;
-        }
-        let reviews: Api<SubjectAccessReview> = Api::all(self.admin.clone());
-        let attributes = json!({
-            "group": "certificates.k8s.io", "resource": "certificatesigningrequests", "subresource": "nodeclient", "verb": "create",
-        });
-        let question =
-            json!({ "spec": { "user": "x", "groups": ["system:bootstrappers"], "resourceAttributes": attributes } });
-        let question: SubjectAccessReview = from_json(question)?;
-        self.until("the stock approver may not approve", async || {
-            let answer = reviews.create(&PostParams::default(), &question).await?;
-            Ok((!answer.status.is_some_and(|status| status.allowed)).then_some(()))
-        })
-        .await
+        unbind(self, &APPROVALS).await
     }
 
-    /// The next controller approves.
-    pub(crate) fn use_csr_approver(&mut self) -> anyhow::Result<()> {
+    /// Who approves for the next controller: `external` or `true`.
+    pub(crate) fn use_csr_approver(&mut self, approver: &'static str) -> anyhow::Result<()> {
         match self.ground() {
-            Ground::Real(_) => self.real()?.csr_approver = true,
-            Ground::Embedded(_) => self.embedded()?.csr_approver = true,
+            Ground::Real(_) => self.real()?.csr_approver = approver,
+            Ground::Embedded(_) => self.embedded()?.csr_approver = approver,
         }
         Ok(())
     }
@@ -136,6 +120,8 @@ async fn without_the_stock_approver_nodes_join_by_ours_and_nobody_else_does(kind
     let Some(mut world) = World::new(kind, quick_guests()).await? else { return Ok(()) };
     world.remove_stock_approver().await?;
     add_rules(&world).await?;
+    // Else the pool would wait for somebody who approves, and make no VM.
+    world.use_csr_approver("external")?;
     world.start_controller()?;
     world.deploy("web", 1).await?;
     let waiting =
@@ -147,7 +133,7 @@ async fn without_the_stock_approver_nodes_join_by_ours_and_nobody_else_does(kind
     assert!(world.nodes().await?.is_empty());
 
     world.kill_controller()?;
-    world.use_csr_approver()?;
+    world.use_csr_approver("true")?;
     world.start_controller()?;
     world.until_running("web", 1).await?;
     let node = world.nodes().await?.pop().context("there is no node")?.name_any();

@@ -43,7 +43,7 @@ pub(crate) struct Embedded {
     /// What the next controllers have switched on.
     pub(crate) gates: String,
     /// Whether the next controllers approve certificates.
-    pub(crate) csr_approver: bool,
+    pub(crate) csr_approver: &'static str,
     /// How long a launch of the next controllers may stand still.
     pub(crate) launch_timeout: Option<Duration>,
     /// Whether the next controllers expect a cloud controller manager.
@@ -90,7 +90,7 @@ impl Embedded {
             workload,
             beside: None,
             gates: String::new(),
-            csr_approver: false,
+            csr_approver: "false",
             launch_timeout: None,
             ccm: CloudControllerManager::default(),
             clock,
@@ -126,7 +126,11 @@ impl Embedded {
             batch_idle: Duration::from_millis(300),
             batch_max: Duration::from_secs(1),
             planning: plan_options::read(&format!("featureGates: '{}'", self.gates))?,
-            csr_approver: if self.csr_approver { CsrApprover::Tenon } else { CsrApprover::default() },
+            csr_approver: match self.csr_approver {
+                "true" => CsrApprover::Tenon,
+                "external" => CsrApprover::External,
+                _ => CsrApprover::KubeControllerManager,
+            },
             launch_limits: self.launch_timeout.map_or_else(LaunchLimits::default, |limit| LaunchLimits {
                 stalled_s: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
                 ..LaunchLimits::default()

@@ -28,7 +28,7 @@ pub(crate) struct Real {
     /// What the next controller gets for `--ccm`.
     pub(crate) ccm: &'static str,
     /// Whether the next controller approves certificates.
-    pub(crate) csr_approver: bool,
+    pub(crate) csr_approver: &'static str,
     /// How the next controller reaches the API server, if not as everybody does.
     pub(crate) kubeconfig: Option<PathBuf>,
 }
@@ -49,7 +49,7 @@ impl Real {
             gates,
             launch_timeout: None,
             ccm: "external",
-            csr_approver: false,
+            csr_approver: "false",
             kubeconfig: None,
         };
         real.serve(estate, real.tls.clone()).await?;
