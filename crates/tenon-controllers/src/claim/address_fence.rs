@@ -74,7 +74,7 @@ mod tests {
         }
         stage.run("b", 30).await;
         assert!(stage.is_gone("b").await && stage.vms().is_empty(), "nothing was cloned for it");
-        let told = stage.told("b", "InsufficientCapacity").await;
+        let told = stage.told("b", "InsufficientCapacityError").await;
         assert!(told[0].contains("NodeClaim a has one of its addresses (10.0.0.5), too"), "{told:?}");
         for name in ["a", "c"] {
             stage.run(name, 30).await;
