@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use tenon_engine::{Indexes, Prepared};
+use tenon_engine::Engine;
 use tenon_model::labels::{CAPACITY_TYPE, ZONE};
 use tenon_model::{
     Catalog, CatalogType, NodeState, Offering, Overhead, Pod, PodKey, Pool, Price, Quantity, Requirement, Requirements,
@@ -83,10 +83,13 @@ fn plans(criterion: &mut Criterion) {
     for (pods, nodes) in [(100, 0), (1000, 0), (5000, 0), (20_000, 0), (5000, 2000)] {
         for (kinds, are_alike) in [("30 kinds", true), ("all different", false)] {
             let world = snapshot(pods, are_alike, nodes);
-            let (mut indexes, name) =
-                (Indexes::default(), BenchmarkId::new(format!("{pods} pods, {nodes} nodes"), kinds));
+            let (mut engine, name) =
+                (Engine::of(&world), BenchmarkId::new(format!("{pods} pods, {nodes} nodes"), kinds));
             group.bench_function(name, |bencher| {
-                bencher.iter(|| black_box(Prepared::new(&world, &mut indexes).solve()));
+                bencher.iter(|| {
+                    engine.advance(&world);
+                    black_box(engine.plan())
+                });
             });
         }
     }

@@ -2,45 +2,28 @@
 //!
 //! [`plan`] packs pods onto nodes and nodes onto hosts; [`check`] reads a finished plan again and says what is wrong
 //! with it, knowing nothing of how it was made; [`sound_part`] leaves that out.
+//!
+//! `base` is a snapshot, indexed; `solver` places its pods; `plan` says what came of it. `index`, `resources`,
+//! `instance_types` and `capacity` are what these three are built from; `lifecycle` and `disruption` decide about nodes that
+//! are there.
 
-mod addresses;
-mod attempts;
-mod axes;
-mod bits;
-mod bug;
-mod catalog_index;
+mod base;
+mod capacity;
 mod checker;
-pub mod claim;
-mod daemons;
-mod desk;
 pub mod disruption;
-pub mod drain;
-mod effective_zone;
-mod eligibility;
-mod existing;
-mod explain;
-mod finish;
-mod hosts;
-mod improve;
-mod interner;
-mod label_index;
-pub mod launch;
-mod launch_choice;
-mod launch_clone;
-mod open_claim;
-mod packing;
-pub mod registration_health;
-mod reservations;
-pub mod static_pool;
-mod static_victims;
-mod stock;
-mod template;
+mod engine;
+mod index;
+mod instance_types;
+mod lifecycle;
+mod plan;
+mod resources;
+mod solver;
 
-pub use addresses::{NoAddress, give};
-pub use catalog_index::Indexes;
 pub use checker::{CheckedPlan, Subject, Violation, check, sound_part};
-pub use effective_zone::effective_zones;
-pub use launch_choice::{LaunchRefusal, launches};
-pub use packing::{Prepared, plan};
-pub use static_pool::StaticCounts;
-pub use static_victims::{Sparing, StaticNode, StaticPod, StaticStage, lifetime_remaining};
+pub use engine::{Engine, plan};
+pub use lifecycle::{
+    Sparing, StaticCounts, StaticNode, StaticPod, StaticStage, claim, drain, launch, lifetime_remaining,
+    registration_health, static_pool,
+};
+pub use plan::{LaunchRefusal, NoAddress, effective_zones, give, launches};
+pub use solver::Effort;

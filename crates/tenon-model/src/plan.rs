@@ -1,6 +1,7 @@
 //! What is to be done, and why everything else is not. A plan leaves no choices. How reasons read is in `reason_message.rs`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::min_values::TooFewValues;
 use crate::place::Place;
@@ -28,7 +29,7 @@ pub struct NewNode {
     /// The pool it belongs to.
     pub pool: String,
     /// Sizes that would do, the cheapest first.
-    pub instance_types: Vec<String>,
+    pub instance_types: Arc<[String]>,
     /// What is made.
     pub chosen: Chosen,
     /// What its labels must be like; the list of sizes is not among it.

@@ -105,7 +105,7 @@ impl Default for Pod {
 }
 
 /// Nodes a pod would rather have.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Preferred {
     /// Heavier wishes are kept longer.
     pub weight: i32,
@@ -114,7 +114,7 @@ pub struct Preferred {
 }
 
 /// A port of the node.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostPort {
     /// The address it is taken on; unspecified is every one.
     pub address: IpAddr,

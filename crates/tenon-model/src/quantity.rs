@@ -92,6 +92,11 @@ impl Quantity {
         self.rounded_up(NANO / 1_000)
     }
 
+    /// The amount in billionths.
+    pub fn nanos(self) -> i128 {
+        self.nanos
+    }
+
     /// Whether it is nothing.
     pub fn is_zero(self) -> bool {
         self.nanos == 0

@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// How a demand is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operator {
     /// One of the values.
     In,
@@ -86,7 +86,7 @@ impl FromStr for Operator {
 ///
 /// Invariant: bounds are set only together with `complement`; a concrete set holds just the values within them. `present`
 /// is set only where what is left would allow the label to be absent, and one of several demands of a pod does not.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Requirement {
     complement: bool,
     values: BTreeSet<String>,

@@ -7,7 +7,7 @@ use crate::labels::{HOSTNAME, WELL_KNOWN, canonical_label};
 use crate::requirement::Requirement;
 
 /// Demands by label. A label without a demand may have any value.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Requirements {
     by_label: BTreeMap<String, Requirement>,
 }

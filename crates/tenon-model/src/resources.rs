@@ -17,7 +17,7 @@ pub const PODS: &str = "pods";
 pub const HUGE_PAGES: &str = "hugepages-";
 
 /// Resource names with their amounts. What is not named is nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Resources {
     amounts: BTreeMap<String, Quantity>,
 }
@@ -54,8 +54,10 @@ impl Resources {
     /// Adds another set of amounts.
     pub fn add(&mut self, other: &Resources) {
         for (resource, amount) in &other.amounts {
-            let sum = self.get(resource) + *amount;
-            self.amounts.insert(resource.clone(), sum);
+            match self.amounts.get_mut(resource) {
+                Some(sum) => *sum = *sum + *amount,
+                None => drop(self.amounts.insert(resource.clone(), Quantity::ZERO + *amount)),
+            }
         }
     }
 

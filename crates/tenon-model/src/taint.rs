@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// What a taint does to pods that do not tolerate it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effect {
     /// They are not scheduled here.
     NoSchedule,
@@ -14,7 +14,7 @@ pub enum Effect {
 }
 
 /// A mark on a node.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Taint {
     /// Its name.
     pub key: String,
@@ -25,7 +25,7 @@ pub struct Taint {
 }
 
 /// What a pod puts up with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Toleration {
     /// The taint's name; `None` for any, which needs `Exists`.
     pub key: Option<String>,
@@ -36,7 +36,7 @@ pub struct Toleration {
 }
 
 /// Which values of a taint are tolerated.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Tolerated {
     /// Any.
     Exists,

@@ -8,7 +8,7 @@ fn claim(zone: &str, pods: impl IntoIterator<Item = String>) -> NewClaim {
     let amounts = [("cpu", "3500m"), ("memory", "6442450944"), ("pods", "12")];
     NewClaim {
         node_pool: "default".to_owned(),
-        instance_types: vec!["m4".to_owned(), "m8".to_owned()],
+        instance_types: ["m4".to_owned(), "m8".to_owned()].into(),
         offering: Offering {
             instance_type: "m4".to_owned(),
             zone: zone.to_owned(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tenon_api::planning::Surroundings;
 use tenon_api::{NodeClaim, NodePool, names, pool_not_ready};
-use tenon_engine::{CheckedPlan, Indexes, Prepared, sound_part};
+use tenon_engine::{CheckedPlan, Engine, sound_part};
 use tenon_model::{Catalog, NewNode, Overrides, Placement, Plan, Reason, Resources, Seconds, Snapshot, Unplaced};
 
 use super::Input;
@@ -20,10 +20,9 @@ pub fn solve(input: &Input) -> Report {
     let begun = Instant::now();
     let now = Seconds(jiff::Timestamp::now().as_second());
     let snapshot = input.supply.to_snapshot(&input.objects, &input.options, now);
-    let mut indexes = Indexes::default();
-    let prepared = Prepared::new(&snapshot, &mut indexes);
+    let engine = Engine::of(&snapshot);
     let built = Instant::now();
-    let plan = prepared.solve();
+    let plan = engine.plan();
     let solved = built.elapsed();
     let mut report = report(&snapshot, plan);
     (report.stats.solve_micros, report.stats.build_micros) = (micros(solved), micros(built - begun));
@@ -82,7 +81,7 @@ fn claim(node: &NewNode) -> NewClaim {
     let label = |label: &str| node.chosen.labels.get(label).cloned().unwrap_or_default();
     NewClaim {
         node_pool: node.pool.clone(),
-        instance_types: node.instance_types.clone(),
+        instance_types: node.instance_types.to_vec(),
         offering: Offering {
             instance_type: node.chosen.instance_type.clone(),
             zone: label(names::LABEL_ZONE),

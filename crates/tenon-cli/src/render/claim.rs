@@ -73,7 +73,7 @@ fn node(requirements: Requirements, made: &Made<'_>) -> NewNode {
     };
     NewNode {
         pool: String::new(),
-        instance_types: vec![instance_type.name.clone()],
+        instance_types: [instance_type.name.clone()].into(),
         chosen,
         requirements,
         requests: Resources::default(),

@@ -8,7 +8,7 @@ use kube::api::{Api, PostParams};
 use kube::runtime::reflector::ObjectRef;
 use tenon_api::planning::is_provisionable;
 use tenon_api::{NodeClaim, NodePool, event_reasons};
-use tenon_engine::{CheckedPlan, Prepared};
+use tenon_engine::{CheckedPlan, Engine};
 use tenon_model::{NewNode, Plan, Reason, Snapshot, Unplaced};
 
 use super::batcher::{Batcher, PendingUids};
@@ -72,10 +72,10 @@ pub(super) async fn pass(context: &Context, lookout: &mut Lookout) {
     standalone::pass(context).await;
     let gathered = gather(context).await;
     let snapshot = lookout.look(&gathered, &context.settings.types);
-    let prepared = Prepared::new(&snapshot, &mut lookout.indexes);
-    report_empty_pools(context, &prepared, &gathered).await;
+    lookout.engine.advance(&snapshot);
+    report_empty_pools(context, &lookout.engine, &gathered).await;
     let solving = context.metrics.scheduling.begin(&LOOP, snapshot.pods.len());
-    let plan = prepared.solve();
+    let plan = lookout.engine.plan();
     solving.end(unschedulable(&plan));
     let plan = checked(context, &snapshot, plan);
     count(context, &plan, &snapshot);
@@ -209,8 +209,8 @@ async fn made_for(context: &Context, report: &mut Report<'_>, node: &NewNode, ma
 }
 
 /// Whoever wrote a pool that no instance type meets gets an event, whether or not its pods find a node elsewhere.
-async fn report_empty_pools(context: &Context, prepared: &Prepared<'_>, gathered: &Gathered) {
-    for name in prepared.pools_without_sizes() {
+async fn report_empty_pools(context: &Context, engine: &Engine, gathered: &Gathered) {
+    for name in engine.pools_without_sizes() {
         if let Some(pool) = gathered.pools.iter().find(|pool| pool.name_any() == name) {
             let note = format!(
                 "No instance type meets the requirements of NodePool {name}; relax spec.template.spec.requirements"

@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use tenon_api::objects::Objects;
 use tenon_api::planning::{Follower, Surroundings};
 use tenon_api::{Condition, ConditionStatus, NodeClaim, NodePool, ProxmoxNodeClass};
-use tenon_engine::Indexes;
+use tenon_engine::Engine;
 use tenon_model::{Catalog, InstanceType, Place, Requirements, Resources, Snapshot};
 
 use super::gather::Gathered;
@@ -23,8 +23,8 @@ pub(super) struct Lookout {
     follower: Follower,
     /// What can be had at the places of each class.
     catalogs: BTreeMap<String, (Vec<Place>, Arc<Catalog>)>,
-    /// The same, indexed.
-    pub(super) indexes: Indexes,
+    /// What was seen last, indexed.
+    pub(super) engine: Engine,
 }
 
 impl Lookout {

@@ -57,7 +57,7 @@ fn new_node(host: &str) -> NewNode {
     };
     NewNode {
         pool: "default".to_owned(),
-        instance_types: vec!["s1.4VCPU-16GB".to_owned()],
+        instance_types: ["s1.4VCPU-16GB".to_owned()].into(),
         chosen,
         requirements: Requirements::default(),
         requests: Resources::default(),

@@ -41,7 +41,7 @@ impl<'a> Checker<'a> {
             let missing = short.as_ref().map(missing).unwrap_or_default();
             of_new(number, node, &format!("requests less than its pods: {missing}"))
         });
-        for name in &node.instance_types {
+        for name in node.instance_types.iter() {
             let Some(size) = pool.catalog.find(name) else {
                 self.expect(false, || {
                     of_new(number, node, &format!("lists instance type {name}, which does not exist"))

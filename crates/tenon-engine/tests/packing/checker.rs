@@ -40,7 +40,7 @@ fn a_forgotten_or_doubled_pod_is_found() {
 fn a_node_too_small_or_a_host_too_full_is_found() {
     let (mut snapshot, plan) = planned(HOSTS);
     let mut small = plan.clone();
-    small.new_nodes[0].instance_types.push("c1.1VCPU-2GB".to_owned());
+    small.new_nodes[0].instance_types = ["c1.1VCPU-2GB".to_owned()].into();
     expect_violation(&snapshot, &small, "is too small as c1.1VCPU-2GB");
     snapshot.hosts[0].free = amounts("1", "1Gi");
     expect_violation(&snapshot, &plan, "host pve1 is too small for its new VMs: cpu 2 needed, 1 available");

@@ -348,7 +348,7 @@ pub(crate) fn demand_on(short: &str, text: &str) -> String {
 /// The sizes that the first new node lists.
 #[track_caller]
 pub(crate) fn sizes(text: &str) -> Vec<String> {
-    sound_plan(&cluster(text)).new_nodes[0].instance_types.clone()
+    sound_plan(&cluster(text)).new_nodes[0].instance_types.to_vec()
 }
 
 /// The reason why the only waiting pod waits.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tenon_engine::plan;
+use tenon_engine::{Engine, plan};
 use tenon_model::{NodeStage, NodeState, Quantity, Resources, Snapshot};
 
 use crate::packing::cluster::{cluster, sound_plan};
@@ -149,6 +149,13 @@ proptest! {
     }
 
     #[test]
+    fn what_is_remembered_to_be_refused_is_refused_when_it_is_asked_again(snapshot in any_snapshot()) {
+        let engine = Engine::of(&snapshot);
+        let (trusting, _) = engine.measure(false);
+        prop_assert_eq!(engine.measure(true).0, trusting);
+    }
+
+    #[test]
     fn a_second_plan_opens_nothing_for_a_pod_the_first_one_placed(snapshot in any_snapshot()) {
         let after = carried_out(&snapshot);
         let again = plan(&after);
@@ -157,5 +164,23 @@ proptest! {
         }
         // Whoever waited, waits for a reason that the first plan did not mend.
         prop_assert!(again.new_nodes.iter().flat_map(|node| &node.pods).all(|pod| after.pods.iter().any(|waiting| waiting.key == *pod)));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn an_engine_that_goes_from_one_snapshot_to_the_next_plans_as_a_new_one(
+        first in any_snapshot(),
+        second in any_snapshot(),
+    ) {
+        let mut engine = Engine::default();
+        // What is carried out shares most of what it has with what it was made from.
+        for snapshot in [&first, &carried_out(&first), &first, &second, &carried_out(&second)] {
+            engine.advance(snapshot);
+            prop_assert_eq!(engine.plan(), plan(snapshot));
+            prop_assert_eq!(engine.plan(), plan(snapshot), "nothing is used up by a plan");
+        }
     }
 }

@@ -31,7 +31,7 @@ fn sizes_that_would_pass_the_limit_are_left_out() {
     let why = reason(&format!("{SIZES}\npool default limit:cpu=4\npod p cpu=3"));
     assert!(why.contains("no instance type has enough resources"), "{why}");
     let plan = sound_plan(&cluster(&format!("{SIZES}\npool default limit:cpu=4\npod p cpu=1")));
-    assert_eq!(plan.new_nodes[0].instance_types, ["small"]);
+    assert_eq!(plan.new_nodes[0].instance_types[..], ["small"]);
 }
 
 #[test]

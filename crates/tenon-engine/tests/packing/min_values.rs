@@ -72,7 +72,7 @@ fn with_best_effort_too_few_sizes_will_do_for_a_new_node() {
     let plan = sound_plan(&cluster(&text));
     let node = &plan.new_nodes[0];
     assert!(node.min_values_relaxed);
-    assert_eq!(node.instance_types, ["b", "c"]);
+    assert_eq!(node.instance_types[..], ["b", "c"]);
     assert_eq!(node.requirements.get(&label("instance-type")).unwrap().min_values(), Some(2));
 }
 

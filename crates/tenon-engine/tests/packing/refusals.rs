@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenon_engine::{Indexes, Prepared};
+use tenon_engine::Engine;
 use tenon_model::{
     NamespaceChoice, Pod, PodAffinityTerm, Selector, Snapshot, Spread, UseNodes, Volume, WhenUnsatisfiable,
 };
@@ -74,10 +74,9 @@ fn a_pool_that_no_size_meets_is_named_also_where_the_pod_finds_a_node_elsewhere(
     let snapshot = cluster(&format!(
         "{ONE}\npool a\npool b not-ready=Sick empty\npool c replicas=1 empty\npool d empty\npod p cpu=1"
     ));
-    let mut indexes = Indexes::default();
-    let prepared = Prepared::new(&snapshot, &mut indexes);
-    assert_eq!(prepared.pools_without_sizes(), ["d"]);
-    assert_eq!(prepared.solve().new_nodes[0].pool, "a");
+    let engine = Engine::of(&snapshot);
+    assert_eq!(engine.pools_without_sizes(), ["d"]);
+    assert_eq!(engine.plan().new_nodes[0].pool, "a");
 }
 
 #[test]
@@ -96,7 +95,7 @@ fn demands_of_a_pool_that_contradict_each_other_leave_nothing() {
         ["need:arch=In:amd64 need:arch=In:arm64", "need:zone=In:x", "need:instance-type=In:two", "need:os=NotIn:linux"]
     {
         let snapshot = cluster(&format!("{ONE}\npool default {pool}\npod p cpu=1"));
-        assert_eq!(Prepared::new(&snapshot, &mut Indexes::default()).pools_without_sizes(), ["default"], "{pool}");
+        assert_eq!(Engine::of(&snapshot).pools_without_sizes(), ["default"], "{pool}");
         let why = sound_plan(&snapshot).unplaced[0].reason.to_string();
         assert!(why.contains("nodepool requirements filtered out all available instance types"), "{pool}: {why}");
     }
@@ -105,7 +104,7 @@ fn demands_of_a_pool_that_contradict_each_other_leave_nothing() {
 #[test]
 fn a_pool_whose_sizes_cannot_be_had_has_nothing_either() {
     let snapshot = cluster("type one cpu=4 memory=8Gi zone=a unavailable=a\npool default\npod p cpu=1");
-    assert_eq!(Prepared::new(&snapshot, &mut Indexes::default()).pools_without_sizes(), ["default"]);
+    assert_eq!(Engine::of(&snapshot).pools_without_sizes(), ["default"]);
 }
 
 #[test]

@@ -149,7 +149,7 @@ proptest! {
             match (how, node) {
                 (0, Some(node)) => node.pods.clear(),
                 (1, Some(node)) => node.pool = "nowhere".to_owned(),
-                (2, Some(node)) => node.instance_types.push("unknown".to_owned()),
+                (2, Some(node)) => node.instance_types = ["unknown".to_owned()].into(),
                 (3, Some(node)) => node.requests = amounts("0", "0"),
                 (4, Some(node)) => { let twice = node.clone(); plan.new_nodes.push(twice); }
                 (5, Some(node)) => { let pods = node.pods.clone(); plan.placements.extend(pods.into_iter().map(|pod| Placement { pod, node: "n1".to_owned() })); }

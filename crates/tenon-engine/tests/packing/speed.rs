@@ -30,3 +30,32 @@ fn a_large_cluster_is_planned_whole() {
     let placed = plan.placements.len() + plan.new_nodes.iter().map(|node| node.pods.len()).sum::<usize>();
     assert_eq!(placed, 600);
 }
+
+/// Pods that differ in what they ask for and where, and forty sizes to choose from.
+fn mixed(pods: usize) -> String {
+    let mut text = String::new();
+    for n in 1..=40 {
+        writeln!(text, "type t{n} cpu={n} memory={}Gi pods={} price={n} zone=a,b,c", 2 * n, 10 * n).unwrap();
+    }
+    writeln!(text, "pool default").unwrap();
+    for n in 0..pods {
+        let wish = ["", "need:zone=In:a", "need:zone=In:b", "need:zone=NotIn:c", ""][n % 5];
+        let (cpu, memory) = ([100, 250, 500, 1000, 1500][n * 7 % 5], [100, 256, 512, 1024, 2048, 4096][n * 11 % 6]);
+        writeln!(text, "pod p{n} cpu={cpu}m memory={memory}Mi {wish}").unwrap();
+    }
+    text
+}
+
+/// Asking a node costs most; passing one by costs next to nothing, and its number for each pod is bounded.
+#[test]
+fn twenty_times_as_many_pods_take_little_more_than_twenty_times_the_work() {
+    let work = |pods| {
+        let (plan, effort) = tenon_engine::Engine::of(&cluster(&mixed(pods))).measure(false);
+        assert!(plan.unplaced.is_empty());
+        effort
+    };
+    let (few, many) = (work(1_000), work(20_000));
+    let slope = (many.judgements as f64 / few.judgements as f64).log2() / 20_f64.log2();
+    assert!(slope <= 1.2, "{few:?} for 1,000 pods, {many:?} for 20,000: the slope is {slope:.2}");
+    assert!(many.passed_by <= 64 * 20_000, "{many:?}");
+}

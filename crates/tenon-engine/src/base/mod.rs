@@ -1,0 +1,152 @@
+//! A snapshot, indexed: everything a plan is made with and that no plan changes.
+
+mod daemon_overhead;
+mod eligibility;
+mod node_pools;
+mod nodes;
+mod pod_classes;
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use tenon_model::{Effect, Options, Pod, PodKey, Pool, Reason, Snapshot, Unplaced};
+
+pub(crate) use self::eligibility::refused;
+pub(crate) use self::node_pools::{SIMULATED, Template, is_out_of_use};
+pub(crate) use self::nodes::Nodes;
+pub(crate) use self::pod_classes::{Ask, PodClasses};
+
+use self::node_pools::Supplies;
+use self::pod_classes::{Rules, Sorted};
+use crate::capacity::{Hosts, Reserved};
+use crate::index::{CatalogIx, HostIx, OfferingIx, PodClassIx, PodIx, Table, TemplateIx};
+use crate::instance_types::CatalogIndex;
+use crate::resources::Columns;
+
+/// A snapshot, indexed.
+#[derive(Debug, Default)]
+pub(crate) struct Base {
+    pub(crate) options: Options,
+    pub(crate) columns: Columns,
+    pub(crate) catalogs: Table<CatalogIx, Arc<CatalogIndex>>,
+    pub(crate) hosts: Hosts,
+    /// The host of each offering, if it is one that is known.
+    pub(crate) offered_on: Table<CatalogIx, Table<OfferingIx, Option<HostIx>>>,
+    pub(crate) reserved: Reserved,
+    /// Every pool, the first to be asked first, and its template if new nodes can be made from it.
+    pub(crate) pools: Vec<(Arc<Pool>, Option<TemplateIx>)>,
+    pub(crate) templates: Table<TemplateIx, Template>,
+    pub(crate) classes: PodClasses,
+    /// Pods to be placed, in the order they are tried, with their class.
+    pub(crate) pods: Table<PodIx, (Arc<Pod>, PodClassIx)>,
+    /// Pods that are not tried, and why.
+    pub(crate) refused: Vec<Unplaced>,
+    /// How many pods there are, those included that are not tried.
+    pub(crate) pending: usize,
+    pub(crate) nodes: Nodes,
+}
+
+impl Base {
+    /// Reads a snapshot. Catalogues that were read before are not read again.
+    pub(crate) fn of(snapshot: &Snapshot, before: &Base) -> Base {
+        let options = &snapshot.options;
+        let is_judged = |daemon: &&Pod| !options.ignore_resource_claims || daemon.resource_claims.is_empty();
+        let daemons: Vec<&Pod> = snapshot.daemons.iter().map(AsRef::as_ref).filter(is_judged).collect();
+        let (pods, refused) = sorted_out(snapshot);
+        let mut sorted = Sorted::default();
+        let pods: Vec<(Arc<Pod>, PodClassIx)> =
+            pods.into_iter().map(|pod| (pod.clone(), sorted.class_of(pod))).collect();
+        let columns = Columns::of(sorted.requests().chain(daemons.iter().map(|daemon| &daemon.requests)));
+        let (catalogs, hosts) = (catalogs(snapshot, before), Hosts::new(&snapshot.hosts));
+        let supplies = Supplies { daemons: &daemons, columns: &columns, options, hosts: &hosts };
+        let (pools, templates) = templates(snapshot, &catalogs, &supplies);
+        // A pool whose demands leave nothing to make nodes of still has nodes that are there.
+        let in_use = pools.iter().map(|(pool, _)| pool).filter(|pool| !is_out_of_use(pool));
+        let has_advice = in_use.flat_map(|pool| &pool.taints).any(|taint| taint.effect == Effect::PreferNoSchedule);
+        let classes = sorted.classes(&columns, &Rules { options, has_advice });
+        Base {
+            nodes: Nodes::new(&snapshot.nodes, &daemons, &columns),
+            reserved: Reserved::new(snapshot),
+            offered_on: catalogs.iter().map(|catalog| offered_on(catalog, &hosts)).collect(),
+            pods: in_order(pods, &classes),
+            options: options.clone(),
+            pending: snapshot.pods.len(),
+            columns,
+            catalogs,
+            hosts,
+            pools,
+            templates,
+            classes,
+            refused,
+        }
+    }
+
+    /// The catalogue of a template.
+    pub(crate) fn catalog_of(&self, template: TemplateIx) -> &CatalogIndex {
+        &self.catalogs[self.templates[template].catalog]
+    }
+}
+
+fn catalogs(snapshot: &Snapshot, before: &Base) -> Table<CatalogIx, Arc<CatalogIndex>> {
+    let mut catalogs: Table<CatalogIx, Arc<CatalogIndex>> = Table::default();
+    for catalog in snapshot.pools.iter().map(|pool| &pool.catalog) {
+        let is_it = |known: &&Arc<CatalogIndex>| Arc::ptr_eq(&known.catalog, catalog);
+        if catalogs.iter().any(|known| is_it(&known)) {
+            continue;
+        }
+        let known = before.catalogs.iter().find(is_it).cloned();
+        catalogs.push(known.unwrap_or_else(|| Arc::new(CatalogIndex::new(catalog))));
+    }
+    catalogs
+}
+
+fn offered_on(catalog: &CatalogIndex, hosts: &Hosts) -> Table<OfferingIx, Option<HostIx>> {
+    let place = |offering| catalog.way(offering).place.as_ref();
+    catalog.offerings.ids().map(|offering| hosts.at(place(offering)?)).collect()
+}
+
+type Templates = (Vec<(Arc<Pool>, Option<TemplateIx>)>, Table<TemplateIx, Template>);
+
+/// Makes a template of each pool that can be used.
+fn templates(
+    snapshot: &Snapshot,
+    catalogs: &Table<CatalogIx, Arc<CatalogIndex>>,
+    supplies: &Supplies<'_>,
+) -> Templates {
+    let mut pools: Vec<&Arc<Pool>> = snapshot.pools.iter().collect();
+    pools.sort_by_key(|pool| Reverse((pool.weight, &pool.name)));
+    let (mut numbered, mut templates) = (Vec::new(), Table::default());
+    for pool in pools {
+        let mut known = catalogs.pairs().filter(|(_, known)| Arc::ptr_eq(&known.catalog, &pool.catalog));
+        let catalog = known.next().filter(|_| !is_out_of_use(pool));
+        let template = catalog.and_then(|(number, index)| Template::new(pool, (number, index), supplies));
+        numbered.push((pool.clone(), template.map(|template| templates.push(template))));
+    }
+    (numbered, templates)
+}
+
+/// Pods to be placed, and the others with the reason why they are not.
+fn sorted_out(snapshot: &Snapshot) -> (Vec<&Arc<Pod>>, Vec<Unplaced>) {
+    let invalid = |(key, why): &(PodKey, String)| Unplaced { pod: key.clone(), reason: Reason::Invalid(why.clone()) };
+    let (mut pods, mut unplaced) = (Vec::new(), snapshot.invalid.iter().map(invalid).collect::<Vec<_>>());
+    for pod in &snapshot.pods {
+        let ignores = || snapshot.options.ignore_resource_claims && !pod.resource_claims.is_empty();
+        match refused(snapshot, pod).or_else(|| ignores().then_some(Reason::ResourceClaims)) {
+            Some(reason) => unplaced.push(Unplaced { pod: pod.key.clone(), reason }),
+            None => pods.push(pod),
+        }
+    }
+    (pods, unplaced)
+}
+
+/// Large pods first; of equal ones the oldest.
+fn in_order(mut pods: Vec<(Arc<Pod>, PodClassIx)>, classes: &PodClasses) -> Table<PodIx, (Arc<Pod>, PodClassIx)> {
+    pods.sort_by(|(one, class), (other, of_other)| {
+        let rank = |class: PodClassIx| classes.classes[class].rank;
+        let sizes = rank(*class).cmp(&rank(*of_other));
+        let ages = || one.created.cmp(&other.created);
+        let names = || one.key.uid.cmp(&other.key.uid).then_with(|| one.key.cmp(&other.key));
+        sizes.then_with(ages).then_with(names)
+    });
+    pods.into_iter().collect()
+}

@@ -1,0 +1,57 @@
+//! What can be asked of the engine? A snapshot is read once and kept; plans are made from it, and nothing is used up by that.
+
+use tenon_model::{Plan, Snapshot};
+
+use crate::base::{Base, is_out_of_use};
+use crate::plan::{finished, improved};
+use crate::solver::{Effort, Memo, Ties, Trust, Work};
+
+/// Decides what is to be made for the pods that need a node. The order of the snapshot's lists does not matter.
+pub fn plan(snapshot: &Snapshot) -> Plan {
+    Engine::of(snapshot).plan()
+}
+
+/// A snapshot, indexed.
+#[derive(Debug, Default)]
+pub struct Engine {
+    base: Base,
+}
+
+impl Engine {
+    /// Reads a snapshot.
+    pub fn of(snapshot: &Snapshot) -> Engine {
+        Engine { base: Base::of(snapshot, &Base::default()) }
+    }
+
+    /// Reads the next snapshot. What is the same as in the last one is not read again; the plans are those of a new engine.
+    pub fn advance(&mut self, snapshot: &Snapshot) {
+        self.base = Base::of(snapshot, &self.base);
+    }
+
+    /// Pools that could make nodes, but what they demand leaves nothing to make them of.
+    pub fn pools_without_sizes(&self) -> Vec<&str> {
+        let empty = self.base.pools.iter().filter(|(pool, template)| template.is_none() && !is_out_of_use(pool));
+        empty.map(|(pool, _)| pool.name.as_str()).collect()
+    }
+
+    /// Places the pods.
+    pub fn plan(&self) -> Plan {
+        let mut memo = Memo::new(&self.base);
+        let (first, _) = self.solve(&mut memo, (Ties::Latest, Trust::Remembered));
+        improved(&self.base, first, |ties| self.solve(&mut memo, (ties, Trust::Remembered)).0)
+    }
+
+    /// Places the pods once, and says how much was done for that. With `shadow`, whatever was refused before is asked again
+    /// and must be refused again: a test panics where what is remembered is wrong.
+    pub fn measure(&self, shadow: bool) -> (Plan, Effort) {
+        let trust = if shadow { Trust::Shadow } else { Trust::Remembered };
+        self.solve(&mut Memo::new(&self.base), (Ties::Latest, trust))
+    }
+
+    fn solve(&self, memo: &mut Memo, how: (Ties, Trust)) -> (Plan, Effort) {
+        let mut work = Work::new(&self.base, memo, how);
+        let solved = work.solve();
+        let effort = solved.effort;
+        (finished(&mut work, solved), effort)
+    }
+}

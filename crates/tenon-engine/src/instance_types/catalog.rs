@@ -1,0 +1,153 @@
+//! What is offered? A catalogue, indexed: what can be said of it whatever the plan.
+
+use std::sync::Arc;
+
+use tenon_model::resources::{CPU, MEMORY};
+use tenon_model::{Catalog, CatalogType, Offering, Quantity, Requirements, Resources, Shortage};
+
+use crate::index::{Bits, Id, LabelIndex, OfferingIx, SlotIx, Table, TypeIx};
+
+/// A catalogue, indexed.
+#[derive(Debug)]
+pub(crate) struct CatalogIndex {
+    pub(crate) catalog: Arc<Catalog>,
+    /// Every size once for each amount that its offerings leave to pods.
+    pub(crate) slots: Table<SlotIx, Slot>,
+    /// Every available offering of every size, the cheapest first; of equal ones by size.
+    pub(crate) offerings: Table<OfferingIx, Offered>,
+    /// Whether some offering is limited by the room on a host.
+    pub(crate) has_places: bool,
+    /// Whether some offering was set aside beforehand.
+    pub(crate) has_reserved: bool,
+    /// What is true of the sizes.
+    types: LabelIndex<TypeIx>,
+    /// What is true of the offerings.
+    ways: LabelIndex<OfferingIx>,
+}
+
+/// A size with what some of its offerings leave to pods.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) type_ix: TypeIx,
+    pub(crate) allocatable: Resources,
+    /// Whether more is kept back of some resource than there is, so that nothing fits.
+    pub(crate) is_overdrawn: bool,
+    offerings: Bits<OfferingIx>,
+}
+
+/// An offering, and what it belongs to.
+#[derive(Debug)]
+pub(crate) struct Offered {
+    pub(crate) type_ix: TypeIx,
+    /// Its position among the offerings of the size.
+    way: usize,
+    pub(crate) slot: SlotIx,
+    /// What it takes from its host.
+    pub(crate) footprint: Footprint,
+}
+
+/// What a VM takes from its host. Disks are the storage's concern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Footprint {
+    cpu: Quantity,
+    pub(crate) memory: Quantity,
+}
+
+impl Footprint {
+    pub(crate) fn of(capacity: &Resources) -> Footprint {
+        Footprint { cpu: capacity.get(CPU), memory: capacity.get(MEMORY) }
+    }
+
+    pub(crate) fn within(self, free: Footprint) -> bool {
+        self.cpu <= free.cpu && self.memory <= free.memory
+    }
+
+    pub(crate) fn plus(self, other: Footprint) -> Footprint {
+        Footprint { cpu: self.cpu + other.cpu, memory: self.memory + other.memory }
+    }
+
+    pub(crate) fn minus(self, other: Footprint) -> Footprint {
+        Footprint { cpu: self.cpu - other.cpu, memory: self.memory - other.memory }
+    }
+
+    pub(crate) fn shortage_in(self, free: Footprint) -> Option<Shortage> {
+        let short = [(CPU, self.cpu, free.cpu), (MEMORY, self.memory, free.memory)];
+        let is_short = |(_, wanted, available): &(&str, Quantity, Quantity)| wanted > available;
+        short.into_iter().find(is_short).map(|(resource, wanted, available)| {
+            let resource = resource.to_owned();
+            Shortage { resource, wanted, available }
+        })
+    }
+}
+
+impl CatalogIndex {
+    pub(crate) fn new(catalog: &Arc<Catalog>) -> CatalogIndex {
+        let mut slots: Table<SlotIx, Slot> = Table::default();
+        let mut listed: Vec<(usize, &Offering, Offered)> = Vec::new();
+        let types = catalog.types();
+        for (position, size) in types.iter().enumerate() {
+            let type_ix = TypeIx::of(position);
+            for group in size.allocatable_groups() {
+                let is_overdrawn = group.allocatable.iter().any(|(_, amount)| amount.is_negative());
+                let offerings = Bits::default();
+                let slot = slots.push(Slot { type_ix, allocatable: group.allocatable, is_overdrawn, offerings });
+                for way in group.offerings {
+                    let Some(offering) = size.offerings.get(way) else { continue };
+                    let footprint = Footprint::of(&size.capacity_with(&offering.overrides));
+                    listed.push((position, offering, Offered { type_ix, way, slot, footprint }));
+                }
+            }
+        }
+        listed.sort_by_key(|(size, offering, offered)| (offering.price, *size, offered.way));
+        let ways = LabelIndex::new(listed.iter().map(|(_, offering, _)| &offering.requirements));
+        let offerings: Table<OfferingIx, Offered> = listed.into_iter().map(|(_, _, offered)| offered).collect();
+        for (number, offered) in offerings.pairs() {
+            slots[offered.slot].offerings.insert(number);
+        }
+        let every = || types.iter().flat_map(|size| &size.offerings);
+        CatalogIndex {
+            slots,
+            has_places: every().any(|way| way.place.is_some()),
+            has_reserved: every().any(Offering::is_reserved),
+            types: LabelIndex::new(types.iter().map(|size| &size.requirements)),
+            ways,
+            offerings,
+            catalog: catalog.clone(),
+        }
+    }
+
+    /// A size.
+    pub(crate) fn size(&self, type_ix: TypeIx) -> &CatalogType {
+        &self.catalog.types()[type_ix.position()]
+    }
+
+    /// The size of a slot.
+    pub(crate) fn size_of(&self, slot: SlotIx) -> &CatalogType {
+        self.size(self.slots[slot].type_ix)
+    }
+
+    /// An offering as it was written.
+    pub(crate) fn way(&self, offering: OfferingIx) -> &Offering {
+        let Offered { type_ix, way, .. } = self.offerings[offering];
+        &self.size(type_ix).offerings[way]
+    }
+
+    /// Sizes whose labels share values with these demands.
+    pub(crate) fn types_suiting(&self, requirements: &Requirements) -> Bits<TypeIx> {
+        self.types.intersecting(requirements)
+    }
+
+    /// What demands leave: slots whose size suits, with an offering that does, and these offerings.
+    pub(crate) fn left_by(&self, requirements: &Requirements) -> (Bits<SlotIx>, Bits<OfferingIx>) {
+        let offerings = self.ways.intersecting(requirements);
+        let types = self.types.intersecting(requirements);
+        let suits = |slot: &Slot| types.has(slot.type_ix) && slot.offerings.meets(&offerings);
+        let slots = Bits::those(self.slots.len(), |slot| suits(&self.slots[slot]));
+        (slots, offerings)
+    }
+
+    /// Whether an offering of a slot is among these.
+    pub(crate) fn slot_meets(&self, slot: SlotIx, offerings: &Bits<OfferingIx>) -> bool {
+        self.slots[slot].offerings.meets(offerings)
+    }
+}

@@ -1,0 +1,12 @@
+//! What becomes of one NodeClaim, one launch, one static pool, one drain: each a step at a time.
+
+pub mod claim;
+pub mod drain;
+pub mod launch;
+mod launch_clone;
+pub mod registration_health;
+pub mod static_pool;
+mod static_victims;
+
+pub use static_pool::StaticCounts;
+pub use static_victims::{Sparing, StaticNode, StaticPod, StaticStage, lifetime_remaining};

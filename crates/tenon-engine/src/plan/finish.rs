@@ -1,0 +1,164 @@
+//! What is to be created? Sizes in order of price, what a node asks for, and a reason for every pod that waits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tenon_model::labels::CAPACITY_TYPE;
+use tenon_model::{
+    Chosen, MinValuesPolicy, NewNode, Operator, Placement, Plan, PodKey, Price, RESERVED, Reason, Requirement,
+    Requirements, ReservedTrouble, Resources, Unplaced,
+};
+
+use crate::base::SIMULATED;
+use crate::index::{OfferingIx, PodIx, TypeIx};
+use crate::instance_types::CatalogIndex;
+use crate::solver::{OpenNode, Remaining, Solved, Work};
+
+/// The plan, in an order that does not depend on that of the snapshot.
+pub(crate) fn finished(work: &mut Work<'_>, solved: Solved) -> Plan {
+    let mut plan = Plan { unplaced: work.base.refused.clone(), ..Plan::default() };
+    let open = std::mem::take(&mut work.open.nodes);
+    for node in open.iter() {
+        match work.new_node(node) {
+            Ok(node) => plan.new_nodes.push(node),
+            Err(reason) => {
+                let dropped = node.pods.iter().map(|pod| work.key(*pod).clone());
+                plan.unplaced.extend(dropped.map(|pod| Unplaced { pod, reason: reason.clone() }));
+            }
+        }
+    }
+    plan.unplaced.extend(work.reasons(solved.failures));
+    plan.placements = work.placements();
+    plan.unplaced.sort_by(|a, b| a.pod.cmp(&b.pod));
+    plan
+}
+
+impl Work<'_> {
+    fn key(&self, pod: PodIx) -> &PodKey {
+        &self.base.pods[pod].0.key
+    }
+
+    fn placements(&self) -> Vec<Placement> {
+        let name = |node| &self.base.nodes.nodes[node].name;
+        let placed = |(node, pod): &(_, PodIx)| Placement { pod: self.key(*pod).clone(), node: name(*node).clone() };
+        let mut placements: Vec<Placement> = self.placed.iter().map(placed).collect();
+        placements.sort_by(|a, b| (&a.node, &a.pod).cmp(&(&b.node, &b.pod)));
+        placements
+    }
+
+    /// The node, or why its pods wait after all.
+    fn new_node(&mut self, node: &OpenNode<'_>) -> Result<NewNode, Reason> {
+        let base = self.base;
+        let (template, index) = (&base.templates[node.template], base.catalog_of(node.template));
+        let (instance_types, is_cut) = self.instance_types(node);
+        let state = self.memo.state(template.catalog, node.now.state);
+        if is_cut && base.options.min_values == MinValuesPolicy::Strict {
+            let types = instance_types.iter().filter_map(|name| index.catalog.find(name));
+            let types = types.map(|size| &size.requirements);
+            state.requirements.min_values_satisfied_by(types).map_err(Reason::Truncated)?;
+        }
+        let left = Remaining { state: node.now.state, slots: &node.now.slots, held: &node.now.held };
+        let chosen = node.now.hold.or_else(|| self.cheapest(node.template, left, None));
+        // Only reserved offerings were left, and other nodes of this plan take all of them.
+        let taken = || Reason::Reserved { pool: template.pool.name.clone(), why: ReservedTrouble::Taken };
+        let chosen = chosen.ok_or_else(taken)?;
+        let mut pods: Vec<PodKey> = node.pods.iter().map(|pod| self.key(*pod).clone()).collect();
+        pods.sort();
+        Ok(NewNode {
+            pool: template.pool.name.clone(),
+            instance_types,
+            chosen: chosen_of(index, chosen),
+            requirements: self.requirements(node),
+            requests: self.requests(node),
+            pods,
+            min_values_relaxed: node.is_relaxed,
+        })
+    }
+
+    /// Sizes that are left, the cheapest first by what can be launched of them now; and whether the list was cut.
+    fn instance_types(&mut self, node: &OpenNode<'_>) -> (Arc<[String]>, bool) {
+        let base = self.base;
+        let catalog = base.templates[node.template].catalog;
+        if node.now.held.is_empty() {
+            return self.memo.type_names((base, catalog), (node.now.state, &node.now.slots));
+        }
+        // Who holds reserved capacity is made from nothing else, so sizes without it would only be in the way.
+        let (index, state) = (&base.catalogs[catalog], self.memo.state(catalog, node.now.state));
+        let mut prices: BTreeMap<TypeIx, Price> = BTreeMap::new();
+        for offering in state.offerings.iter() {
+            let (offered, way) = (&index.offerings[offering], index.way(offering));
+            let is_left = node.now.slots.has(offered.slot) && self.reservations.can_launch(way);
+            if is_left && self.reservations.may_use(way, &node.now.held) {
+                let price = prices.entry(offered.type_ix).or_insert(way.price);
+                *price = (*price).min(way.price);
+            }
+        }
+        let mut types: Vec<(Price, TypeIx)> = prices.into_iter().map(|(type_ix, price)| (price, type_ix)).collect();
+        types.retain(|(price, _)| *price < Price::OUT_OF_REACH);
+        types.sort_unstable();
+        let names = types.iter().take(base.options.max_types).map(|(_, type_ix)| index.size(*type_ix).name.clone());
+        (names.collect(), types.len() > base.options.max_types)
+    }
+
+    /// The claim's own demands: whoever holds reserved capacity asks for that and nothing else.
+    fn requirements(&self, node: &OpenNode<'_>) -> Requirements {
+        let template = &self.base.templates[node.template];
+        let state = self.memo.state(template.catalog, node.now.state);
+        let mut requirements = Requirements::clone(&state.requirements);
+        SIMULATED.into_iter().for_each(|label| drop(requirements.remove(label)));
+        let held = &node.now.held;
+        if held.is_empty() {
+            return requirements;
+        }
+        requirements.replace(CAPACITY_TYPE, Requirement::is(RESERVED));
+        let types = template.pool.catalog.types().iter();
+        let ways = types.flat_map(|size| &size.offerings).filter_map(|way| way.reservation.as_ref());
+        let labels: BTreeSet<&str> = ways.filter(|way| held.contains(&way.id)).map(|way| way.label.as_str()).collect();
+        for label in labels {
+            if let Some(one_of) = Requirement::new(Operator::In, held.iter().cloned()) {
+                requirements.add(label, &one_of);
+            }
+        }
+        requirements
+    }
+
+    /// What its pods need, and what its daemons need at least, whatever size it becomes.
+    fn requests(&self, node: &OpenNode<'_>) -> Resources {
+        let mut requests = Resources::default();
+        node.pods.iter().for_each(|pod| requests.add(&self.base.pods[*pod].0.requests));
+        let (template, index) = (&self.base.templates[node.template], self.base.catalog_of(node.template));
+        let mut groups: Vec<usize> = Vec::new();
+        for group in node.now.slots.iter().map(|slot| template.daemons.group_of(index.slots[slot].type_ix)) {
+            if !groups.contains(&group) {
+                groups.push(group);
+            }
+        }
+        let daemons = groups.into_iter().map(|group| template.daemons.requests(group).clone());
+        let least = daemons.reduce(|least, other| {
+            let both = least.iter().filter(|(name, _)| other.names(name));
+            both.map(|(name, amount)| (name.to_owned(), amount.min(other.get(name)))).collect()
+        });
+        least.iter().for_each(|least| requests.add(least));
+        requests
+    }
+}
+
+/// What is made.
+fn chosen_of(index: &CatalogIndex, offering: OfferingIx) -> Chosen {
+    let (size, way) = (index.size(index.offerings[offering].type_ix), index.way(offering));
+    Chosen {
+        instance_type: size.name.clone(),
+        requirements: way.requirements.clone(),
+        labels: labels(&size.requirements, &way.requirements),
+        price: way.price,
+        place: way.place.clone(),
+    }
+}
+
+/// Labels of which just one value is left.
+fn labels(size: &Requirements, offering: &Requirements) -> BTreeMap<String, String> {
+    let mut facts = size.clone();
+    facts.add_all(offering);
+    let single = facts.iter().filter(|(_, fact)| fact.operator() == Operator::In && fact.values().len() == 1);
+    single.filter_map(|(label, fact)| Some((label.to_owned(), fact.values().first()?.clone()))).collect()
+}

@@ -1,0 +1,14 @@
+//! What was packed, as a plan: what is to be created, why the rest waits, and the choices that are left.
+
+mod addresses;
+mod effective_zone;
+mod finish;
+mod improve;
+mod launch_choice;
+mod reasons;
+
+pub use addresses::{NoAddress, give};
+pub use effective_zone::effective_zones;
+pub(crate) use finish::finished;
+pub(crate) use improve::improved;
+pub use launch_choice::{LaunchRefusal, launches};

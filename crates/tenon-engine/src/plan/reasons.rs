@@ -1,0 +1,182 @@
+//! Why did every pool say no? Found out afterwards, for the pods that wait.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tenon_model::{
+    Met, NoType, Pod, Pool, PoolRefusal, Reason, Requirements, Resources, Shortage, Toleration, Unplaced,
+};
+
+use crate::base::{Ask, SIMULATED, Template, is_out_of_use};
+use crate::capacity::Held;
+use crate::index::{AskIx, Bits, HostIx, OfferingIx, PodIx, SlotIx, StateIx, TemplateIx};
+use crate::instance_types::CatalogIndex;
+use crate::resources::fits;
+use crate::solver::{Failure, No, Work};
+
+impl Work<'_> {
+    /// A reason for each pod that was not placed.
+    pub(super) fn reasons(&mut self, failures: BTreeMap<PodIx, Failure>) -> Vec<Unplaced> {
+        let mut known: BTreeMap<AskIx, Reason> = BTreeMap::new();
+        let mut waiting = Vec::new();
+        for (pod, failure) in failures {
+            let (pod, _) = &self.base.pods[pod];
+            let reason = match failure {
+                Failure::NoPools => Reason::NoPools,
+                Failure::Reserved(template, why) => {
+                    Reason::Reserved { pool: self.base.templates[template].pool.name.clone(), why }
+                }
+                Failure::Nowhere(ask) => match known.get(&ask) {
+                    Some(reason) => reason.clone(),
+                    None => {
+                        let reason = self.refusals(pod, ask);
+                        known.insert(ask, reason.clone());
+                        reason
+                    }
+                },
+            };
+            waiting.push(Unplaced { pod: pod.key.clone(), reason });
+        }
+        waiting
+    }
+
+    fn refusals(&mut self, pod: &Pod, ask: AskIx) -> Reason {
+        let base = self.base;
+        let mut usable = base.pools.iter().filter(|(pool, _)| !is_out_of_use(pool)).peekable();
+        if usable.peek().is_some() && usable.all(|(_, template)| template.is_none()) {
+            return Reason::NothingOffered;
+        }
+        let ask = &base.classes.asks[ask];
+        let demand = &base.classes.demands[ask.demand];
+        let tolerations = &base.classes.tolerations[ask.tolerations];
+        let asked = Asked { ask, demand, tolerations, requests: &pod.requests };
+        let refusals = base.pools.iter().map(|(pool, template)| {
+            let refusal = self.refusal(pool, *template, &asked);
+            (pool.name.clone(), refusal)
+        });
+        Reason::Refused(refusals.collect())
+    }
+
+    fn refusal(&mut self, pool: &Arc<Pool>, template: Option<TemplateIx>, asked: &Asked<'_>) -> PoolRefusal {
+        match (&pool.not_ready, pool.replicas) {
+            (Some(why), _) => return PoolRefusal::NotReady(why.clone()),
+            (None, Some(_)) => return PoolRefusal::Static,
+            (None, None) => {}
+        }
+        let Some(number) = template else { return PoolRefusal::NothingOffered };
+        if let Some(taint) = pool.taints.iter().find(|taint| !taint.is_tolerated_by(asked.tolerations)) {
+            return PoolRefusal::Taint(taint.clone());
+        }
+        let (template, index) = (&self.base.templates[number], self.base.catalog_of(number));
+        let slots = match self.allowances[number].affordable(template, index).clone() {
+            Ok(slots) => slots,
+            Err(resource) => {
+                let limit = pool.limits.get(&resource);
+                return PoolRefusal::Limit { resource, limit };
+            }
+        };
+        if let Err(why) = template.demands.meet(asked.demand, |label| index.catalog.is_well_known(label)) {
+            return PoolRefusal::Labels(why);
+        }
+        let refused = match self.narrow_new(number, asked.ask) {
+            Ok(narrowed) => {
+                let left = (narrowed.state, narrowed.slots.clone());
+                let secured = self.secure(&self.empty(number, &Held::new()), narrowed);
+                secured.err().map(|no| (no, Some(left)))
+            }
+            Err(no) => Some((no, None)),
+        };
+        match refused {
+            Some((No::MinValues(short), _)) => PoolRefusal::MinValues(short),
+            Some((No::Reserved(why), _)) => PoolRefusal::Reserved(why),
+            Some((No::Hosts, Some((state, slots)))) => self.no_host(number, state, &slots),
+            _ => self.no_type(number, &slots, asked),
+        }
+    }
+
+    /// Which of its three conditions the sizes meet. Each is asked of every size, so that the answer names what is in the way.
+    fn no_type(&mut self, number: TemplateIx, slots: &Bits<SlotIx>, asked: &Asked<'_>) -> PoolRefusal {
+        let (template, index) = (&self.base.templates[number], self.base.catalog_of(number));
+        // Whoever gets here meets the labels and the limits of the pool.
+        let mut requirements = template.demands.clone();
+        requirements.add_all(asked.demand);
+        let types = index.types_suiting(&requirements);
+        let (_, offerings) = index.left_by(&requirements);
+        let mut met = Met::default();
+        for slot in slots.iter() {
+            let suits = types.has(index.slots[slot].type_ix);
+            let is_large = fits(&asked.ask.row, template.room(slot));
+            let is_offered = index.slot_meets(slot, &offerings);
+            met.requirements |= suits;
+            met.resources |= is_large;
+            met.offering |= is_offered;
+            met.requirements_and_resources |= suits && is_large;
+            met.requirements_and_offering |= suits && is_offered;
+            met.resources_and_offering |= is_large && is_offered;
+        }
+        let resources = needed(index, template, slots, asked.requests);
+        let shortage = nearest(index, template, slots, asked.requests);
+        // Without the labels that only daemons ask for.
+        SIMULATED.into_iter().for_each(|label| drop(requirements.remove(label)));
+        PoolRefusal::NoType(Box::new(NoType { met, requirements, resources, shortage }))
+    }
+
+    /// No host has room: said of the cheapest size that would do.
+    fn no_host(&self, number: TemplateIx, state: StateIx, slots: &Bits<SlotIx>) -> PoolRefusal {
+        let (template, index) = (&self.base.templates[number], self.base.catalog_of(number));
+        let state = self.memo.state(template.catalog, state);
+        let is_left = |offering: &OfferingIx| {
+            slots.has(index.offerings[*offering].slot) && self.reservations.can_launch(index.way(*offering))
+        };
+        let placed: Vec<OfferingIx> = state.offerings.iter().filter(is_left).collect();
+        let Some(cheapest) = placed.first() else { return PoolRefusal::NothingOffered };
+        let type_ix = index.offerings[*cheapest].type_ix;
+        let here = placed.iter().filter(|offering| index.offerings[**offering].type_ix == type_ix);
+        let hosts: Vec<HostIx> =
+            here.filter_map(|offering| self.base.offered_on[template.catalog][*offering]).collect();
+        let open = hosts.iter().copied().filter(|host| !template.closed_hosts.has(*host));
+        let size = index.size(type_ix);
+        let (shortage, largest_on) = self.base.hosts.largest_gap(&self.hosts, open, size);
+        let closed = self.base.hosts.closed(hosts.iter().copied(), &template.pool.name);
+        PoolRefusal::NoHost { instance_type: size.name.clone(), shortage, largest_on, closed }
+    }
+}
+
+/// What a pod asked for when it was tried last.
+struct Asked<'p> {
+    ask: &'p Ask,
+    demand: &'p Requirements,
+    tolerations: &'p [Toleration],
+    requests: &'p Resources,
+}
+
+/// What would be needed with the fewest daemons, and with the most.
+fn needed(
+    index: &CatalogIndex,
+    template: &Template,
+    slots: &Bits<SlotIx>,
+    requests: &Resources,
+) -> (Resources, Resources) {
+    let sums = slots.iter().map(|slot| {
+        let mut sum = requests.clone();
+        sum.add(&template.daemons.of(index.slots[slot].type_ix).requests);
+        sum
+    });
+    let smaller = |a: &Resources, b: &Resources| -> Resources {
+        a.iter().map(|(name, amount)| (name.to_owned(), amount.min(b.get(name)))).collect()
+    };
+    let bounds = sums.map(|sum| (sum.clone(), sum));
+    bounds
+        .reduce(|(least, most), (sum, _)| (smaller(&least, &sum), most.or_larger(&sum)))
+        .unwrap_or_else(|| (requests.clone(), requests.clone()))
+}
+
+/// Of what the pod asks for too much, and the most that any size leaves of it.
+fn nearest(index: &CatalogIndex, template: &Template, slots: &Bits<SlotIx>, requests: &Resources) -> Option<Shortage> {
+    let rooms = slots.iter().map(|slot| {
+        let daemons = template.daemons.of(index.slots[slot].type_ix);
+        index.size_of(slot).allocatable(&tenon_model::Overrides::default()).without(&daemons.requests)
+    });
+    let shortages = rooms.filter_map(|room| requests.shortage_in(&room));
+    shortages.max_by(|a, b| (&b.resource, a.available).cmp(&(&a.resource, b.available)))
+}

@@ -1,0 +1,237 @@
+//! Can a planned node take one more pod, and what would it then be? Nothing but memory is changed by asking.
+
+use tenon_model::{HostPort, MinValuesPolicy, Quantity, Requirements, ReservedTrouble, TooFewValues};
+
+use super::Work;
+use super::memo::offerings_left;
+use crate::base::{Ask, Template};
+use crate::capacity::Held;
+use crate::index::{Bits, HostIx, OfferingIx, SlotIx, StateIx, TemplateIx};
+use crate::instance_types::{CatalogIndex, Footprint};
+use crate::resources::{Row, add};
+
+/// A node as it stands before the pod.
+pub(crate) struct Candidate<'c> {
+    pub(crate) template: TemplateIx,
+    pub(crate) state: StateIx,
+    pub(crate) slots: &'c Bits<SlotIx>,
+    pub(crate) requests: &'c [i64],
+    pub(crate) held: &'c Held,
+    /// The offering it would be made from.
+    pub(crate) hold: Option<OfferingIx>,
+    /// Whether it is not planned yet: then it may make do with fewer values of a label.
+    pub(crate) is_new: bool,
+}
+
+/// What a node may still be made from.
+#[derive(Clone, Copy)]
+pub(crate) struct Remaining<'n> {
+    pub(crate) state: StateIx,
+    pub(crate) slots: &'n Bits<SlotIx>,
+    /// The reservations it holds.
+    pub(crate) held: &'n Held,
+}
+
+/// A node as it would be with the pod, before it holds anything.
+pub(crate) struct Narrowed {
+    pub(crate) state: StateIx,
+    pub(crate) slots: Bits<SlotIx>,
+    pub(crate) requests: Row,
+    pub(crate) is_relaxed: bool,
+}
+
+/// A node as it would be with the pod.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Accepted {
+    pub(crate) state: StateIx,
+    pub(crate) slots: Bits<SlotIx>,
+    pub(crate) requests: Row,
+    pub(crate) held: Held,
+    pub(crate) hold: Option<OfferingIx>,
+    pub(crate) is_relaxed: bool,
+}
+
+/// Why a node does not take a pod.
+#[derive(Debug, PartialEq)]
+pub(crate) enum No {
+    /// Its taints, ports or limits say no.
+    Closed,
+    /// It has no room, whatever it becomes.
+    Room,
+    /// Labels cannot be met.
+    Labels,
+    /// No size will do.
+    Types,
+    /// Too few values of a label stay possible.
+    MinValues(TooFewValues),
+    /// Capacity that was set aside is in the way.
+    Reserved(ReservedTrouble),
+    /// No host has room.
+    Hosts,
+}
+
+impl Work<'_> {
+    /// What the node would be with the pod, or why it cannot take it.
+    pub(super) fn judge(&mut self, node: &Candidate<'_>, ask: &Ask) -> Result<Accepted, No> {
+        let narrowed = self.narrow(node, ask)?;
+        self.secure(node, narrowed)
+    }
+
+    /// What labels, resources and ports leave of the node.
+    pub(crate) fn narrow(&mut self, node: &Candidate<'_>, ask: &Ask) -> Result<Narrowed, No> {
+        let base = self.base;
+        let template = &base.templates[node.template];
+        let (catalog, index) = (template.catalog, base.catalog_of(node.template));
+        let demand = (ask.demand, &base.classes.demands[ask.demand]);
+        let states = self.memo.states(catalog);
+        let mut state = states.merge(index, node.state, demand).ok_or(No::Labels)?;
+        let mut requests = node.requests.to_vec();
+        add(&mut requests, &ask.row);
+        let suiting = states.get(state);
+        let mut slots = node.slots.clone();
+        if state != node.state || node.is_new {
+            slots.keep(&suiting.slots);
+        }
+        template.keep_holding(&requests, &mut slots);
+        if !ask.ports.is_empty() && template.has_daemon_ports {
+            slots = with_free_ports(template, index, &slots, &ask.ports);
+        }
+        if slots.is_empty() {
+            return Err(No::Types);
+        }
+        let mut is_relaxed = false;
+        if suiting.has_min_values
+            && let Err(short) = min_values(index, &suiting.requirements, &slots)
+        {
+            if base.options.min_values == MinValuesPolicy::Strict || !node.is_new {
+                return Err(No::MinValues(short));
+            }
+            let lowered = lowered(&suiting.requirements, &short);
+            state = states.enter(index, lowered);
+            is_relaxed = true;
+        }
+        Ok(Narrowed { state, slots, requests, is_relaxed })
+    }
+
+    /// The node with what it would hold of reservations and hosts.
+    pub(crate) fn secure(&self, node: &Candidate<'_>, narrowed: Narrowed) -> Result<Accepted, No> {
+        let Narrowed { state, slots, requests, is_relaxed } = narrowed;
+        let held = self.reserve(node, state, &slots)?;
+        let hold = self.hold(node, Remaining { state, slots: &slots, held: &held })?;
+        Ok(Accepted { state, slots, requests, held, hold, is_relaxed })
+    }
+
+    fn reserve(&self, node: &Candidate<'_>, state: StateIx, slots: &Bits<SlotIx>) -> Result<Held, No> {
+        let index = self.base.catalog_of(node.template);
+        if !index.has_reserved {
+            return Ok(Held::new());
+        }
+        let state = self.memo.state(self.base.templates[node.template].catalog, state);
+        let mut left = offerings_left(index, state, slots).map(|offering| index.way(offering));
+        if !self.reservations.are_used() {
+            // Nothing is counted down, but from what is full already nothing can be made.
+            let is_open = left.any(|way| self.reservations.can_launch(way));
+            return if is_open { Ok(Held::new()) } else { Err(No::Reserved(ReservedTrouble::Full)) };
+        }
+        self.reservations.choose(node.held, left).map_err(No::Reserved)
+    }
+
+    /// The offering the node holds a host for, where hosts are limited.
+    fn hold(&self, node: &Candidate<'_>, after: Remaining<'_>) -> Result<Option<OfferingIx>, No> {
+        if !self.base.catalog_of(node.template).has_places {
+            return Ok(None);
+        }
+        let given_back = node.hold.and_then(|hold| self.footprint(node.template, hold));
+        self.cheapest(node.template, after, given_back).map(Some).ok_or(No::Hosts)
+    }
+
+    /// The host of an offering, and what it takes there.
+    pub(super) fn footprint(&self, template: TemplateIx, offering: OfferingIx) -> Option<(HostIx, Footprint)> {
+        let catalog = self.base.templates[template].catalog;
+        let host = self.base.offered_on[catalog][offering]?;
+        Some((host, self.base.catalogs[catalog].offerings[offering].footprint))
+    }
+
+    /// The cheapest offering that is left and has room; among equal ones where the most memory is.
+    pub(crate) fn cheapest(
+        &self,
+        template: TemplateIx,
+        left: Remaining<'_>,
+        given_back: Option<(HostIx, Footprint)>,
+    ) -> Option<OfferingIx> {
+        let index = self.base.catalog_of(template);
+        let state = self.memo.state(self.base.templates[template].catalog, left.state);
+        let mut best: Option<(OfferingIx, Option<Quantity>)> = None;
+        for offering in offerings_left(index, state, left.slots) {
+            let way = index.way(offering);
+            let is_equal = |best: OfferingIx| {
+                let same_type = index.offerings[best].type_ix == index.offerings[offering].type_ix;
+                same_type && index.way(best).price == way.price
+            };
+            if best.is_some_and(|(best, _)| !is_equal(best)) {
+                break;
+            }
+            if !self.reservations.can_launch(way) || !self.reservations.may_use(way, left.held) {
+                continue;
+            }
+            let Some(memory) = self.room_for(template, offering, given_back) else { continue };
+            if best.is_none_or(|(_, most)| memory > most) {
+                best = Some((offering, memory));
+            }
+        }
+        best.map(|(offering, _)| offering)
+    }
+
+    /// The memory left where it would be made; `Some(None)` where that is not limited.
+    fn room_for(
+        &self,
+        template: TemplateIx,
+        offering: OfferingIx,
+        given_back: Option<(HostIx, Footprint)>,
+    ) -> Option<Option<Quantity>> {
+        let template = &self.base.templates[template];
+        if self.base.catalogs[template.catalog].way(offering).place.is_none() {
+            return Some(None);
+        }
+        let host = self.base.offered_on[template.catalog][offering]?;
+        if template.closed_hosts.has(host) {
+            return None;
+        }
+        let size = self.base.catalogs[template.catalog].offerings[offering].footprint;
+        self.base.hosts.memory_left(&self.hosts, (host, size), given_back).map(Some)
+    }
+}
+
+/// Slots that have no daemon on the ports.
+fn with_free_ports(
+    template: &Template,
+    index: &CatalogIndex,
+    slots: &Bits<SlotIx>,
+    ports: &[HostPort],
+) -> Bits<SlotIx> {
+    let mut free = slots.clone();
+    for slot in slots.iter() {
+        let taken = &template.daemons.of(index.slots[slot].type_ix).ports;
+        if taken.iter().any(|taken| ports.iter().any(|port| port.conflicts_with(taken))) {
+            free.remove(slot);
+        }
+    }
+    free
+}
+
+/// Whether enough values stay possible over these slots.
+fn min_values(index: &CatalogIndex, requirements: &Requirements, slots: &Bits<SlotIx>) -> Result<(), TooFewValues> {
+    let types = slots.iter().map(|slot| &index.size_of(slot).requirements);
+    requirements.min_values_satisfied_by(types).map(drop)
+}
+
+/// The demands with as many values asked for as there are.
+fn lowered(requirements: &Requirements, short: &TooFewValues) -> Requirements {
+    let mut lowered = requirements.clone();
+    for (label, reached) in &short.reached {
+        if let Some(demand) = requirements.get(label) {
+            lowered.replace(label.as_str(), demand.clone().with_min_values(Some(*reached)));
+        }
+    }
+    lowered
+}

@@ -1,0 +1,78 @@
+//! Which node that is there, or on its way, takes a pod?
+
+use tenon_model::HostPort;
+
+use super::Work;
+use super::refused::Trust;
+use crate::base::Ask;
+use crate::index::{AskIx, Bits, NodeIx, PodIx};
+use crate::resources::{fits, raise, take};
+
+impl<'b> Work<'b> {
+    /// Puts the pod on the first node that takes it.
+    pub(super) fn place_on_existing(&mut self, ask: AskIx, pod: PodIx) -> bool {
+        if self.base.nodes.nodes.is_empty() {
+            return false;
+        }
+        let asked: &'b Ask = &self.base.classes.asks[ask];
+        if self.trust == Trust::Shadow {
+            self.recheck_existing(ask, asked);
+        }
+        let known = self.refused[ask].nodes_left.take();
+        let mut left = known.unwrap_or_else(|| self.memo.suiting(self.base, ask).clone());
+        let found = self.first_with_room(asked, &mut left);
+        self.refused[ask].nodes_left = Some(left);
+        let Some(node) = found else { return false };
+        take(self.remaining.row_mut(node), &asked.row);
+        if !asked.ports.is_empty() {
+            self.ports.entry(node).or_default().extend(&asked.ports);
+        }
+        self.placed.push((node, pod));
+        true
+    }
+
+    /// The first node of these that has room. Those before it have none, and never will have.
+    fn first_with_room(&mut self, asked: &Ask, left: &mut Bits<NodeIx>) -> Option<NodeIx> {
+        for block in 0..left.blocks() {
+            if self.blocks[block].as_ref().is_some_and(|most| !fits(&asked.row, most)) {
+                left.clear_block(block);
+                continue;
+            }
+            for node in left.of_block(block) {
+                self.effort.judgements += 1;
+                if fits(&asked.row, self.remaining.row(node)) && self.has_free_ports(node, &asked.ports) {
+                    return Some(node);
+                }
+                left.remove(node);
+            }
+            self.blocks[block] = Some(self.most_in(block));
+        }
+        None
+    }
+
+    fn has_free_ports(&self, node: NodeIx, ports: &[HostPort]) -> bool {
+        let bound = || self.base.nodes.nodes[node].host_ports.iter().map(|(_, port)| port);
+        let planned = || self.ports.get(&node).into_iter().flatten().copied();
+        ports.iter().all(|port| !bound().chain(planned()).any(|used| used.conflicts_with(port)))
+    }
+
+    /// The most that any node of a block leaves. Less is left later, never more.
+    fn most_in(&self, block: usize) -> Vec<i64> {
+        let all: Bits<NodeIx> = Bits::all(self.base.nodes.nodes.len());
+        let mut rows = all.of_block(block).map(|node| self.remaining.row(node));
+        let mut most = rows.next().map(<[i64]>::to_vec).unwrap_or_default();
+        rows.for_each(|row| raise(&mut most, row));
+        most
+    }
+
+    /// In shadow mode: what was refused is refused still.
+    fn recheck_existing(&mut self, ask: AskIx, asked: &Ask) {
+        let Some(left) = self.refused[ask].nodes_left.clone() else { return };
+        let refused: Vec<NodeIx> = self.memo.suiting(self.base, ask).iter().filter(|node| !left.has(*node)).collect();
+        for node in refused {
+            let takes = fits(&asked.row, self.remaining.row(node)) && self.has_free_ports(node, &asked.ports);
+            assert!(!takes, "node {} refused a pod before and takes it now", self.base.nodes.nodes[node].name);
+            self.effort.repeated += 1;
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What was found out and holds for every solve of one base.
+
+use crate::base::Base;
+use crate::capacity::{Held, Reservations};
+use crate::index::{AskIx, Bits, CatalogIx, Id, NodeIx, OfferingIx, SlotIx, StateIx, Table, TemplateIx, TolerationsIx};
+use crate::instance_types::{CatalogIndex, PricedTypes, State, States, TypeLists};
+
+/// What was found out.
+#[derive(Debug, Default)]
+pub(crate) struct Memo {
+    states: Table<CatalogIx, States>,
+    /// What each pool demands of its nodes.
+    own_states: Table<TemplateIx, StateIx>,
+    /// Templates whose taints are tolerated.
+    tolerated: Table<TolerationsIx, Bits<TemplateIx>>,
+    /// Nodes that are there with the right labels and no taint in the way.
+    suiting: Table<AskIx, Option<Bits<NodeIx>>>,
+    prices: Table<CatalogIx, Vec<Option<PricedTypes>>>,
+    lists: Table<CatalogIx, TypeLists>,
+}
+
+impl Memo {
+    pub(crate) fn new(base: &Base) -> Memo {
+        let mut states: Table<CatalogIx, States> = base.catalogs.iter().map(|_| States::default()).collect();
+        let own_states = base
+            .templates
+            .iter()
+            .map(|template| states[template.catalog].enter(&base.catalogs[template.catalog], template.demands.clone()));
+        let own_states = own_states.collect();
+        let tolerated = base.classes.tolerations.iter().map(|tolerations| {
+            Bits::those(base.templates.len(), |template: TemplateIx| {
+                let taints = &base.templates[template].pool.taints;
+                taints.iter().all(|taint| taint.is_tolerated_by(tolerations))
+            })
+        });
+        Memo {
+            own_states,
+            tolerated: tolerated.collect(),
+            suiting: base.classes.asks.iter().map(|_| None).collect(),
+            prices: base.catalogs.iter().map(|_| Vec::new()).collect(),
+            lists: base.catalogs.iter().map(|_| TypeLists::default()).collect(),
+            states,
+        }
+    }
+
+    /// What a pool demands of its nodes.
+    pub(crate) fn own_state(&self, template: TemplateIx) -> StateIx {
+        self.own_states[template]
+    }
+
+    /// A state of a catalogue.
+    pub(crate) fn state(&self, catalog: CatalogIx, state: StateIx) -> &State {
+        self.states[catalog].get(state)
+    }
+
+    /// The states of a catalogue, to be added to.
+    pub(crate) fn states(&mut self, catalog: CatalogIx) -> &mut States {
+        &mut self.states[catalog]
+    }
+
+    /// Whether the taints of a pool are tolerated.
+    pub(crate) fn is_tolerated(&self, tolerations: TolerationsIx, template: TemplateIx) -> bool {
+        self.tolerated[tolerations].has(template)
+    }
+
+    /// Nodes that are there with the right labels and no taint in the way.
+    pub(crate) fn suiting(&mut self, base: &Base, ask: AskIx) -> &Bits<NodeIx> {
+        self.suiting[ask].get_or_insert_with(|| {
+            let asked = &base.classes.asks[ask];
+            let mut nodes = base.nodes.meeting(&base.classes.demands[asked.demand]);
+            nodes.keep(&base.nodes.tolerated_by(&base.classes.tolerations[asked.tolerations]));
+            nodes
+        })
+    }
+
+    /// The names of the sizes that are left to a node that holds no reservation, the cheapest first; at most so many, and
+    /// whether there were more.
+    pub(crate) fn type_names(
+        &mut self,
+        (base, catalog): (&Base, CatalogIx),
+        left: (StateIx, &Bits<SlotIx>),
+    ) -> (std::sync::Arc<[String]>, bool) {
+        let Memo { states, prices, lists, .. } = self;
+        let (index, priced) = (&base.catalogs[catalog], &mut prices[catalog]);
+        let (state, slots) = left;
+        if priced.len() <= state.position() {
+            priced.resize_with(state.position() + 1, || None);
+        }
+        let priced = priced[state.position()].get_or_insert_with(|| {
+            let reservations = Reservations::new(&base.reserved, &base.options);
+            PricedTypes::new(index, states[catalog].get(state), |way| {
+                reservations.can_launch(way) && reservations.may_use(way, &Held::new())
+            })
+        });
+        let name = |(_, type_ix)| index.size(type_ix).name.clone();
+        lists[catalog].names(left, base.options.max_types, || priced.of_slots(slots).map(name).collect())
+    }
+}
+
+/// Available offerings that are left to a node, the cheapest first.
+pub(crate) fn offerings_left<'s>(
+    catalog: &'s CatalogIndex,
+    state: &'s State,
+    slots: &'s Bits<SlotIx>,
+) -> impl Iterator<Item = OfferingIx> + 's {
+    state.offerings.iter().filter(move |offering| slots.has(catalog.offerings[*offering].slot))
+}

@@ -1,0 +1,72 @@
+//! Places pods on nodes that are there, nodes that are planned, and new ones, in that order.
+//!
+//! `queue` says which pod is next; `existing_node`, `open_nodes` and `new_node` who takes it; `admission` whether a planned node
+//! can, and what it becomes; `order` which of them is asked first; `refused` what need not be asked again.
+
+mod admission;
+mod existing_node;
+mod memo;
+mod new_node;
+mod open_nodes;
+mod order;
+mod queue;
+mod refused;
+
+pub(crate) use admission::{No, Remaining};
+pub(crate) use memo::Memo;
+pub(crate) use open_nodes::OpenNode;
+pub(crate) use order::Ties;
+pub(crate) use queue::{Failure, Solved};
+pub use refused::Effort;
+pub(crate) use refused::Trust;
+
+use std::collections::BTreeMap;
+
+use tenon_model::HostPort;
+
+use self::open_nodes::OpenNodes;
+use self::refused::Refused;
+use crate::base::Base;
+use crate::capacity::{Allowance, HostRoom, Reservations};
+use crate::index::{AskIx, NodeIx, PodIx, Table, TemplateIx};
+use crate::resources::Rows;
+
+/// One solve: what is left of everything while pods are placed.
+pub(crate) struct Work<'b> {
+    pub(crate) base: &'b Base,
+    pub(crate) memo: &'b mut Memo,
+    remaining: Rows<NodeIx>,
+    /// The most that any node of a block leaves, or more.
+    blocks: Vec<Option<Vec<i64>>>,
+    /// Ports that pods of this plan take on nodes that are there.
+    ports: BTreeMap<NodeIx, Vec<&'b HostPort>>,
+    pub(crate) placed: Vec<(NodeIx, PodIx)>,
+    pub(crate) open: OpenNodes<'b>,
+    pub(crate) hosts: HostRoom,
+    pub(crate) reservations: Reservations<'b>,
+    pub(crate) allowances: Table<TemplateIx, Allowance>,
+    refused: Table<AskIx, Refused>,
+    trust: Trust,
+    effort: Effort,
+}
+
+impl<'b> Work<'b> {
+    pub(crate) fn new(base: &'b Base, memo: &'b mut Memo, (ties, trust): (Ties, Trust)) -> Work<'b> {
+        let nodes = base.nodes.nodes.len();
+        Work {
+            remaining: base.nodes.remaining.clone(),
+            blocks: vec![None; nodes.div_ceil(64)],
+            ports: BTreeMap::new(),
+            placed: Vec::new(),
+            open: OpenNodes::new(ties),
+            hosts: base.hosts.room(),
+            reservations: Reservations::new(&base.reserved, &base.options),
+            allowances: base.templates.iter().map(|template| Allowance::of(&template.pool)).collect(),
+            refused: base.classes.asks.iter().map(|_| Refused::default()).collect(),
+            effort: Effort::default(),
+            base,
+            memo,
+            trust,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Which pool makes a new node for a pod?
+
+use tenon_model::ReservedTrouble;
+
+use super::Work;
+use super::admission::{Accepted, Candidate, Narrowed, No};
+use super::refused::Trust;
+use crate::base::Ask;
+use crate::capacity::Held;
+use crate::index::{AskIx, PodIx, TemplateIx};
+
+impl<'b> Work<'b> {
+    /// Plans a node for the pod, in the first pool that makes one. The pool and the trouble, if the pod has to wait for
+    /// capacity that was set aside: then no other pool is asked.
+    pub(super) fn place_on_new(&mut self, ask: AskIx, pod: PodIx) -> Result<bool, (TemplateIx, ReservedTrouble)> {
+        let asked: &'b Ask = &self.base.classes.asks[ask];
+        for template in self.base.templates.ids() {
+            let refused = &self.refused[ask];
+            let is_known = refused.templates.has(template) || refused.without_host.1.has(template);
+            if is_known && self.trust == Trust::Remembered {
+                continue;
+            }
+            self.effort.judgements += 1;
+            let judged = self.judge_new(template, (ask, asked));
+            if is_known {
+                assert!(judged.is_err(), "a pool refused a pod before and takes it now");
+                self.effort.repeated += 1;
+                continue;
+            }
+            match judged {
+                Ok(accepted) => {
+                    let catalog = self.base.catalog_of(template);
+                    self.allowances[template].charge(catalog, &accepted.slots);
+                    self.open_node(template, accepted, (asked, pod));
+                    return Ok(true);
+                }
+                Err(No::Reserved(trouble)) if self.reservations.are_strict() => return Err((template, trouble)),
+                Err(no) => self.remember_closed(ask, template, &no),
+            }
+        }
+        Ok(false)
+    }
+
+    fn remember_closed(&mut self, ask: AskIx, template: TemplateIx, no: &No) {
+        match no {
+            No::Reserved(_) => {}
+            No::Hosts if self.base.catalog_of(template).has_reserved => {}
+            No::Hosts => self.refused[ask].without_host.1.insert(template),
+            _ => self.refused[ask].templates.insert(template),
+        }
+    }
+
+    /// A new node of a pool for the pod. Where nothing that it depends on changes, an equal one is a copy.
+    fn judge_new(&mut self, template: TemplateIx, (ask, asked): (AskIx, &Ask)) -> Result<Accepted, No> {
+        let index = self.base.catalog_of(template);
+        let is_constant = !index.has_places && !index.has_reserved && self.allowances[template].is_unlimited();
+        if let Some((_, made)) = self.refused[ask].made.as_ref().filter(|(of, _)| is_constant && *of == template) {
+            return Ok(made.clone());
+        }
+        let narrowed = self.narrow_new(template, asked)?;
+        let accepted = self.secure(&self.empty(template, &Held::new()), narrowed)?;
+        if is_constant {
+            self.refused[ask].made = Some((template, accepted.clone()));
+        }
+        Ok(accepted)
+    }
+
+    /// What taints, limits, labels and resources leave of a new node.
+    pub(crate) fn narrow_new(&mut self, template: TemplateIx, asked: &Ask) -> Result<Narrowed, No> {
+        if !self.memo.is_tolerated(asked.tolerations, template) {
+            return Err(No::Closed);
+        }
+        let (own, index) = (&self.base.templates[template], self.base.catalog_of(template));
+        let affordable = self.allowances[template].affordable(own, index).clone();
+        let slots = affordable.map_err(|_| No::Closed)?;
+        let (held, requests) = (Held::new(), self.base.columns.nothing());
+        let candidate = Candidate { slots: &slots, requests: &requests, ..self.empty(template, &held) };
+        self.narrow(&candidate, asked)
+    }
+
+    /// A node of a pool that nothing is planned for yet.
+    pub(crate) fn empty<'c>(&self, template: TemplateIx, held: &'c Held) -> Candidate<'c>
+    where
+        'b: 'c,
+    {
+        let (state, slots) = (self.memo.own_state(template), &self.base.templates[template].slots);
+        Candidate { template, state, slots, requests: &[], held, hold: None, is_new: true }
+    }
+}

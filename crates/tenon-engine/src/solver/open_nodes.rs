@@ -1,0 +1,188 @@
+//! Which planned node takes a pod, and what does it become by it?
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use tenon_model::HostPort;
+
+use super::Work;
+use super::admission::{Accepted, Candidate, No};
+use super::order::{Order, Ties};
+use super::refused::Trust;
+use crate::base::Ask;
+use crate::index::{AskIx, Bits, Id, OpenIx, PodIx, StateIx, Table, TemplateIx};
+use crate::resources::Row;
+
+/// So many nodes are asked one after the other. If none of them takes the pod, those that may are looked for at once.
+const WALKED: usize = 48;
+
+/// A node that is being planned.
+pub(crate) struct OpenNode<'b> {
+    pub(crate) template: TemplateIx,
+    pub(crate) now: Accepted,
+    pub(crate) pods: Vec<PodIx>,
+    /// The most that any size it may still become leaves to pods: what is larger need not be tried.
+    reach: Row,
+    ports: Vec<&'b HostPort>,
+    /// Whether it makes do with fewer values of a label than its pool asks for.
+    pub(crate) is_relaxed: bool,
+}
+
+/// All nodes that are being planned.
+pub(crate) struct OpenNodes<'b> {
+    pub(crate) nodes: Table<OpenIx, OpenNode<'b>>,
+    order: Order,
+    /// Each time a planned node came by a label that its pool does not speak of: that node.
+    pub(super) labelled: Vec<OpenIx>,
+}
+
+impl OpenNodes<'_> {
+    pub(super) fn new(ties: Ties) -> Self {
+        OpenNodes { nodes: Table::default(), order: Order::new(ties), labelled: Vec::new() }
+    }
+}
+
+impl<'b> Work<'b> {
+    /// Puts the pod on the first planned node that takes it.
+    pub(super) fn place_on_open(&mut self, ask: AskIx, pod: PodIx) -> bool {
+        self.refused[ask].catch_up(&self.open.labelled, self.hosts.releases);
+        let mut next = self.open.order.first();
+        let mut walked = 0;
+        while let Some(node) = next {
+            if walked == WALKED && self.open.order.is_ranked() {
+                return self.place_on_ranked(ask, pod, node);
+            }
+            walked += 1;
+            if self.try_open(ask, pod, node) {
+                return true;
+            }
+            next = self.open.order.next(node);
+        }
+        false
+    }
+
+    /// The same from a node on, if it takes long: of all that may take the pod, the one that is asked first.
+    fn place_on_ranked(&mut self, ask: AskIx, pod: PodIx, from: OpenIx) -> bool {
+        let from = self.open.order.rank(from);
+        let mut left: Bits<OpenIx> = Bits::all(self.open.nodes.len());
+        if self.trust == Trust::Remembered {
+            left.drop_all(&self.refused[ask].open);
+            left.drop_all(&self.refused[ask].without_host.0);
+        }
+        self.effort.passed_by += left.blocks() as u64;
+        let ranked = left.iter().map(|node| Reverse((self.open.order.rank(node), node)));
+        let mut ranked: BinaryHeap<_> = ranked.filter(|Reverse((rank, _))| *rank >= from).collect();
+        while let Some(Reverse((_, node))) = ranked.pop() {
+            if self.try_open(ask, pod, node) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether a planned node took the pod.
+    fn try_open(&mut self, ask: AskIx, pod: PodIx, node: OpenIx) -> bool {
+        let refused = &self.refused[ask];
+        let is_known = refused.open.has(node) || refused.without_host.0.has(node);
+        if is_known && self.trust == Trust::Remembered {
+            self.effort.passed_by += 1;
+            return false;
+        }
+        self.effort.judgements += 1;
+        let asked: &'b Ask = &self.base.classes.asks[ask];
+        let judged = self.judge_open(node, asked);
+        if is_known {
+            assert!(judged.is_err(), "a planned node refused a pod before and takes it now");
+            self.effort.repeated += 1;
+            return false;
+        }
+        match judged {
+            Ok(accepted) => {
+                if self.adds_label(node, accepted.state) {
+                    self.open.labelled.push(node);
+                }
+                self.accept(node, accepted, (asked, pod));
+                self.open.order.advance(node);
+                true
+            }
+            Err(no) => {
+                self.remember_refusal(ask, node, &no);
+                false
+            }
+        }
+    }
+
+    fn judge_open(&mut self, node: OpenIx, asked: &Ask) -> Result<Accepted, No> {
+        let open = &self.open.nodes[node];
+        let needed = open.now.requests.iter().zip(&asked.row).map(|(now, more)| now.saturating_add(*more));
+        if needed.zip(&open.reach).any(|(needed, reach)| needed > *reach) {
+            return Err(No::Room);
+        }
+        let is_free = |port: &HostPort| !open.ports.iter().any(|used| used.conflicts_with(port));
+        if !self.memo.is_tolerated(asked.tolerations, open.template) || !asked.ports.iter().all(is_free) {
+            return Err(No::Closed);
+        }
+        // It is lent out, since asking adds to what is remembered.
+        let now = std::mem::take(&mut self.open.nodes[node].now);
+        let Accepted { state, slots, requests, held, hold, .. } = &now;
+        let (template, state, hold) = (self.open.nodes[node].template, *state, *hold);
+        let candidate = Candidate { template, state, slots, requests, held, hold, is_new: false };
+        let judged = self.judge(&candidate, asked);
+        self.open.nodes[node].now = now;
+        judged
+    }
+
+    /// What others give back may help only where reservations or hosts are in the way.
+    fn remember_refusal(&mut self, ask: AskIx, node: OpenIx, no: &No) {
+        let has_reserved = self.base.catalog_of(self.open.nodes[node].template).has_reserved;
+        match no {
+            No::Reserved(_) => {}
+            No::Hosts if has_reserved => {}
+            No::Hosts => self.refused[ask].without_host.0.insert(node),
+            _ => self.refused[ask].open.insert(node),
+        }
+    }
+
+    /// Whether a planned node speaks of more labels after a change than before.
+    fn adds_label(&self, node: OpenIx, after: StateIx) -> bool {
+        let OpenNode { template, now, .. } = &self.open.nodes[node];
+        if now.state == after {
+            return false;
+        }
+        let catalog = self.base.templates[*template].catalog;
+        let (before, after) = (self.memo.state(catalog, now.state), self.memo.state(catalog, after));
+        let index = &self.base.catalogs[catalog].catalog;
+        let is_new = |label: &str| before.requirements.get(label).is_none() && !index.is_well_known(label);
+        after.requirements.iter().any(|(label, _)| is_new(label))
+    }
+
+    /// Plans a node with its first pod.
+    pub(super) fn open_node(&mut self, template: TemplateIx, accepted: Accepted, (asked, pod): (&'b Ask, PodIx)) {
+        let (is_relaxed, now) = (accepted.is_relaxed, Accepted::default());
+        let (pods, reach, ports) = (Vec::new(), Row::new(), Vec::new());
+        let node = self.open.nodes.push(OpenNode { template, now, pods, reach, ports, is_relaxed });
+        self.accept(node, accepted, (asked, pod));
+        self.open.order.add();
+        debug_assert_eq!(node.position() + 1, self.open.nodes.len());
+    }
+
+    /// Becomes what was judged, and holds what that takes.
+    fn accept(&mut self, node: OpenIx, accepted: Accepted, (asked, pod): (&'b Ask, PodIx)) {
+        let OpenNode { template, now, .. } = &self.open.nodes[node];
+        let template = *template;
+        if now.hold != accepted.hold {
+            let before = now.hold.and_then(|hold| self.footprint(template, hold));
+            let after = accepted.hold.and_then(|hold| self.footprint(template, hold));
+            before.into_iter().for_each(|(host, size)| self.hosts.release(host, size));
+            after.into_iter().for_each(|(host, size)| self.hosts.hold(host, size));
+        }
+        let open = &mut self.open.nodes[node];
+        self.reservations.change(&open.now.held, &accepted.held);
+        if open.now.slots != accepted.slots {
+            open.reach = self.base.templates[template].reach(&accepted.slots);
+        }
+        open.now = accepted;
+        open.ports.extend(&asked.ports);
+        open.pods.push(pod);
+    }
+}

@@ -1,0 +1,85 @@
+//! Which pod is next? A pod that fails goes to the end of the queue; when all that are left failed in a row, that is it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use tenon_model::ReservedTrouble;
+
+use super::Work;
+use super::refused::Effort;
+use crate::base::is_out_of_use;
+use crate::index::{AskIx, Id, PodIx, TemplateIx};
+
+/// Why a pod was not placed.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Failure {
+    /// Nothing took it; the way it was tried last.
+    Nowhere(AskIx),
+    /// It must wait for capacity that was set aside, in this pool.
+    Reserved(TemplateIx, ReservedTrouble),
+    /// There is no pool at all.
+    NoPools,
+}
+
+/// What came of placing all pods.
+pub(crate) struct Solved {
+    pub(crate) failures: BTreeMap<PodIx, Failure>,
+    pub(crate) effort: Effort,
+}
+
+impl Work<'_> {
+    /// Places the pods.
+    pub(crate) fn solve(&mut self) -> Solved {
+        let failures = match self.base.pools.iter().all(|(pool, _)| is_out_of_use(pool)) {
+            true => self.without_pools(),
+            false => self.place_all(),
+        };
+        Solved { failures, effort: self.effort }
+    }
+
+    fn place_all(&mut self) -> BTreeMap<PodIx, Failure> {
+        let mut failures: BTreeMap<PodIx, Failure> = BTreeMap::new();
+        let mut queue: VecDeque<PodIx> = self.base.pods.ids().collect();
+        let mut pushed_at: Vec<usize> = vec![0; queue.len()];
+        while let Some(pod) = queue.front().copied() {
+            if pushed_at[pod.position()] == queue.len() {
+                break;
+            }
+            queue.pop_front();
+            match self.place(pod) {
+                Ok(()) => drop(failures.remove(&pod)),
+                Err(failure) => {
+                    failures.insert(pod, failure);
+                    queue.push_back(pod);
+                    pushed_at[pod.position()] = queue.len();
+                }
+            }
+        }
+        failures
+    }
+
+    /// Tries a pod with all its wishes, and then with fewer and fewer of them.
+    fn place(&mut self, pod: PodIx) -> Result<(), Failure> {
+        let (_, class) = self.base.pods[pod];
+        let mut last = Failure::NoPools;
+        for ask in &self.base.classes.classes[class].asks {
+            last = Failure::Nowhere(*ask);
+            if self.place_on_existing(*ask, pod) || self.place_on_open(*ask, pod) {
+                return Ok(());
+            }
+            let waits = |(template, trouble)| Failure::Reserved(template, trouble);
+            if self.place_on_new(*ask, pod).map_err(waits)? {
+                return Ok(());
+            }
+        }
+        Err(last)
+    }
+
+    /// Without a pool that could make nodes nothing is decided, as in Karpenter.
+    fn without_pools(&self) -> BTreeMap<PodIx, Failure> {
+        let nowhere = |pod: PodIx| match self.base.classes.classes[self.base.pods[pod].1].asks.last() {
+            Some(last) if !self.base.pools.is_empty() => Failure::Nowhere(*last),
+            _ => Failure::NoPools,
+        };
+        self.base.pods.ids().map(|pod| (pod, nowhere(pod))).collect()
+    }
+}
