@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-use crate::diff::DiffVerb;
+use crate::diff::{DiffVerb, Golden};
 use crate::run::{cargo, run, step};
 use crate::tree::workspace_root;
 use crate::{artifacts, diff, lean, tests_run, tidy, tools};
@@ -32,5 +32,6 @@ pub(crate) fn run_all() -> anyhow::Result<()> {
     step("tools", tools::obtain_required_programs)?;
     step("lean", lean::check)?;
     step("diff", || diff::run(DiffVerb::Recorded { tenon: tenon() }))?;
+    step("golden", || diff::run(DiffVerb::Golden(Golden::check(tenon()))))?;
     tests_run::run_all(&built, built_in)
 }

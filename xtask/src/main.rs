@@ -42,7 +42,7 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Run every check (fmt, typos, deny, clippy, tidy, the build without simulator, plans recorded from Karpenter), then every test.
+    /// Run every check (fmt, typos, deny, clippy, tidy, the build without simulator, plans recorded from Karpenter, recorded hashes of our plans), then every test.
     Test,
     /// Check the rules a program can check: crate dependencies, file names, sizes, generated files, forbidden paths.
     Tidy {

@@ -2,12 +2,16 @@
 //!
 //! Read in this order: `scenario` (what a seed stands for), `programs` (who plans), `outcome` and `judge` (what is
 //! compared), `sound` (what a plan may not make up), `void` (what is not compared), `recorded` (what Karpenter said once, for a machine without Go).
+//! `golden` compares our plans with our own plans of before.
 
 mod affinity;
 mod catalogue;
+mod cluster;
 mod collapse;
 mod daemons;
 mod dice;
+mod golden;
+mod handmade;
 mod judge;
 mod nodes;
 mod outcome;
@@ -27,6 +31,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 
+pub(crate) use self::golden::Golden;
 use self::judge::{Totals, Verdict, judge};
 use self::outcome::{Outcome, Summary};
 use self::programs::{Karpenter, Tenon};
@@ -48,6 +53,8 @@ pub(crate) enum DiffVerb {
         #[arg(long, value_name = "FILE")]
         tenon: Option<PathBuf>,
     },
+    /// Check that Tenon's plans of the 300 seeds and of clusters made by hand are those that were recorded. Needs no Go.
+    Golden(Golden),
     /// Write the scenarios of some seeds to a folder, each into a folder of its own.
     Generate {
         /// The seeds: `7`, `1-300`, `1-40,77`.
@@ -100,6 +107,7 @@ pub(crate) fn run(verb: DiffVerb) -> anyhow::Result<()> {
     match verb {
         DiffVerb::Live(live) => live.run(),
         DiffVerb::Recorded { tenon } => compare_recorded(tenon),
+        DiffVerb::Golden(golden) => golden.run(),
         DiffVerb::Generate { seeds, to } => generate(&seeds.0, &to),
         DiffVerb::Reference { runs, scenarios, to } => Karpenter::obtain()?.plan_all(&scenarios, runs, &to),
         DiffVerb::Judge { scenarios, reference, ours } => judge_folders(&scenarios, &reference, &ours),

@@ -59,6 +59,11 @@ impl Tenon {
 
     /// Our plan of a scenario.
     pub(super) fn plan(&self, scenario: &Path) -> anyhow::Result<Outcome> {
+        serde_json::from_slice(&self.output(scenario)?).context("cannot read the output of `tenon plan` as a plan")
+    }
+
+    /// Our plan of a scenario, as it is printed.
+    pub(super) fn output(&self, scenario: &Path) -> anyhow::Result<Vec<u8>> {
         let mut command = Command::new(&self.path);
         command.arg("plan").arg("-f").arg(scenario.join(OBJECTS));
         command.arg("--instance-types").arg(scenario.join(TYPES)).args(["-o", "json"]);
@@ -72,6 +77,6 @@ impl Tenon {
             let said = String::from_utf8_lossy(&output.stderr);
             bail!("`tenon plan` ended with {}: {}", output.status, said.lines().last().unwrap_or_default());
         }
-        serde_json::from_slice(&output.stdout).context("cannot read the output of `tenon plan` as a plan")
+        Ok(output.stdout)
     }
 }

@@ -19,7 +19,7 @@ pub(super) const OPTIONS: &str = "options.json";
 
 /// The input of one plan.
 #[derive(Debug, Clone)]
-pub(super) struct Scenario {
+pub(crate) struct Scenario {
     pub(super) objects: Value,
     pub(super) types: Value,
     pub(super) options: Option<Value>,
@@ -100,7 +100,7 @@ fn read(path: &Path) -> anyhow::Result<Value> {
 }
 
 /// The same value with sorted keys, whichever map another crate's features make serde_json use.
-fn sorted(value: &Value) -> Value {
+pub(super) fn sorted(value: &Value) -> Value {
     match value {
         Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
         Value::Object(fields) => {

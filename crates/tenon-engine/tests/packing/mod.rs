@@ -9,6 +9,7 @@ mod cluster;
 mod daemons;
 mod effective_zones;
 mod existing;
+mod golden_hosts;
 mod hosts;
 mod labels;
 mod laws;
