@@ -142,8 +142,6 @@ pub enum PoolRefusal {
     },
     /// Only capacity that was set aside would do, and it is used up.
     Reserved(ReservedTrouble),
-    /// The planner itself is wrong: this was not found under an index of its own.
-    Internal(&'static str),
     /// No host holds a VM of the smallest size that would do.
     NoHost {
         /// That size.

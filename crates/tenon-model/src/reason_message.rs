@@ -74,7 +74,6 @@ impl fmt::Display for PoolRefusal {
                 shown(resource, *limit)
             ),
             PoolRefusal::Reserved(why) => why.fmt(f),
-            PoolRefusal::Internal(what) => f.write_str(&internal(what)),
             PoolRefusal::NoHost { instance_type, shortage, largest_on, closed } => {
                 match largest_on {
                     Some(place) => {

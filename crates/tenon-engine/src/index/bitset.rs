@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn numbers_are_found_across_words() {
-        let bits: Bits<NodeIx> = Bits::those(200, |id: NodeIx| id.position() % 67 == 0);
+        let bits: Bits<NodeIx> = Bits::those(200, |id: NodeIx| id.position().is_multiple_of(67));
         assert_eq!(positions(&bits), [0, 67, 134]);
         let next = |from| bits.next_from(from).map(Id::position);
         assert_eq!((next(0), next(1), next(135)), (Some(0), Some(67), None));

@@ -53,12 +53,12 @@ impl FitColumn {
         let step = slots.div_ceil(KEPT).max(1);
         let (mut before, mut smaller) = (Vec::with_capacity(slots / step + 1), Bits::none(slots));
         for (position, (_, slot)) in ordered.iter().enumerate() {
-            if position % step == 0 {
+            if position.is_multiple_of(step) {
                 before.push(smaller.clone());
             }
             smaller.insert(*slot);
         }
-        if slots % step == 0 {
+        if slots.is_multiple_of(step) {
             before.push(smaller);
         }
         FitColumn { ordered, step, before }
