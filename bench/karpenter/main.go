@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"sort"
+	"time"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -28,6 +29,7 @@ type arguments struct {
 	types     string
 	options   string
 	runs      int
+	solveFor  time.Duration
 	scenarios string
 	out       string
 	version   bool
@@ -48,6 +50,7 @@ func parse() arguments {
 	flag.StringVar(&a.types, "instance-types", "", "JSON file with the instance types")
 	flag.StringVar(&a.options, "options", "", "YAML or JSON file with the controller's settings")
 	flag.IntVar(&a.runs, "runs", 0, "plan that many times and print a JSON array of the results")
+	flag.DurationVar(&a.solveFor, "solve-for", solveFor, "how long the solver may run")
 	flag.StringVar(&a.scenarios, "scenarios", "", "folder of scenario folders, each with objects.yaml or objects.json, instance-types.json and perhaps options.json")
 	flag.StringVar(&a.out, "out", "", "with --scenarios: write each scenario's results to NAME.json in this folder instead of printing them")
 	flag.BoolVar(&a.version, "version", false, "print the version of Karpenter and exit")
@@ -86,7 +89,7 @@ func runScenarios(a arguments) error {
 		if !entry.IsDir() {
 			continue
 		}
-		results, err := planFiles(scenarioArguments(filepath.Join(a.scenarios, entry.Name())), max(a.runs, 1))
+		results, err := planFiles(a.scenarioIn(filepath.Join(a.scenarios, entry.Name())), max(a.runs, 1))
 		if err != nil {
 			return fmt.Errorf("scenario %s: %w", entry.Name(), err)
 		}
@@ -97,8 +100,9 @@ func runScenarios(a arguments) error {
 	return nil
 }
 
-func scenarioArguments(folder string) arguments {
-	a := arguments{types: filepath.Join(folder, "instance-types.json")}
+// scenarioIn is what is to be planned if only the files of one folder are.
+func (a arguments) scenarioIn(folder string) arguments {
+	a.objects, a.options, a.types = nil, "", filepath.Join(folder, "instance-types.json")
 	for _, name := range []string{"objects.yaml", "objects.json"} {
 		if path := filepath.Join(folder, name); isThere(path) {
 			a.objects = append(a.objects, path)
@@ -135,7 +139,7 @@ func planFiles(a arguments, n int) ([]result, error) {
 	}
 	results := make([]result, 0, n)
 	for range n {
-		r, err := w.plan()
+		r, err := w.plan(a.solveFor)
 		if err != nil {
 			return nil, err
 		}

@@ -21,7 +21,8 @@ import (
 // solveFor is how long the provisioner lets the solver run.
 const solveFor = time.Minute
 
-func (w *world) plan() (result, error) {
+// plan plans once. The solver may run for so long; then it leaves the rest of the pods without a place.
+func (w *world) plan(within time.Duration) (result, error) {
 	started := time.Now()
 	out := newResult()
 	// The nodes come before the pods, as in the provisioner.
@@ -53,7 +54,7 @@ func (w *world) plan() (result, error) {
 		return out, err
 	}
 	built := time.Now()
-	ctx, cancel := context.WithTimeout(w.ctx, solveFor)
+	ctx, cancel := context.WithTimeout(w.ctx, within)
 	defer cancel()
 	solved, err := solver.Solve(ctx, pods)
 	if err != nil {

@@ -66,6 +66,12 @@ pub(crate) fn build_tenon(root: &Path) -> anyhow::Result<PathBuf> {
     program(&artifacts(&cargo_output(root, &args)?))
 }
 
+/// Builds `tenon` as people run it.
+pub(crate) fn build_release_tenon(root: &Path) -> anyhow::Result<PathBuf> {
+    let args = ["build", "--release", "--quiet", "--package", PROGRAM, "--bin", PROGRAM];
+    program(&artifacts(&cargo_output(root, &args)?))
+}
+
 fn cargo_output(root: &Path, args: &[&str]) -> anyhow::Result<String> {
     let mut command = cargo(root);
     command.args(args).arg("--message-format=json-render-diagnostics").stdin(Stdio::null()).stderr(Stdio::inherit());

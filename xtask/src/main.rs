@@ -26,6 +26,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::bench::BenchVerb;
 use crate::diff::{DiffVerb, Live};
 use crate::fuzz::FuzzArgs;
 use crate::generate::Which;
@@ -70,8 +71,11 @@ enum Verb {
     Lean,
     /// Run the fuzz tests with more mutations than a test run does.
     Fuzz(FuzzArgs),
-    /// Measure how long planning and reading the cluster state take.
-    Bench,
+    /// Measure how long planning and reading the cluster state take, alone or against the real Karpenter.
+    Bench {
+        #[command(subcommand)]
+        verb: Option<BenchVerb>,
+    },
     /// Measure build time, CPU time and binary size by crate, and compare them with another revision.
     Size(SizeArgs),
     /// Run a real Kubernetes control plane on this computer, for trying things.
@@ -111,7 +115,7 @@ fn run(verb: Verb) -> anyhow::Result<()> {
         Verb::Diff { verb } => diff::run(verb.unwrap_or_else(|| DiffVerb::Live(Live::default()))),
         Verb::Lean => lean::check(),
         Verb::Fuzz(args) => fuzz::run(&args),
-        Verb::Bench => bench::show(),
+        Verb::Bench { verb } => bench::run(verb.unwrap_or(BenchVerb::Crates)),
         Verb::Size(args) => size::run(&args),
         Verb::Testbed(verb) => testbed_commands::run(verb),
     }

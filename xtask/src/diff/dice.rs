@@ -1,10 +1,10 @@
 //! Where chance comes from: a seed, and nothing else.
 
 /// A stream of numbers that a seed decides (splitmix64), so that a scenario is the same everywhere and for ever.
-pub(super) struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub(super) fn new(seed: u64) -> Dice {
+    pub(crate) fn new(seed: u64) -> Dice {
         Dice(seed.wrapping_mul(0x2545_F491_4F6C_DD1D))
     }
 
@@ -17,27 +17,27 @@ impl Dice {
     }
 
     /// A number from 0 up to and without `end`, which is not 0.
-    pub(super) fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end.max(1)
     }
 
     /// A number from `first` to `last`, both included.
-    pub(super) fn between(&mut self, first: u64, last: u64) -> u64 {
+    pub(crate) fn between(&mut self, first: u64, last: u64) -> u64 {
         first + self.below(last - first + 1)
     }
 
-    pub(super) fn chance(&mut self, percent: u64) -> bool {
+    pub(crate) fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
     /// One of the things.
-    pub(super) fn pick<'a, T>(&mut self, things: &'a [T]) -> &'a T {
+    pub(crate) fn pick<'a, T>(&mut self, things: &'a [T]) -> &'a T {
         let index = usize::try_from(self.below(things.len() as u64)).unwrap_or(0);
         &things[index]
     }
 
     /// At least `least` of the things, in their order.
-    pub(super) fn some<T: Clone>(&mut self, things: &[T], least: usize) -> Vec<T> {
+    pub(crate) fn some<T: Clone>(&mut self, things: &[T], least: usize) -> Vec<T> {
         let mut left_out = things.len() - least.min(things.len());
         let mut chosen = Vec::new();
         for thing in things {

@@ -9,7 +9,7 @@ use super::outcome::{Outcome, Summary};
 pub(super) const EPSILON: f64 = 1e-6;
 
 /// What is wrong with our plan of one scenario. Empty is right.
-pub(super) fn judge(ours: &Outcome, theirs: &Summary) -> Vec<String> {
+pub(crate) fn judge(ours: &Outcome, theirs: &Summary) -> Vec<String> {
     let mut faults = Vec::new();
     if let Some(difference) = set_difference(&ours.schedulable(), &theirs.sets) {
         faults.push(difference);

@@ -6,23 +6,23 @@
 
 mod affinity;
 mod catalogue;
-mod cluster;
+pub(crate) mod cluster;
 mod collapse;
 mod daemons;
-mod dice;
+pub(crate) mod dice;
 mod golden;
 mod handmade;
-mod judge;
+pub(crate) mod judge;
 mod nodes;
-mod outcome;
+pub(crate) mod outcome;
 mod pods;
 mod pools;
-mod programs;
+pub(crate) mod programs;
 mod recorded;
-mod scenario;
+pub(crate) mod scenario;
 mod seeds;
 mod sound;
-mod vocabulary;
+pub(crate) mod vocabulary;
 mod void;
 
 use std::fs;

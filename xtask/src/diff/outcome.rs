@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use serde_json::Value;
 /// The part of a plan's JSON that is compared.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     pub(super) new_node_claims: Vec<Claim>,
     existing_nodes: Vec<Existing>,
     stats: Stats,
@@ -18,7 +19,7 @@ pub(super) struct Outcome {
 
 /// A new node.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Claim {
+pub(crate) struct Claim {
     pub(super) pods: Vec<String>,
     pub(super) offering: Option<Value>,
 }
@@ -29,8 +30,13 @@ struct Existing {
 }
 
 #[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Stats {
     cost: f64,
+    #[serde(default)]
+    solve_micros: u64,
+    #[serde(default)]
+    build_micros: u64,
 }
 
 impl Outcome {
@@ -45,18 +51,28 @@ impl Outcome {
         new.flat_map(|claim| &claim.pods).chain(existing.flat_map(|node| &node.pods))
     }
 
-    pub(super) fn nodes(&self) -> usize {
+    pub(crate) fn nodes(&self) -> usize {
         self.new_node_claims.len()
     }
 
-    pub(super) fn cost(&self) -> f64 {
+    pub(crate) fn cost(&self) -> f64 {
         self.stats.cost
+    }
+
+    /// How long solving alone took.
+    pub(crate) fn solving(&self) -> Duration {
+        Duration::from_micros(self.stats.solve_micros)
+    }
+
+    /// How long it took to prepare for solving, when everything was read.
+    pub(crate) fn building(&self) -> Duration {
+        Duration::from_micros(self.stats.build_micros)
     }
 }
 
 /// Smallest, middle and largest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(super) struct Range<T> {
+pub(crate) struct Range<T> {
     pub(super) min: T,
     pub(super) median: T,
     pub(super) max: T,
@@ -71,7 +87,7 @@ impl<T: Copy> Range<T> {
 
 /// What several runs of Karpenter on one input came to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Summary {
+pub(crate) struct Summary {
     pub(super) runs: usize,
     /// Each set of schedulable pods that came out, once.
     pub(super) sets: Vec<BTreeSet<String>>,
@@ -80,7 +96,7 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    pub(super) fn of(outcomes: &[Outcome]) -> anyhow::Result<Summary> {
+    pub(crate) fn of(outcomes: &[Outcome]) -> anyhow::Result<Summary> {
         let sets: BTreeSet<BTreeSet<String>> = outcomes.iter().map(Outcome::schedulable).collect();
         let nothing = "the file has no plans";
         Ok(Summary {

@@ -14,13 +14,13 @@ use crate::run::run;
 use crate::tree::workspace_root;
 
 /// Karpenter, as a program that plans from files.
-pub(super) struct Karpenter {
+pub(crate) struct Karpenter {
     path: PathBuf,
 }
 
 impl Karpenter {
     /// Finds it in the cache, or builds it from Go modules into it.
-    pub(super) fn obtain() -> anyhow::Result<Karpenter> {
+    pub(crate) fn obtain() -> anyhow::Result<Karpenter> {
         let mut progress = Shown::new();
         let found = Lookup::from_env()?.obtain(Program::Karpenter, &mut progress);
         progress.finish();
@@ -34,6 +34,17 @@ impl Karpenter {
         }
     }
 
+    /// The call that plans one scenario.
+    pub(crate) fn command(&self, scenario: &Path) -> Command {
+        let mut command = Command::new(&self.path);
+        command.arg("-f").arg(scenario.join(OBJECTS)).arg("--instance-types").arg(scenario.join(TYPES));
+        let options = scenario.join(OPTIONS);
+        if options.exists() {
+            command.arg("--options").arg(options);
+        }
+        command
+    }
+
     /// Plans every scenario of a folder `runs` times and writes what came out to `NAME.json` in another.
     pub(super) fn plan_all(&self, scenarios: &Path, runs: u32, to: &Path) -> anyhow::Result<()> {
         std::fs::create_dir_all(to).with_context(|| format!("cannot create {}", to.display()))?;
@@ -44,17 +55,29 @@ impl Karpenter {
 }
 
 /// The `tenon` binary.
-pub(super) struct Tenon {
+pub(crate) struct Tenon {
     path: PathBuf,
 }
 
 impl Tenon {
     /// The binary that is named, or this tree's own, built first.
-    pub(super) fn obtain(named: Option<PathBuf>) -> anyhow::Result<Tenon> {
+    pub(crate) fn obtain(named: Option<PathBuf>) -> anyhow::Result<Tenon> {
         if let Some(path) = named {
             return Ok(Tenon { path });
         }
         Ok(Tenon { path: build_tenon(&workspace_root())? })
+    }
+
+    /// The call that plans one scenario.
+    pub(crate) fn command(&self, scenario: &Path) -> Command {
+        let mut command = Command::new(&self.path);
+        command.arg("plan").arg("-f").arg(scenario.join(OBJECTS));
+        command.arg("--instance-types").arg(scenario.join(TYPES)).args(["-o", "json"]);
+        let options = scenario.join(OPTIONS);
+        if options.exists() {
+            command.arg("--options").arg(options);
+        }
+        command
     }
 
     /// Our plan of a scenario.
@@ -64,13 +87,7 @@ impl Tenon {
 
     /// Our plan of a scenario, as it is printed.
     pub(super) fn output(&self, scenario: &Path) -> anyhow::Result<Vec<u8>> {
-        let mut command = Command::new(&self.path);
-        command.arg("plan").arg("-f").arg(scenario.join(OBJECTS));
-        command.arg("--instance-types").arg(scenario.join(TYPES)).args(["-o", "json"]);
-        let options = scenario.join(OPTIONS);
-        if options.exists() {
-            command.arg("--options").arg(options);
-        }
+        let mut command = self.command(scenario);
         let output =
             command.stdin(Stdio::null()).output().with_context(|| format!("cannot run {}", self.path.display()))?;
         if !output.status.success() {

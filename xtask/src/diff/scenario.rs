@@ -20,9 +20,9 @@ pub(super) const OPTIONS: &str = "options.json";
 /// The input of one plan.
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
-    pub(super) objects: Value,
-    pub(super) types: Value,
-    pub(super) options: Option<Value>,
+    pub(crate) objects: Value,
+    pub(crate) types: Value,
+    pub(crate) options: Option<Value>,
 }
 
 impl Scenario {
@@ -59,7 +59,7 @@ impl Scenario {
     }
 
     /// Writes its files into a folder.
-    pub(super) fn write(&self, folder: &Path) -> anyhow::Result<()> {
+    pub(crate) fn write(&self, folder: &Path) -> anyhow::Result<()> {
         fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let files = [(OBJECTS, Some(&self.objects)), (TYPES, Some(&self.types)), (OPTIONS, self.options.as_ref())];
         for (name, value) in files {

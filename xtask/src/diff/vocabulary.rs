@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::dice::Dice;
 
-pub(super) const ZONE: &str = "topology.kubernetes.io/zone";
-pub(super) const CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
-pub(super) const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
-pub(super) const ARCH: &str = "kubernetes.io/arch";
-pub(super) const OS: &str = "kubernetes.io/os";
+pub(crate) const ZONE: &str = "topology.kubernetes.io/zone";
+pub(crate) const CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
+pub(crate) const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
+pub(crate) const ARCH: &str = "kubernetes.io/arch";
+pub(crate) const OS: &str = "kubernetes.io/os";
 pub(super) const POOL: &str = "karpenter.sh/nodepool";
 /// Two keys that only the catalogue makes well known.
 pub(super) const FAMILY: &str = "example.com/family";

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: how long things take, next to each other in one run. Times of different runs say little.
+//! The benchmarks inside our crates, each time as a multiple of the shortest in its group.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -24,7 +24,7 @@ struct Measured {
 }
 
 /// Measures, and prints each time as a multiple of the shortest in its group.
-pub(crate) fn show() -> anyhow::Result<()> {
+pub(super) fn show() -> anyhow::Result<()> {
     let found = tempfile::tempdir().context("cannot create a folder for the measurements")?;
     let mut bench = cargo(&workspace_root());
     bench.arg("bench").env("CRITERION_HOME", found.path());

@@ -1,0 +1,26 @@
+//! `cargo xtask bench`: how long things take, next to each other in one run. Times of different runs say little.
+
+mod criterion;
+mod follow;
+mod inputs;
+mod karpenter;
+mod race_table;
+
+use clap::Subcommand;
+
+use self::karpenter::Race;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchVerb {
+    /// Measure planning and reading the cluster state inside the crates. The default.
+    Crates,
+    /// Plan the same files with the real Karpenter and with Tenon, and compare time, nodes, cost and memory.
+    Karpenter(Race),
+}
+
+pub(crate) fn run(verb: BenchVerb) -> anyhow::Result<()> {
+    match verb {
+        BenchVerb::Crates => criterion::show(),
+        BenchVerb::Karpenter(race) => race.run(),
+    }
+}
