@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: how long things take, next to each other in one run. Times of different runs say little.
 
+mod controller;
 mod criterion;
 mod follow;
 mod inputs;
@@ -8,6 +9,7 @@ mod race_table;
 
 use clap::Subcommand;
 
+use self::controller::ControllerArgs;
 use self::karpenter::Race;
 
 #[derive(Debug, Subcommand)]
@@ -16,11 +18,14 @@ pub(crate) enum BenchVerb {
     Crates,
     /// Plan the same files with the real Karpenter and with Tenon, and compare time, nodes, cost and memory.
     Karpenter(Race),
+    /// Measure how much memory the controller holds in a large cluster, and how soon after its start it is ready.
+    Controller(ControllerArgs),
 }
 
 pub(crate) fn run(verb: BenchVerb) -> anyhow::Result<()> {
     match verb {
         BenchVerb::Crates => criterion::show(),
         BenchVerb::Karpenter(race) => race.run(),
+        BenchVerb::Controller(args) => controller::show(&args),
     }
 }
