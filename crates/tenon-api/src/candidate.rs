@@ -118,7 +118,7 @@ fn disruption_reason(reason: DisruptionReason) -> tenon_model::DisruptionReason 
 
 /// A pod of a node that is drained, for the engine, at this time.
 pub fn drain_pod(pod: &Pod, now: Timestamp) -> DrainPod {
-    let spec = pod.spec.as_ref();
+    let spec = pod.spec.as_deref();
     let priority_class = spec.and_then(|spec| spec.priority_class_name.as_deref()).unwrap_or_default();
     let grace_period_s = spec.and_then(|spec| spec.termination_grace_period_seconds);
     DrainPod {

@@ -3,25 +3,23 @@
 //! A demand that cannot be read makes the pod unplaceable, by name. What of the rest it can judge, the engine decides.
 
 use crate::kube_objects::{Container, Pod as KubePod, PodSpec};
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use k8s_openapi::api::core::v1::Toleration as KubeToleration;
-use tenon_model::{Effect, HostPort, Owner, Pod, PodKey, Protection, Seconds, Tolerated, Toleration, Volume};
+use tenon_model::{Effect, HostPort, Owner, Pod, Protection, Seconds, Tolerated, Toleration, Volume};
 
 use crate::names::ANNOTATION_DO_NOT_DISRUPT;
 use crate::node_affinity;
 use crate::pod_affinity::Asker;
+use crate::pod_predicates::pod_key;
 use crate::pod_requests::effective_requests;
 
 /// The pod for the engine.
 pub fn to_model(pod: &KubePod) -> Pod {
-    let text = |value: &Option<String>| value.clone().unwrap_or_default();
-    let meta = &pod.metadata;
     let nothing = PodSpec::default();
-    let spec = pod.spec.as_ref().unwrap_or(&nothing);
-    let labels: BTreeMap<String, String> = meta.labels.clone().unwrap_or_default();
-    let key = PodKey { namespace: text(&meta.namespace), name: text(&meta.name), uid: text(&meta.uid) };
+    let spec = pod.spec.as_deref().unwrap_or(&nothing);
+    let labels = pod.labels().clone();
+    let key = pod_key(pod);
     let (alternatives, unreadable) = node_affinity::alternatives(spec);
     let asker = Asker { namespace: &key.namespace, labels: &labels };
     let (affinities, spreads) = (asker.affinities(spec), asker.spreads(spec));
@@ -29,7 +27,7 @@ pub fn to_model(pod: &KubePod) -> Pod {
         requests: effective_requests(pod),
         alternatives,
         tolerations: tolerations(pod),
-        created: meta.creation_timestamp.as_ref().map(|time| Seconds(time.0.as_second())),
+        created: pod.metadata.creation_timestamp.as_ref().map(|time| Seconds(time.0.as_second())),
         is_pending: pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Pending"),
         priority: spec.priority.unwrap_or_default(),
         preferred: node_affinity::preferred(spec),
@@ -52,12 +50,12 @@ pub fn to_model(pod: &KubePod) -> Pod {
 
 /// What is wrong with what a pod asks of its node, for whoever wrote it: all of it, each as a sentence.
 pub fn faults(pod: &KubePod) -> Vec<String> {
-    pod.spec.as_ref().map(node_affinity::faults).unwrap_or_default()
+    pod.spec.as_deref().map(node_affinity::faults).unwrap_or_default()
 }
 
 /// Whether the pod wants no node of any pool. Nobody who wrote that needs to be told that no node is made for it.
 pub fn is_for_others(pod: &KubePod) -> bool {
-    pod.spec.as_ref().is_some_and(node_affinity::is_for_others)
+    pod.spec.as_deref().is_some_and(node_affinity::is_for_others)
 }
 
 /// Ports of the node that containers and sidecars take. With the node's network, every port is one of the node's; the API
@@ -108,7 +106,7 @@ fn resource_claims(spec: &PodSpec) -> Vec<String> {
 
 /// Whoever makes the pod anew, as far as it matters. The reference does not ask who controls it, only who owns it.
 fn owner(pod: &KubePod) -> Owner {
-    let owners = pod.metadata.owner_references.iter().flatten();
+    let owners = pod.owner_references().iter();
     let mut kinds = owners.map(|owner| match (owner.api_version.as_str(), owner.kind.as_str()) {
         ("apps/v1", "DaemonSet") => Owner::DaemonSet,
         ("v1", "Node") => Owner::Node,
@@ -122,9 +120,7 @@ fn owner(pod: &KubePod) -> Owner {
 
 /// Whether the pod asks that its node be left alone.
 fn protection(pod: &KubePod) -> Protection {
-    let annotations = pod.metadata.annotations.iter().flatten();
-    let wish = annotations.into_iter().find(|(name, _)| *name == ANNOTATION_DO_NOT_DISRUPT);
-    wish.map_or(Protection::None, |(_, wish)| Protection::of(wish))
+    pod.annotations().get(ANNOTATION_DO_NOT_DISRUPT).map_or(Protection::None, |wish| Protection::of(wish))
 }
 
 /// Taints the pod tolerates.

@@ -3,7 +3,6 @@
 //! The names are those of Karpenter's pod scheduling utilities. Planning, disruption and drains ask here and nowhere else.
 
 use crate::kube_objects::Pod;
-use kube::ResourceExt;
 use tenon_model::{Effect, PodKey, PodWorth, Protection, Taint, Timestamp};
 
 use crate::names;
@@ -12,7 +11,7 @@ use crate::timestamp::timestamp;
 
 /// What a pod is found by.
 pub fn pod_key(pod: &Pod) -> PodKey {
-    PodKey { namespace: pod.namespace().unwrap_or_default(), name: pod.name_any(), uid: pod.uid().unwrap_or_default() }
+    PodKey { namespace: pod.namespace().to_owned(), name: pod.name().to_owned(), uid: pod.uid().to_owned() }
 }
 
 /// Whether it ran to its end.
@@ -67,7 +66,7 @@ pub fn is_provisionable(pod: &Pod) -> bool {
 
 /// The node it is bound to.
 pub fn bound_to(pod: &Pod) -> Option<&str> {
-    pod.spec.as_ref()?.node_name.as_deref().filter(|name| !name.is_empty())
+    pod.node_name.as_deref()
 }
 
 /// Whether it has to run somewhere else when its node is removed. A terminating pod of a StatefulSet still counts, because
@@ -93,9 +92,8 @@ pub fn tolerates_disrupted_taint(pod: &Pod) -> bool {
 pub fn has_do_not_disrupt(pod: &Pod, now: Timestamp) -> bool {
     let annotation = pod.annotations().get(names::ANNOTATION_DO_NOT_DISRUPT);
     let Some(annotation) = annotation.filter(|_| is_active(pod)) else { return false };
-    let started = pod.status.as_ref().and_then(|status| status.start_time.as_ref());
     // Before it starts, its time has not begun to run.
-    Protection::of(annotation).holds(started.map(|started| now.nanos_since(timestamp(started))))
+    Protection::of(annotation).holds(pod.start_time.as_ref().map(|started| now.nanos_since(timestamp(started))))
 }
 
 /// What it costs to move it, from -10 to 10; 1 where it says nothing.

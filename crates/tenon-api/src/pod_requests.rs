@@ -94,8 +94,8 @@ fn is_resize_infeasible(pod: &Pod) -> bool {
 }
 
 fn status_on_node(pod: &Pod) -> Option<&PodStatus> {
-    pod.spec.as_ref()?.node_name.as_ref()?;
-    pod.status.as_ref()
+    pod.node_name.as_ref()?;
+    pod.status.as_deref()
 }
 
 fn status_of<'a>(pod: &'a Pod, container: &Container) -> Option<&'a ContainerStatus> {

@@ -1,18 +1,19 @@
 //! Everything that runs, as one thing that can be started, asked and stopped.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::future::{Future, pending};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tenon_api::kube_objects::{Namespace, Node, Pod};
+use tenon_api::kube_objects::{DaemonSet, Namespace, Node, Pod};
 
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt};
 use kube::api::Api;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Event;
-use kube::{Client, ResourceExt};
+use kube::{Client, Resource as _, ResourceExt};
 use tenon_api::NodeClaim;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -298,14 +299,14 @@ fn follow_watches(context: &Arc<Context>, parts: &mut JoinSet<()>, wires: Wires,
     let pods_changed = context.watched.pods_changed.clone();
     let emptied = pods_changed.clone();
     let mut states = PodStates::default();
-    parts.spawn(follow(context.clone(), pods, stop.clone(), move |event: &Event<Pod>| {
+    parts.spawn(follow(context.clone(), ("Pod".into(), pods), stop.clone(), move |event: &Event<Pod>| {
         if let Some(node) = states.node_with_pod_event(event) {
             // A full queue means that others of this node are in it.
             let _ = disturbed.try_send(node);
         }
         pods_changed.notify_one();
     }));
-    parts.spawn(follow(context.clone(), nodes, stop.clone(), move |event: &Event<Node>| {
+    parts.spawn(follow(context.clone(), (Node::kind(&()), nodes), stop.clone(), move |event: &Event<Node>| {
         if let Event::Apply(node) | Event::Delete(node) = event {
             // A lost wake-up costs time: every claim is looked at again before long.
             let _ = wake.try_send(node.name_any());
@@ -314,7 +315,7 @@ fn follow_watches(context: &Arc<Context>, parts: &mut JoinSet<()>, wires: Wires,
             }
         }
     }));
-    parts.spawn(follow(context.clone(), daemons, stop.clone(), |_| {}));
+    parts.spawn(follow(context.clone(), (DaemonSet::kind(&()), daemons), stop.clone(), |_| {}));
     for_rules(context, parts, pools, stop);
     for_rules(context, parts, classes, stop);
     for_rules(context, parts, templates, stop);
@@ -328,7 +329,7 @@ where
     let changed = context.watched.rules_changed.clone();
     // The status is our own word: only a new spec, or an object that comes or goes, is news.
     let mut generations = BTreeMap::new();
-    parts.spawn(follow(context.clone(), changes, stop.clone(), move |event: &Event<K>| {
+    parts.spawn(follow(context.clone(), (K::kind(&()), changes), stop.clone(), move |event: &Event<K>| {
         let is_news = match event {
             Event::Init | Event::InitDone => false,
             Event::Apply(object) | Event::InitApply(object) => {
@@ -347,11 +348,11 @@ where
 /// Reads a watch to keep its store filled, and tells of every change.
 async fn follow<K>(
     context: Arc<Context>,
-    mut changes: Changes<K>,
+    (kind, mut changes): (Cow<'static, str>, Changes<K>),
     mut stop: Stop,
     mut tell: impl FnMut(&Event<K>) + Send,
 ) where
-    K: kube::Resource<DynamicType = ()> + Send + Sync + 'static,
+    K: Send + Sync + 'static,
 {
     loop {
         let change = tokio::select! {
@@ -360,10 +361,10 @@ async fn follow<K>(
             () = stop.wait() => return,
         };
         match change {
-            Some(Ok(event)) => survived(&context.metrics, "state", &K::kind(&()), || tell(&event)),
+            Some(Ok(event)) => survived(&context.metrics, "state", &kind, || tell(&event)),
             Some(Err(error)) => {
                 let error = kube_error::of_watch(&error);
-                tracing::warn!(kind = %K::kind(&()), error, "watch interrupted; reconnecting");
+                tracing::warn!(%kind, error, "watch interrupted; reconnecting");
             }
             None => return,
         }

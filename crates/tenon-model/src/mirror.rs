@@ -48,11 +48,11 @@ pub struct Mirror {
     /// Machines by the name of their Node.
     by_node: BTreeMap<String, BTreeSet<String>>,
     /// The pods on each node, also of nodes that are not known yet.
-    bound: BTreeMap<String, BTreeMap<PodKey, BoundPod>>,
+    bound: BTreeMap<Arc<str>, BTreeMap<Arc<PodKey>, Arc<BoundPod>>>,
     /// The node of each pod that has one.
-    node_of: BTreeMap<PodKey, String>,
+    node_of: BTreeMap<Arc<PodKey>, Arc<str>>,
     /// Pods that must not be with others.
-    with_anti_affinity: BTreeSet<PodKey>,
+    with_anti_affinity: BTreeSet<Arc<PodKey>>,
     waiting: BTreeMap<PodKey, Arc<Pod>>,
     invalid: BTreeMap<PodKey, String>,
     daemons: BTreeMap<PodKey, Arc<Pod>>,
@@ -99,14 +99,17 @@ impl Mirror {
     }
 
     /// A pod is on a node now, wherever it was before.
-    pub fn bind(&mut self, key: &PodKey, node: &str, pod: BoundPod) {
-        self.remove_pod(key);
+    pub fn bind(&mut self, key: PodKey, node: &str, pod: Arc<BoundPod>) {
+        self.remove_pod(&key);
         self.mark(node);
+        // There are many pods: each name is held once.
+        let key = Arc::new(key);
         if !pod.pod_anti_affinity.is_empty() {
             self.with_anti_affinity.insert(key.clone());
         }
-        self.node_of.insert(key.clone(), node.to_owned());
-        self.bound.entry(node.to_owned()).or_default().insert(key.clone(), pod);
+        let node = self.bound.get_key_value(node).map_or_else(|| Arc::from(node), |(known, _)| known.clone());
+        self.node_of.insert(key.clone(), node.clone());
+        self.bound.entry(node).or_default().insert(key, pod);
     }
 
     /// A pod needs a node.
@@ -181,7 +184,7 @@ impl Mirror {
         let leaving = self.leaving();
         let mut terms: Vec<PodAffinityTerm> = Vec::new();
         for key in &self.with_anti_affinity {
-            let Some(node) = self.node_of.get(key).filter(|node| !leaving.contains(node.as_str())) else { continue };
+            let Some(node) = self.node_of.get(key).filter(|node| !leaving.contains(node.as_ref())) else { continue };
             let pod = self.bound.get(node).and_then(|pods| pods.get(key));
             for term in pod.into_iter().flat_map(|pod| &pod.pod_anti_affinity) {
                 if !terms.contains(term) {
@@ -195,7 +198,7 @@ impl Mirror {
     fn sum_up(&mut self) {
         for id in std::mem::take(&mut self.stale_machines) {
             let Some(machine) = self.machines.get_mut(&id) else { continue };
-            let pods = machine.node.as_ref().and_then(|node| self.bound.get(node));
+            let pods = machine.node.as_deref().and_then(|node| self.bound.get(node));
             fill(Arc::make_mut(&mut machine.state), pods.into_iter().flatten());
         }
         let stale = std::mem::take(&mut self.stale_pools);
@@ -219,7 +222,7 @@ impl Mirror {
 }
 
 /// Writes down what the pods on a node use.
-fn fill<'a>(state: &mut NodeState, pods: impl Iterator<Item = (&'a PodKey, &'a BoundPod)>) {
+fn fill<'a>(state: &mut NodeState, pods: impl Iterator<Item = (&'a Arc<PodKey>, &'a Arc<BoundPod>)>) {
     (state.bound, state.bound_daemons) = (Resources::default(), Resources::default());
     state.host_ports.clear();
     for (key, pod) in pods {
@@ -227,6 +230,6 @@ fn fill<'a>(state: &mut NodeState, pods: impl Iterator<Item = (&'a PodKey, &'a B
         if pod.is_daemon {
             state.bound_daemons.add(&pod.requests);
         }
-        state.host_ports.extend(pod.host_ports.iter().map(|port| (key.clone(), port.clone())));
+        state.host_ports.extend(pod.host_ports.iter().map(|port| (PodKey::clone(key), port.clone())));
     }
 }

@@ -70,7 +70,7 @@ fn tell(mirror: &mut Mirror, change: &Change) {
         Change::Bind(pod, node, cpu, is_daemon, is_alone) => {
             let pod_anti_affinity = if is_alone { vec![term(cpu)] } else { Vec::new() };
             let bound = BoundPod { requests: cores(cpu), is_daemon, pod_anti_affinity, ..BoundPod::default() };
-            mirror.bind(&key("pod", pod), &format!("n{node}"), bound);
+            mirror.bind(key("pod", pod), &format!("n{node}"), Arc::new(bound));
         }
         Change::Wait(pod, cpu) => mirror.wait(Pod { key: key("pod", pod), requests: cores(cpu), ..Pod::default() }),
         Change::Refuse(pod) => mirror.refuse(&key("pod", pod), "it asks for what nothing is".to_owned()),

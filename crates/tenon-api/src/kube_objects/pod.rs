@@ -1,21 +1,28 @@
-//! Pods, and what they are created from.
+//! A pod, kept small: there are more pods than anything else in a cluster.
+//!
+//! What pods of one workload have in common can be held once for all of them (`pod_sharing.rs`). What an API server sends is
+//! a [`WirePod`]; it lives for a moment.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{
-    Affinity, ContainerPort, PodCondition, PodResourceClaim, ResourceRequirements, Toleration, TopologySpreadConstraint,
-};
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use k8s_openapi::api::core::v1::{ObjectReference, PodCondition};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
-use super::meta::{or_default, resource};
+use super::meta::or_default;
+use super::pod_spec::PodSpec;
+use super::pod_status::PodStatus;
+use crate::names;
 
-/// A pod.
+/// Annotations of pods that somebody asks for. All others are dropped: they are often the largest part of a pod.
+const READ_ANNOTATIONS: [&str; 3] =
+    [names::ANNOTATION_DO_NOT_DISRUPT, names::ANNOTATION_DISRUPTION_COST, names::ANNOTATION_POD_DELETION_COST];
+
+/// A pod as it is sent and written.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub struct Pod {
+pub struct WirePod {
     /// Its name, labels and owners.
     #[serde(deserialize_with = "or_default")]
     pub metadata: ObjectMeta,
@@ -25,146 +32,155 @@ pub struct Pod {
     pub status: Option<PodStatus>,
 }
 
-resource!(Pod, NamespaceResourceScope, "", "v1", "pods");
+impl k8s_openapi::Resource for WirePod {
+    const API_VERSION: &'static str = "v1";
+    const GROUP: &'static str = "";
+    const KIND: &'static str = "Pod";
+    const VERSION: &'static str = "v1";
+    const URL_PATH_SEGMENT: &'static str = "pods";
+    type Scope = k8s_openapi::NamespaceResourceScope;
+}
 
-/// What a pod asks for.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct PodSpec {
-    /// Where it wants to run, and next to whom.
-    pub affinity: Option<Affinity>,
-    /// What runs in it.
-    #[serde(deserialize_with = "or_default")]
-    pub containers: Vec<Container>,
-    /// Whether its ports are ports of the node.
-    pub host_network: Option<bool>,
-    /// What runs before, or beside, its containers.
-    pub init_containers: Option<Vec<Container>>,
+impl k8s_openapi::Metadata for WirePod {
+    type Ty = ObjectMeta;
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+impl WirePod {
     /// The node it is bound to.
-    pub node_name: Option<String>,
-    /// Labels its node must have.
-    pub node_selector: Option<BTreeMap<String, String>>,
-    /// What running it costs besides its containers.
-    pub overhead: Option<BTreeMap<String, Quantity>>,
-    /// How important it is.
-    pub priority: Option<i32>,
-    /// The class its priority is from.
-    pub priority_class_name: Option<String>,
-    /// Devices it claims.
-    pub resource_claims: Option<Vec<PodResourceClaim>>,
-    /// What it asks for as a whole.
-    pub resources: Option<ResourceRequirements>,
-    /// What must happen before it is scheduled.
-    pub scheduling_gates: Option<Vec<PodSchedulingGate>>,
-    /// How long it has to end by itself.
-    pub termination_grace_period_seconds: Option<i64>,
-    /// Taints it tolerates.
-    pub tolerations: Option<Vec<Toleration>>,
-    /// How it is spread.
-    pub topology_spread_constraints: Option<Vec<TopologySpreadConstraint>>,
-    /// Its volumes.
-    pub volumes: Option<Vec<Volume>>,
+    pub fn node_name(&self) -> Option<&str> {
+        self.spec.as_ref()?.node_name.as_deref().filter(|name| !name.is_empty())
+    }
 }
 
-/// A container.
+/// A pod.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Container {
-    /// Its name in the pod.
-    #[serde(deserialize_with = "or_default")]
-    pub name: String,
-    /// Ports it listens on.
-    pub ports: Option<Vec<ContainerPort>>,
+#[serde(from = "WirePod")]
+pub struct Pod {
+    /// Its name, labels and owners.
+    pub metadata: PodMeta,
+    /// The node it is bound to.
+    pub node_name: Option<Arc<str>>,
     /// What it asks for.
-    pub resources: Option<ResourceRequirements>,
-    /// `Always` makes a sidecar of an init container.
-    pub restart_policy: Option<String>,
-}
-
-/// Something that must happen before a pod is scheduled.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct PodSchedulingGate {
-    /// What it is called.
-    #[serde(deserialize_with = "or_default")]
-    pub name: String,
-}
-
-/// A volume of a pod.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Volume {
-    /// Its name in the pod.
-    #[serde(deserialize_with = "or_default")]
-    pub name: String,
-    /// Whether its claim is created with the pod.
-    pub ephemeral: Option<IgnoredAny>,
-    /// The claim it stands for.
-    pub persistent_volume_claim: Option<PersistentVolumeClaimVolumeSource>,
-}
-
-/// A claim that a volume stands for.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct PersistentVolumeClaimVolumeSource {
-    /// Its name.
-    #[serde(deserialize_with = "or_default")]
-    pub claim_name: String,
-}
-
-/// What became of a pod.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct PodStatus {
-    /// What the pod as a whole was granted.
-    pub allocated_resources: Option<BTreeMap<String, Quantity>>,
-    /// What is true of it.
-    pub conditions: Option<Vec<PodCondition>>,
-    /// Its containers.
-    pub container_statuses: Option<Vec<ContainerStatus>>,
-    /// The address of its node.
-    #[serde(rename = "hostIP")]
-    pub host_ip: Option<String>,
-    /// Its init containers.
-    pub init_container_statuses: Option<Vec<ContainerStatus>>,
-    /// Why it is where it is.
-    pub message: Option<String>,
-    /// The node it waits for others to leave.
-    pub nominated_node_name: Option<String>,
-    /// How far it is.
-    pub phase: Option<String>,
-    /// Its address.
-    #[serde(rename = "podIP")]
-    pub pod_ip: Option<String>,
-    /// How it is treated when its node is short of memory.
-    pub qos_class: Option<String>,
-    /// Why it is where it is, in a word.
-    pub reason: Option<String>,
-    /// What it has as a whole.
-    pub resources: Option<ResourceRequirements>,
+    pub spec: Option<Arc<PodSpec>>,
     /// When a node took it.
     pub start_time: Option<Time>,
+    /// What became of it.
+    pub status: Option<Arc<PodStatus>>,
 }
 
-/// What became of a container.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ContainerStatus {
-    /// What it was granted.
-    pub allocated_resources: Option<BTreeMap<String, Quantity>>,
-    /// Its name in the pod.
-    #[serde(deserialize_with = "or_default")]
-    pub name: String,
-    /// What it has.
-    pub resources: Option<ResourceRequirements>,
+/// What a pod is called, whose it is, and what is written on it, as far as anybody asks.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PodMeta {
+    /// Its name.
+    pub name: Option<Box<str>>,
+    /// Its namespace.
+    pub namespace: Option<Arc<str>>,
+    /// Its uid: a pod made again under the same name is another one.
+    pub uid: Option<Box<str>>,
+    /// When it was made.
+    pub creation_timestamp: Option<Time>,
+    /// When it has to be gone, once somebody deleted it.
+    pub deletion_timestamp: Option<Time>,
+    /// Its labels.
+    pub labels: Arc<BTreeMap<String, String>>,
+    /// Its annotations, as far as anybody asks for them.
+    pub annotations: Arc<BTreeMap<String, String>>,
+    /// Whose it is.
+    pub owner_references: Arc<Vec<OwnerReference>>,
 }
 
-/// What pods are created from.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct PodTemplateSpec {
-    /// Their labels and annotations.
-    pub metadata: Option<ObjectMeta>,
-    /// What they ask for.
-    pub spec: Option<PodSpec>,
+impl Pod {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// Its namespace.
+    pub fn namespace(&self) -> &str {
+        self.metadata.namespace.as_deref().unwrap_or_default()
+    }
+
+    /// Its uid.
+    pub fn uid(&self) -> &str {
+        self.metadata.uid.as_deref().unwrap_or_default()
+    }
+
+    /// Its labels.
+    pub fn labels(&self) -> &BTreeMap<String, String> {
+        &self.metadata.labels
+    }
+
+    /// Its annotations, as far as anybody asks for them.
+    pub fn annotations(&self) -> &BTreeMap<String, String> {
+        &self.metadata.annotations
+    }
+
+    /// Whose it is.
+    pub fn owner_references(&self) -> &[OwnerReference] {
+        &self.metadata.owner_references
+    }
+
+    /// What an event about it refers to.
+    pub fn reference(&self) -> ObjectReference {
+        let text = |value: Option<&str>| value.map(str::to_owned);
+        ObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Pod".to_owned()),
+            name: text(self.metadata.name.as_deref()),
+            namespace: text(self.metadata.namespace.as_deref()),
+            uid: text(self.metadata.uid.as_deref()),
+            ..ObjectReference::default()
+        }
+    }
+}
+
+impl From<WirePod> for Pod {
+    fn from(mut sent: WirePod) -> Pod {
+        let node_name = sent.node_name().map(Arc::from);
+        if let Some(spec) = &mut sent.spec {
+            spec.node_name = None;
+            // The others are made anew for each pod or hold files; where a pod can run does not depend on them.
+            let claims = spec.volumes.take().into_iter().flatten();
+            let claims: Vec<_> =
+                claims.filter(|it| it.persistent_volume_claim.is_some() || it.ephemeral.is_some()).collect();
+            spec.volumes = (!claims.is_empty()).then_some(claims);
+        }
+        let start_time = sent.status.as_mut().and_then(|status| status.start_time.take());
+        for condition in sent.status.iter_mut().flat_map(|status| status.conditions.iter_mut().flatten()) {
+            let PodCondition { type_, status, reason, .. } = std::mem::take(condition);
+            *condition = PodCondition { type_, status, reason, ..PodCondition::default() };
+        }
+        Pod {
+            metadata: sent.metadata.into(),
+            node_name,
+            spec: sent.spec.map(Arc::new),
+            start_time,
+            status: sent.status.map(Arc::new),
+        }
+    }
+}
+
+impl From<ObjectMeta> for PodMeta {
+    fn from(sent: ObjectMeta) -> PodMeta {
+        let mut annotations = sent.annotations.unwrap_or_default();
+        annotations.retain(|name, _| READ_ANNOTATIONS.contains(&name.as_str()));
+        PodMeta {
+            name: sent.name.map(Into::into),
+            namespace: sent.namespace.map(Into::into),
+            uid: sent.uid.map(Into::into),
+            creation_timestamp: sent.creation_timestamp,
+            deletion_timestamp: sent.deletion_timestamp,
+            labels: Arc::new(sent.labels.unwrap_or_default()),
+            annotations: Arc::new(annotations),
+            owner_references: Arc::new(sent.owner_references.unwrap_or_default()),
+        }
+    }
 }

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::Deserialize;
 
 use super::meta::{or_default, resource};
-use super::pod::PodTemplateSpec;
+use super::pod_spec::PodTemplateSpec;
 use super::status_fields::StatusFields;
 use super::storage::PersistentVolumeClaim;
 

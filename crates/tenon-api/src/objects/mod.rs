@@ -10,6 +10,7 @@ mod settle;
 use crate::kube_objects::{
     CSINode, CronJob, DaemonSet, Deployment, Job, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
     PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet, StorageClass, VolumeAttachment,
+    WirePod,
 };
 use std::sync::Arc;
 
@@ -31,9 +32,9 @@ pub enum Scope {
     Cluster,
 }
 
-/// From the table of kinds: the kind, one object of any kind, and the lists of all.
+/// From the table of kinds: the kind, one object of any kind as it is sent, and the lists of all as they are kept.
 macro_rules! kinds {
-    ($($kind:ident, $list:ident, $scope:ident, $doc:literal;)*) => {
+    ($($kind:ident, $sent:ident, $list:ident, $scope:ident, $doc:literal;)*) => {
         /// A kind of object that matters to a plan.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Kind {
@@ -43,7 +44,7 @@ macro_rules! kinds {
         /// One object, of whichever kind.
         #[derive(Debug, Clone)]
         pub enum Object {
-            $(#[doc = $doc] $kind(Box<$kind>),)*
+            $(#[doc = $doc] $kind(Box<$sent>),)*
         }
 
         /// What a plan is made from.
@@ -63,7 +64,7 @@ macro_rules! kinds {
 
             /// The API version it is read in.
             pub fn api_version(self) -> String {
-                match self { $(Kind::$kind => $kind::api_version(&()).into_owned(),)* }
+                match self { $(Kind::$kind => $sent::api_version(&()).into_owned(),)* }
             }
 
             /// Where its objects live.
@@ -73,7 +74,7 @@ macro_rules! kinds {
 
             /// Reads one object of this kind. What it says of its own kind and version must agree.
             pub fn read<'de, D: Deserializer<'de>>(self, from: D) -> Result<Object, D::Error> {
-                match self { $(Kind::$kind => Box::<$kind>::deserialize(from).map(Object::$kind),)* }
+                match self { $(Kind::$kind => Box::<$sent>::deserialize(from).map(Object::$kind),)* }
             }
         }
 
@@ -95,12 +96,12 @@ macro_rules! kinds {
         impl Objects {
             /// Adds an object to the list of its kind.
             pub fn add(&mut self, object: Object) {
-                match object { $(Object::$kind(object) => self.$list.push(Arc::from(object)),)* }
+                match object { $(Object::$kind(object) => self.$list.push(Arc::new((*object).into())),)* }
             }
 
             /// Puts every list in order of namespace and name, which is how they are meant to be looked at.
             pub fn sort(&mut self) {
-                $(self.$list.sort_by(|a, b| place(a.meta()).cmp(&place(b.meta())));)*
+                $(self.$list.sort_by(|a, b| a.place().cmp(&b.place()));)*
             }
 
             /// How many objects there are of a kind.
@@ -109,8 +110,8 @@ macro_rules! kinds {
             }
         }
 
-        $(impl From<$kind> for Object {
-            fn from(object: $kind) -> Object {
+        $(impl From<$sent> for Object {
+            fn from(object: $sent) -> Object {
                 Object::$kind(Box::new(object))
             }
         })*
@@ -118,25 +119,25 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Pod, pods, Namespaced, "Pods: those that wait, and those that run.";
-    Node, nodes, Cluster, "Nodes that are there.";
-    NodePool, node_pools, Cluster, "Pools that nodes may be made from.";
-    NodeClaim, node_claims, Cluster, "Nodes that are there or on their way.";
-    DaemonSet, daemon_sets, Namespaced, "What runs on every node.";
-    ReplicaSet, replica_sets, Namespaced, "Owners of pods: replica sets.";
-    Deployment, deployments, Namespaced, "Owners of replica sets: deployments.";
-    StatefulSet, stateful_sets, Namespaced, "Owners of pods: stateful sets.";
-    Job, jobs, Namespaced, "Owners of pods: jobs.";
-    CronJob, cron_jobs, Namespaced, "Owners of jobs: cron jobs.";
-    ReplicationController, replication_controllers, Namespaced, "Owners of pods: replication controllers.";
-    PersistentVolume, persistent_volumes, Cluster, "Volumes, and where they can be used.";
-    PersistentVolumeClaim, persistent_volume_claims, Namespaced, "What pods ask of volumes.";
-    StorageClass, storage_classes, Cluster, "How volumes are made, and where.";
-    CSINode, csi_nodes, Cluster, "How many volumes a node takes.";
-    VolumeAttachment, volume_attachments, Cluster, "Volumes that are attached to nodes.";
-    Namespace, namespaces, Cluster, "Namespaces and their labels.";
-    Service, services, Namespaced, "Services, which say what pods belong together.";
-    PodDisruptionBudget, disruption_budgets, Namespaced, "How many pods may leave at once.";
+    Pod, WirePod, pods, Namespaced, "Pods: those that wait, and those that run.";
+    Node, Node, nodes, Cluster, "Nodes that are there.";
+    NodePool, NodePool, node_pools, Cluster, "Pools that nodes may be made from.";
+    NodeClaim, NodeClaim, node_claims, Cluster, "Nodes that are there or on their way.";
+    DaemonSet, DaemonSet, daemon_sets, Namespaced, "What runs on every node.";
+    ReplicaSet, ReplicaSet, replica_sets, Namespaced, "Owners of pods: replica sets.";
+    Deployment, Deployment, deployments, Namespaced, "Owners of replica sets: deployments.";
+    StatefulSet, StatefulSet, stateful_sets, Namespaced, "Owners of pods: stateful sets.";
+    Job, Job, jobs, Namespaced, "Owners of pods: jobs.";
+    CronJob, CronJob, cron_jobs, Namespaced, "Owners of jobs: cron jobs.";
+    ReplicationController, ReplicationController, replication_controllers, Namespaced, "Owners of pods: replication controllers.";
+    PersistentVolume, PersistentVolume, persistent_volumes, Cluster, "Volumes, and where they can be used.";
+    PersistentVolumeClaim, PersistentVolumeClaim, persistent_volume_claims, Namespaced, "What pods ask of volumes.";
+    StorageClass, StorageClass, storage_classes, Cluster, "How volumes are made, and where.";
+    CSINode, CSINode, csi_nodes, Cluster, "How many volumes a node takes.";
+    VolumeAttachment, VolumeAttachment, volume_attachments, Cluster, "Volumes that are attached to nodes.";
+    Namespace, Namespace, namespaces, Cluster, "Namespaces and their labels.";
+    Service, Service, services, Namespaced, "Services, which say what pods belong together.";
+    PodDisruptionBudget, PodDisruptionBudget, disruption_budgets, Namespaced, "How many pods may leave at once.";
 }
 
 /// What an object is found by.
@@ -181,6 +182,23 @@ fn place(meta: &ObjectMeta) -> (&str, &str) {
     (meta.namespace.as_deref().unwrap_or_default(), meta.name.as_deref().unwrap_or_default())
 }
 
+/// What is found by a namespace and a name.
+trait Placed {
+    fn place(&self) -> (&str, &str);
+}
+
+impl<K: Resource> Placed for K {
+    fn place(&self) -> (&str, &str) {
+        place(self.meta())
+    }
+}
+
+impl Placed for Pod {
+    fn place(&self) -> (&str, &str) {
+        (self.namespace(), self.name())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -210,7 +228,7 @@ mod tests {
             objects.add(read(pod).unwrap());
         }
         objects.sort();
-        let names: Vec<_> = objects.pods.iter().map(|pod| place(&pod.metadata)).collect();
+        let names: Vec<_> = objects.pods.iter().map(|pod| pod.place()).collect();
         assert_eq!(names, [("a", "b"), ("a", "z"), ("b", "a")]);
         assert_eq!((objects.count(Kind::Pod), objects.count(Kind::Node)), (3, 0));
     }

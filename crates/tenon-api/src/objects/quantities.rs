@@ -1,6 +1,6 @@
 //! Whether the amounts in an object are amounts, and none must not be negative.
 
-use crate::kube_objects::{Pod, PodSpec};
+use crate::kube_objects::{PodSpec, WirePod};
 use k8s_openapi::api::core::v1::ResourceRequirements;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use tenon_model::Quantity;
@@ -32,7 +32,7 @@ pub(super) fn check(object: &Object) -> Result<(), ObjectFault> {
     }
 }
 
-fn check_pod(pod: &Pod) -> Result<(), ObjectFault> {
+fn check_pod(pod: &WirePod) -> Result<(), ObjectFault> {
     pod.spec.as_ref().map_or(Ok(()), |spec| check_spec(spec, "spec"))?;
     let Some(status) = &pod.status else { return Ok(()) };
     let lists =

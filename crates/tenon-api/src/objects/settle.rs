@@ -1,6 +1,6 @@
 //! What an object read from a file lacks and an API server would have filled in; and what it would have refused.
 
-use crate::kube_objects::{Container, Pod, PodSpec, PodStatus};
+use crate::kube_objects::{Container, PodSpec, PodStatus, WirePod};
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{PodCondition, ResourceRequirements};
@@ -92,9 +92,9 @@ impl Object {
 
 /// Every API server gives a pod a status. Whoever plans for one that has none, or the empty one that kubectl writes into a
 /// manifest, wants to know where it would go; a gate keeps it waiting there too.
-fn wait_if_unborn(pod: &mut Pod) {
+fn wait_if_unborn(pod: &mut WirePod) {
     let spec = pod.spec.as_ref();
-    let has_node = spec.and_then(|spec| spec.node_name.as_deref()).is_some_and(|node| !node.is_empty());
+    let has_node = pod.node_name().is_some();
     let is_gated = spec.and_then(|spec| spec.scheduling_gates.as_ref()).is_some_and(|gates| !gates.is_empty());
     let has_status = pod.status.as_ref().is_some_and(|status| *status != PodStatus::default());
     if has_status || has_node || is_gated {
@@ -141,7 +141,7 @@ fn fill(resources: &mut ResourceRequirements, wanted: impl Fn(&str) -> bool) {
 
 #[cfg(test)]
 mod tests {
-    use crate::kube_objects::Pod;
+    use crate::kube_objects::WirePod;
     use serde_json::{Value, json};
 
     use super::*;
@@ -151,7 +151,7 @@ mod tests {
         kind.read(value).unwrap().settled()
     }
 
-    fn pod(spec: &Value) -> Result<Box<Pod>, ObjectFault> {
+    fn pod(spec: &Value) -> Result<Box<WirePod>, ObjectFault> {
         match settled(Kind::Pod, json!({"metadata": {"name": "a"}, "spec": spec}))? {
             Object::Pod(pod) => Ok(pod),
             other => panic!("{other:?} is no pod"),

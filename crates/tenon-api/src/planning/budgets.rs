@@ -12,7 +12,9 @@ use crate::pod_affinity::selector;
 /// Whether no pod like this can ever be asked to leave: a budget says so, or several speak of it, which the eviction API
 /// refuses.
 pub(super) fn is_held(pod: &Pod, budgets: &[Arc<PodDisruptionBudget>]) -> bool {
-    let own = budgets.iter().filter(|budget| budget.namespace() == pod.namespace() && speaks_of(budget, pod));
+    let own = budgets
+        .iter()
+        .filter(|budget| budget.namespace().unwrap_or_default() == pod.namespace() && speaks_of(budget, pod));
     let own: Vec<&Arc<PodDisruptionBudget>> = own.collect();
     match own.as_slice() {
         [] => false,

@@ -15,7 +15,7 @@ use super::version_cache::Changes;
 pub(super) struct DaemonPods(BTreeMap<String, BTreeMap<Age, Arc<KubePod>>>);
 
 /// When a pod was made; of equally new ones the first by name is taken.
-type Age = (Option<Time>, Reverse<Option<String>>, Option<String>);
+type Age = (Option<Time>, Reverse<Option<Box<str>>>, Option<Box<str>>);
 
 impl DaemonPods {
     /// Takes note of pods that came and went. Returns the uids of whoever controls them.
@@ -48,8 +48,7 @@ fn age(pod: &KubePod) -> Age {
 
 /// The uid of the DaemonSet that controls a pod.
 fn controller(pod: &KubePod) -> Option<&str> {
-    let mut owners = pod.metadata.owner_references.iter().flatten();
-    let owner = owners.find(|owner| owner.controller == Some(true))?;
+    let owner = pod.owner_references().iter().find(|owner| owner.controller == Some(true))?;
     (owner.kind == "DaemonSet").then_some(owner.uid.as_str())
 }
 
@@ -57,15 +56,15 @@ fn controller(pod: &KubePod) -> Option<&str> {
 /// as the template says.
 pub(super) fn daemon(set: &DaemonSet, newest: Option<&KubePod>) -> KubePod {
     let mut found = newest.cloned().unwrap_or_else(|| KubePod {
-        metadata: set.metadata.clone(),
-        spec: set.spec.template.spec.clone(),
-        status: None,
+        metadata: set.metadata.clone().into(),
+        spec: set.spec.template.spec.clone().map(Arc::new),
+        ..KubePod::default()
     });
     // Its controller pins each pod to a node by name; what it asks of any node stands in the template.
     if let Some(wanted) = set.spec.template.spec.as_ref().and_then(required).cloned()
         && let Some(spec) = found.spec.as_mut()
     {
-        let affinity = spec.affinity.get_or_insert_default().node_affinity.get_or_insert_default();
+        let affinity = Arc::make_mut(spec).affinity.get_or_insert_default().node_affinity.get_or_insert_default();
         affinity.required_during_scheduling_ignored_during_execution = Some(wanted);
     }
     found

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use tenon_model::{BoundPod, Catalog, Mirror, Owner, PodKey, Seconds, Snapshot};
+use tenon_model::{Catalog, Mirror, PodKey, Seconds, Snapshot};
 
 use super::Surroundings;
+use super::bound_pods::BoundPods;
 use super::daemons::{DaemonPods, daemon};
 use super::nodes::{Machine, machines};
 use super::pods::{moving, with_default_spread};
@@ -17,7 +18,7 @@ use super::pools::pool;
 use super::version_cache::{Changes, VersionCache};
 use crate::objects::Objects;
 use crate::plan_options::PlanOptions;
-use crate::pod_predicates::{bound_to, is_provisionable, is_terminal};
+use crate::pod_predicates::{bound_to, is_provisionable, is_terminal, pod_key};
 use crate::{NodeClaim, NodePool, pod};
 
 /// Follows a cluster from look to look.
@@ -25,6 +26,7 @@ use crate::{NodeClaim, NodePool, pod};
 pub struct Follower {
     mirror: Mirror,
     pods: VersionCache<KubePod>,
+    bound: BoundPods,
     sets: VersionCache<DaemonSet>,
     daemon_pods: DaemonPods,
     machines: BTreeMap<String, Parts>,
@@ -83,14 +85,14 @@ impl Follower {
     }
 
     fn look_at_pods(&mut self, Changes { removed, added }: Changes<KubePod>) {
-        removed.iter().for_each(|found| self.mirror.remove_pod(&key_of(found)));
+        removed.iter().for_each(|found| self.mirror.remove_pod(&pod_key(found)));
         for found in added {
             if let Some(node) = bound_to(&found).filter(|_| !is_terminal(&found)) {
-                self.mirror.bind(&key_of(&found), node, bound(&found));
+                self.mirror.bind(pod_key(&found), node, self.bound.of(&found));
             } else if is_provisionable(&found) {
                 match pod::faults(&found).as_slice() {
                     [] => self.mirror.wait(pod::to_model(&found)),
-                    faults => self.mirror.refuse(&key_of(&found), faults.join("; ")),
+                    faults => self.mirror.refuse(&pod_key(&found), faults.join("; ")),
                 }
             }
         }
@@ -135,23 +137,6 @@ fn is_same<K>(was: Option<&Arc<K>>, is: Option<&Arc<K>>) -> bool {
         (None, None) => true,
         _ => false,
     }
-}
-
-/// What a pod on a node uses there. One that goes already keeps nobody away any more.
-fn bound(found: &KubePod) -> BoundPod {
-    let pod = pod::to_model(found);
-    BoundPod {
-        requests: pod.requests,
-        host_ports: pod.host_ports,
-        is_daemon: pod.owner == Owner::DaemonSet,
-        pod_anti_affinity: if found.metadata.deletion_timestamp.is_none() { pod.pod_anti_affinity } else { Vec::new() },
-    }
-}
-
-fn key_of(pod: &KubePod) -> PodKey {
-    let text = |value: &Option<String>| value.clone().unwrap_or_default();
-    let meta = &pod.metadata;
-    PodKey { namespace: text(&meta.namespace), name: text(&meta.name), uid: text(&meta.uid) }
 }
 
 fn set_key(set: &DaemonSet) -> PodKey {

@@ -1,5 +1,6 @@
 //! Kubernetes objects as the engine sees them together: one [`Snapshot`], whether they come from files or from a cluster.
 
+mod bound_pods;
 mod budgets;
 mod catalog;
 mod conversion;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tenon_api::kube_objects::{Pod, PodSharing};
 use tenon_api::objects::{Kind, Objects};
 use tenon_api::plan_options::PlanOptions;
 use tenon_api::planning::{Follower, to_snapshot};
@@ -133,6 +134,7 @@ fn pod(number: u8, form: u8, other: u8) -> Value {
 /// Objects as a store keeps them: what did not change stays where it is.
 #[derive(Default)]
 struct Store {
+    sharing: PodSharing,
     objects: Objects,
 }
 
@@ -149,7 +151,12 @@ impl Store {
         let made = made.unwrap_or_default();
         let all = &mut self.objects;
         match change.kind {
-            Kind::Pod => replace(&mut all.pods, made.pods, &[name("pod")]),
+            Kind::Pod => {
+                // As the controllers keep them: pods that are alike share what is known of them.
+                all.pods.retain(|known| known.name() != name("pod"));
+                let shared = made.pods.iter().map(|pod| Arc::new(self.sharing.shared(Pod::clone(pod))));
+                all.pods.extend(shared);
+            }
             Kind::Node => replace(&mut all.nodes, made.nodes, &[name("n")]),
             Kind::NodeClaim => replace(&mut all.node_claims, made.node_claims, &[name("n"), name("c")]),
             Kind::NodePool => replace(&mut all.node_pools, made.node_pools, &[name("p")]),

@@ -121,8 +121,7 @@ impl Collector {
 
 /// A pod that has to run somewhere, and is not planned.
 fn is_unplanned(pod: &Pod) -> bool {
-    let is_bound = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).is_some_and(|node| !node.is_empty());
-    !is_bound && !is_terminal(pod) && !is_provisionable(pod)
+    pod.node_name.is_none() && !is_terminal(pod) && !is_provisionable(pod)
 }
 
 fn is_gated(pod: &Pod) -> bool {

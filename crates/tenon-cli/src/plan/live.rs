@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::fmt::Debug;
 use std::sync::Arc;
 use tenon_api::kube_objects::{
-    CSINode, DaemonSet, Deployment, Job, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod,
-    PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet, StorageClass, VolumeAttachment,
+    CSINode, DaemonSet, Deployment, Job, Namespace, Node, PersistentVolume, PersistentVolumeClaim, PodDisruptionBudget,
+    ReplicaSet, ReplicationController, Service, StatefulSet, StorageClass, VolumeAttachment, WirePod,
 };
 
 use anyhow::{Context as _, anyhow};
@@ -59,7 +59,7 @@ pub async fn list_all(client: &Client, into: &mut Collector) -> anyhow::Result<(
     list::<Namespace>(client, into).await?;
     list::<Service>(client, into).await?;
     list::<PodDisruptionBudget>(client, into).await?;
-    list::<Pod>(client, into).await
+    list::<WirePod>(client, into).await
 }
 
 async fn list<K>(client: &Client, into: &mut Collector) -> anyhow::Result<()>

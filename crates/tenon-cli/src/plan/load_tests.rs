@@ -25,7 +25,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Collected, String> {
 
 fn pod_names(name: &str, text: &str) -> Vec<String> {
     let found = read(name, text).unwrap_or_else(|fault| panic!("{text}\n{fault}"));
-    found.objects.pods.iter().map(|pod| pod.metadata.name.clone().unwrap()).collect()
+    found.objects.pods.iter().map(|pod| pod.name().to_owned()).collect()
 }
 
 fn pod_yaml(name: &str) -> String {
@@ -157,7 +157,7 @@ fn words_and_numbers_mean_what_kubernetes_means() {
     let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {hash: 12e45, off: no}}\n\
                 spec:\n  containers:\n  - name: c\n    resources: {requests: {cpu: 0.5, memory: 1e9, pods: 3}}\n";
     let pod = read("x.yaml", text).unwrap().objects.pods.remove(0);
-    let labels = pod.metadata.labels.clone().unwrap();
+    let labels = pod.labels().clone();
     assert_eq!((labels["hash"].as_str(), labels["off"].as_str()), ("12e45", "no"));
     let requests = pod.spec.as_ref().unwrap().containers[0].resources.clone().unwrap().requests.unwrap();
     assert_eq!((requests["cpu"].0.as_str(), requests["memory"].0.as_str()), ("0.5", "1000000000"));
@@ -231,7 +231,7 @@ fn a_folder_is_read_without_its_subfolders_and_without_the_files_of_other_flags(
     let args =
         ["-f", "@", "-f", "@/a.yaml", "-f", "-", "--instance-types", "@/types.json", "--options", "@/./options.yaml"];
     let (input, notes) = run.gather(&args, &mut pod_yaml("e").as_bytes()).unwrap();
-    let names: Vec<_> = input.objects.pods.iter().map(|pod| pod.metadata.name.clone().unwrap()).collect();
+    let names: Vec<_> = input.objects.pods.iter().map(|pod| pod.name().to_owned()).collect();
     assert_eq!(names, ["a", "b", "c", "e"]);
     let Supply::Catalog(catalog) = &input.supply else { panic!("{:?}", input.supply) };
     assert_eq!((catalog.len(), input.options.cpu_requests), (1, 2_000));

@@ -150,27 +150,25 @@ impl Owners {
 
     fn note(&mut self, meta: &ObjectMeta) {
         for owner in meta.owner_references.iter().flatten() {
-            self.add(meta, &owner.kind, &owner.name);
+            self.add(meta.namespace.as_deref().unwrap_or_default(), &owner.kind, &owner.name);
         }
     }
 
-    fn add(&mut self, meta: &ObjectMeta, kind: &str, name: &str) {
-        let namespace = meta.namespace.clone().unwrap_or_default();
-        self.0.insert((namespace, kind.to_owned(), name.to_owned()));
+    fn add(&mut self, namespace: &str, kind: &str, name: &str) {
+        self.0.insert((namespace.to_owned(), kind.to_owned(), name.to_owned()));
     }
 
     /// A ReplicaSet or Job in between may not be in the input; then its name tells whose it is.
     fn note_pod(&mut self, pod: &Pod) {
-        let meta = &pod.metadata;
-        self.note(meta);
-        let hash = meta.labels.as_ref().and_then(|labels| labels.get(TEMPLATE_HASH));
-        for owner in meta.owner_references.iter().flatten() {
+        let hash = pod.labels().get(TEMPLATE_HASH);
+        for owner in pod.owner_references() {
+            self.add(pod.namespace(), &owner.kind, &owner.name);
             let Some((name, end)) = owner.name.rsplit_once('-') else { continue };
             if owner.kind == "ReplicaSet" && hash.is_some_and(|hash| hash == end) {
-                self.add(meta, Kind::Deployment.name(), name);
+                self.add(pod.namespace(), Kind::Deployment.name(), name);
             }
             if owner.kind == "Job" && end.bytes().all(|byte| byte.is_ascii_digit()) {
-                self.add(meta, Kind::CronJob.name(), name);
+                self.add(pod.namespace(), Kind::CronJob.name(), name);
             }
         }
     }
@@ -182,8 +180,7 @@ impl Owners {
 }
 
 fn pod_key(pod: &Pod) -> (String, String) {
-    let text = |value: &Option<String>| value.clone().unwrap_or_default();
-    (text(&pod.metadata.namespace), text(&pod.metadata.name))
+    (pod.namespace().to_owned(), pod.name().to_owned())
 }
 
 /// What the names of its pods begin with: its own name, unless a pod of the input or of another workload is called so.

@@ -22,7 +22,7 @@ fn workload(kind: &str, spec: &str) -> String {
 /// What is said about the workloads of a text, and the names of all pods.
 fn planned(text: &str) -> (Vec<String>, Vec<String>) {
     let found = read("x.yaml", text).unwrap_or_else(|fault| panic!("{text}\n{fault}"));
-    (found.workloads, found.objects.pods.iter().map(|pod| pod.metadata.name.clone().unwrap()).collect())
+    (found.workloads, found.objects.pods.iter().map(|pod| pod.name().to_owned()).collect())
 }
 
 #[test]
@@ -57,15 +57,15 @@ fn a_pod_of_a_workload_is_what_a_cluster_would_create() {
     let pod: &Pod = &objects.pods[0];
     assert!(is_provisionable(pod));
     assert_eq!(pod.metadata.uid.as_deref(), Some("default/web-0"));
-    let labels = pod.metadata.labels.clone().unwrap();
+    let labels = pod.labels();
     assert_eq!((labels["app"].as_str(), labels["statefulset.kubernetes.io/pod-name"].as_str()), ("x", "web-0"));
     let spec = pod.spec.clone().unwrap();
     assert_eq!(spec.containers[0].resources.clone().unwrap().requests.unwrap()["cpu"].0, "1");
-    let volume = &spec.volumes.unwrap()[0];
+    let volume = &spec.volumes.as_ref().unwrap()[0];
     assert_eq!(volume.persistent_volume_claim.clone().unwrap().claim_name, "data-web-0");
     let owner = |kind: &str| {
         let pod = read("x.yaml", &workload(kind, "")).unwrap().objects.pods.remove(0);
-        pod.metadata.owner_references.clone().unwrap().remove(0).kind
+        pod.owner_references()[0].kind.clone()
     };
     assert_eq!(
         (owner("Deployment").as_str(), owner("CronJob").as_str(), owner("Job").as_str()),

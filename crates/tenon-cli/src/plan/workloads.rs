@@ -4,7 +4,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use tenon_api::kube_objects::{
-    JobSpec, PersistentVolumeClaim, PersistentVolumeClaimVolumeSource, Pod, PodTemplateSpec, StatusFields, Volume,
+    JobSpec, PersistentVolumeClaim, PersistentVolumeClaimVolumeSource, PodTemplateSpec, StatusFields, Volume, WirePod,
 };
 use tenon_api::objects::{Kind, Object, ObjectFault, ObjectKey};
 
@@ -77,9 +77,9 @@ impl Workload {
 
     /// The field of its pod template that keeps its pods from being scheduled.
     pub(super) fn unschedulable_by(&self) -> Option<&'static str> {
-        let spec = self.template.as_ref()?.spec.as_ref()?;
-        let is_gated = spec.scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty());
-        let is_bound = spec.node_name.as_ref().is_some_and(|name| !name.is_empty());
+        let template = self.template.as_ref()?;
+        let is_gated = template.spec.as_ref()?.scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty());
+        let is_bound = template.node_name().is_some();
         match (is_gated, is_bound) {
             (true, _) => Some("spec.schedulingGates"),
             (false, true) => Some("spec.nodeName"),
@@ -93,7 +93,7 @@ impl Workload {
     }
 
     /// One of its pods, as a cluster would create it.
-    pub(super) fn pod(&self, name: &str) -> Pod {
+    pub(super) fn pod(&self, name: &str) -> WirePod {
         let template = self.template.clone().unwrap_or_default();
         let metadata = template.metadata.unwrap_or_default();
         let mut labels = metadata.labels.unwrap_or_default();
@@ -116,7 +116,7 @@ impl Workload {
             owner_references: Some(vec![self.owner()]),
             ..ObjectMeta::default()
         };
-        Pod { metadata, spec, status: None }
+        WirePod { metadata, spec, status: None }
     }
 
     /// The label by which a cluster marks its pods.
@@ -165,7 +165,7 @@ pub(super) fn check(object: &Object) -> Result<(), ObjectFault> {
     }
     let Some(template) = shape.template else { return Ok(()) };
     let meta = ObjectMeta { name: Some("pod".to_owned()), ..ObjectMeta::default() };
-    let pod = Pod { metadata: meta, spec: template.spec.clone(), status: None };
+    let pod = WirePod { metadata: meta, spec: template.spec.clone(), status: None };
     Object::from(pod).settled().map(drop).map_err(|fault| match fault {
         ObjectFault::Amount { field, why } => ObjectFault::Amount { field: format!("{template_field}.{field}"), why },
         ObjectFault::Field { field, why } => ObjectFault::Field { field: format!("{template_field}.{field}"), why },

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-use tenon_api::kube_objects::{Node, PersistentVolumeClaim, Pod, VolumeAttachment};
+use tenon_api::kube_objects::{Node, PersistentVolumeClaim, Pod, VolumeAttachment, WirePod};
 
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
@@ -170,12 +170,12 @@ pub(crate) fn is_ready(node: &Node) -> bool {
 
 /// All pods of the node, asked of the API server: a cache may not know yet of one that was bound just now.
 pub(crate) async fn pods_on(context: &Context, node: &Node) -> Result<Vec<Arc<Pod>>, ClaimError> {
-    let pods: Api<Pod> = Api::all(context.workload.clone());
+    let pods: Api<WirePod> = Api::all(context.workload.clone());
     let params = ListParams::default().fields(&format!("spec.nodeName={}", node.name_any()));
     let list = pods.list(&params).await;
     let action = || format!("list the pods of Node {}", node.name_any());
     let list = list.map_err(|source| ClaimError::kube(&action(), source))?;
-    Ok(list.items.into_iter().map(Arc::new).collect())
+    Ok(list.items.into_iter().map(|pod| Arc::new(pod.into())).collect())
 }
 
 /// Volumes that are attached to the node and not needed by pods that stay on it.
@@ -191,12 +191,11 @@ async fn attached_volumes(context: &Context, node: &Node, pods: &[Arc<Pod>]) -> 
     let now = model_time(context.clock.now());
     let mut kept = BTreeSet::new();
     for pod in pods.iter().filter(|pod| !is_drainable(&drain_pod(pod, now), now)) {
-        let claims: Api<PersistentVolumeClaim> =
-            Api::namespaced(context.workload.clone(), &pod.namespace().unwrap_or_default());
+        let claims: Api<PersistentVolumeClaim> = Api::namespaced(context.workload.clone(), pod.namespace());
         for volume in pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten()) {
             let named = volume.persistent_volume_claim.as_ref().map(|claim| claim.claim_name.clone());
             // One that is made with its pod is named after both.
-            let made = || volume.ephemeral.map(|_| format!("{}-{}", pod.name_any(), volume.name));
+            let made = || volume.ephemeral.map(|_| format!("{}-{}", pod.name(), volume.name));
             let Some(claim) = named.or_else(made) else { continue };
             let found = claims.get_opt(&claim).await.map_err(failed)?;
             kept.extend(found.and_then(|found| found.spec?.volume_name));

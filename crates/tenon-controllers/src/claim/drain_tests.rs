@@ -174,8 +174,8 @@ async fn a_pod_with_two_budgets_is_reported_and_tried_again() {
 
 /// The pod as a drain read it a moment ago.
 async fn read_before(stage: &ClaimStage, name: &str) -> tenon_api::kube_objects::Pod {
-    let api: Api<tenon_api::kube_objects::Pod> = Api::namespaced(stage.client.clone(), "default");
-    api.get(name).await.unwrap()
+    let api: Api<tenon_api::kube_objects::WirePod> = Api::namespaced(stage.client.clone(), "default");
+    api.get(name).await.unwrap().into()
 }
 
 fn removal() -> Removal {

@@ -2,12 +2,11 @@
 
 use std::fmt;
 use std::time::Duration;
-use tenon_api::kube_objects::Pod;
+use tenon_api::kube_objects::{Pod, WirePod};
 
 use jiff::Timestamp;
 use k8s_openapi::api::policy::v1::Eviction;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ObjectMeta, Preconditions};
-use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, PostParams};
 use serde_json::Value;
 use tenon_api::pod_predicates::pod_key;
@@ -49,18 +48,22 @@ pub(crate) struct Refused {
 /// Evicts a pod. What is refused, by PodDisruptionBudgets or by anybody else, is tried again later; an error only if the API
 /// server did not answer, so that nothing else would be answered either.
 pub(crate) async fn evict_pod(context: &Context, pod: &Pod, removal: &Removal) -> Result<Option<Refused>, ClaimError> {
-    let pods: Api<Pod> = Api::namespaced(context.workload.clone(), &pod.namespace().unwrap_or_default());
+    let pods: Api<WirePod> = Api::namespaced(context.workload.clone(), pod.namespace());
     // Not the library's own call: it spells the options so that no server reads them, and then another pod with the same
     // name would be evicted in this one's place.
     let eviction = Eviction {
-        metadata: ObjectMeta { name: pod.metadata.name.clone(), namespace: pod.namespace(), ..ObjectMeta::default() },
+        metadata: ObjectMeta {
+            name: Some(pod.name().to_owned()),
+            namespace: Some(pod.namespace().to_owned()),
+            ..ObjectMeta::default()
+        },
         delete_options: Some(DeleteOptions {
-            preconditions: Some(Preconditions { uid: pod.uid(), resource_version: None }),
+            preconditions: Some(Preconditions { uid: uid_of(pod), resource_version: None }),
             ..DeleteOptions::default()
         }),
     };
     let outcome: Result<Value, _> =
-        pods.create_subresource("eviction", &pod.name_any(), &PostParams::default(), &eviction).await;
+        pods.create_subresource("eviction", pod.name(), &PostParams::default(), &eviction).await;
     let code = match &outcome {
         Ok(_) => 200,
         Err(kube::Error::Api(refusal)) => refusal.code,
@@ -72,7 +75,10 @@ pub(crate) async fn evict_pod(context: &Context, pod: &Pod, removal: &Removal) -
         Ok(_) => {
             context.memory.evictions.done(&key);
             context.metrics.pods_drained.get_or_create(&DrainedPod { reason: removal.counted_as.clone() }).inc();
-            context.events.publish(pod, &Event::new(&event_reasons::EVICTED, format!("Evicted: {removal}"))).await;
+            context
+                .events
+                .publish_for(&pod.reference(), &Event::new(&event_reasons::EVICTED, format!("Evicted: {removal}")))
+                .await;
             Ok(None)
         }
         // Deleted, or another pod has its name by now: either way it has left.
@@ -109,12 +115,12 @@ pub(crate) async fn delete_pod(
 ) -> Result<Option<Refused>, ClaimError> {
     let key = pod_key(pod);
     let grace = grace_left_s(deadline.map(model_time), model_time(context.clock.now()));
-    let pods: Api<Pod> = Api::namespaced(context.workload.clone(), &pod.namespace().unwrap_or_default());
-    match pods.delete(&pod.name_any(), &only_this(pod, grace)).await {
+    let pods: Api<WirePod> = Api::namespaced(context.workload.clone(), pod.namespace());
+    match pods.delete(pod.name(), &only_this(pod, grace)).await {
         Ok(_) => {
             let note = format!("Deleted with a grace period of {grace} s: {removal}, and terminationGracePeriod ends");
             context.memory.evictions.done(&key);
-            context.events.publish(pod, &Event::new(&event_reasons::DISRUPTED, note)).await;
+            context.events.publish_for(&pod.reference(), &Event::new(&event_reasons::DISRUPTED, note)).await;
             Ok(None)
         }
         Err(kube::Error::Api(refusal)) if matches!(refusal.code, 404 | 409) => {
@@ -130,8 +136,12 @@ pub(crate) async fn delete_pod(
     }
 }
 
+fn uid_of(pod: &Pod) -> Option<String> {
+    pod.metadata.uid.as_deref().map(str::to_owned)
+}
+
 fn only_this(pod: &Pod, grace_period_s: u32) -> DeleteParams {
-    let preconditions = Some(kube::api::Preconditions { uid: pod.uid(), resource_version: None });
+    let preconditions = Some(kube::api::Preconditions { uid: uid_of(pod), resource_version: None });
     DeleteParams { grace_period_seconds: Some(grace_period_s), preconditions, ..DeleteParams::default() }
 }
 

@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::runtime::reflector::ObjectRef;
-use kube::{Resource, ResourceExt};
+use kube::Resource;
 use serde_json::{Map, Value, json};
 use tenon_api::NodeClaim;
 use tenon_api::condition_reasons::ConditionType;
-use tenon_api::kube_objects::Pod;
 use tenon_api::pod_predicates::{bound_to, is_active};
 
 use super::ClaimError;
@@ -112,9 +110,11 @@ fn until_expiry(context: &Context, claim: &NodeClaim) -> Duration {
 
 /// Whether a pod is still there and waits for a node: its owner is told nothing of a node that nobody needs any more.
 fn needs_node(context: &Context, pod: &ObjectReference) -> bool {
-    let reference = ObjectRef::<Pod>::new(pod.name.as_deref().unwrap_or_default());
-    let found = context.watched.pods.get(&reference.within(pod.namespace.as_deref().unwrap_or_default()));
-    found.is_some_and(|found| found.uid() == pod.uid && is_active(&found) && bound_to(&found).is_none())
+    let (namespace, name) = (pod.namespace.as_deref().unwrap_or_default(), pod.name.as_deref().unwrap_or_default());
+    let found = context.watched.pods.get(namespace, name);
+    found.is_some_and(|found| {
+        found.metadata.uid.as_deref() == pod.uid.as_deref() && is_active(&found) && bound_to(&found).is_none()
+    })
 }
 
 async fn publish_on_pod(context: &Context, pod: &ObjectReference, events: &[Event]) {

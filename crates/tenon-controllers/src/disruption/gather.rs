@@ -23,17 +23,17 @@ pub(super) struct Gathered {
     pub(super) pools: Vec<Arc<NodePool>>,
     pub(super) nodes: BTreeMap<String, Arc<Node>>,
     /// By the name of the Node they are bound to.
-    pods: BTreeMap<String, Vec<Arc<Pod>>>,
+    pods: BTreeMap<Arc<str>, Vec<Arc<Pod>>>,
 }
 
 /// Reads the caches.
 pub(super) fn gather(context: &Context) -> Gathered {
     let watched = &context.watched;
-    let mut pods: BTreeMap<String, Vec<Arc<Pod>>> = BTreeMap::new();
+    let mut pods: BTreeMap<Arc<str>, Vec<Arc<Pod>>> = BTreeMap::new();
     let claims: Vec<_> = watched.claims.state().into_iter().filter(|claim| is_ours(claim)).collect();
     let nodes = watched.nodes.state().into_iter().map(|node| (node.name_any(), node)).collect();
     for pod in watched.pods.state() {
-        if let Some(node) = pod.spec.as_ref().and_then(|spec| spec.node_name.clone()) {
+        if let Some(node) = pod.node_name.clone() {
             pods.entry(node).or_default().push(pod);
         }
     }
@@ -50,7 +50,7 @@ impl Gathered {
     pub(super) fn emptiness_input(&self, context: &Context, now: jiff::Timestamp) -> EmptinessInput {
         let no_pods = Vec::new();
         let candidate = |claim: &Arc<NodeClaim>| {
-            let pods = self.pods.get(&claim.name_any()).unwrap_or(&no_pods);
+            let pods = self.pods.get(claim.name_any().as_str()).unwrap_or(&no_pods);
             self.candidate(context, claim, pods, now)
         };
         EmptinessInput {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use tenon_api::kube_objects::Pod;
 
 use jiff::SignedDuration;
-use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Event;
 use serde_json::json;
@@ -28,7 +27,7 @@ pub(crate) const QUEUE_LENGTH: usize = 1024;
 /// The last state of each pod, by uid.
 #[derive(Default)]
 pub(crate) struct PodStates {
-    previous: BTreeMap<String, State>,
+    previous: BTreeMap<Box<str>, State>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,18 +43,18 @@ impl PodStates {
         match event {
             Event::Init | Event::InitDone => None,
             Event::InitApply(pod) => {
-                self.previous.insert(pod.uid().unwrap_or_default(), state(pod));
+                self.previous.insert(pod.uid().into(), state(pod));
                 None
             }
             Event::Delete(pod) => {
-                self.previous.remove(&pod.uid().unwrap_or_default());
+                self.previous.remove(pod.uid());
                 None
             }
             Event::Apply(pod) => {
                 let now = state(pod);
-                let before = self.previous.insert(pod.uid().unwrap_or_default(), now);
+                let before = self.previous.insert(pod.uid().into(), now);
                 let before = before.unwrap_or(State { bound: false, ended: false });
-                let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+                let node = pod.node_name.as_deref().map(str::to_owned);
                 node.filter(|_| now != before && !is_owned_by_daemon_set(pod))
             }
         }
@@ -63,8 +62,7 @@ impl PodStates {
 }
 
 fn state(pod: &Pod) -> State {
-    let bound = pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
-    State { bound, ended: !is_active(pod) }
+    State { bound: pod.node_name.is_some(), ended: !is_active(pod) }
 }
 
 /// Writes the times until stopped.

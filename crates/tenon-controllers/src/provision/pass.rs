@@ -59,7 +59,7 @@ fn pending(context: &Context) -> PendingUids {
     // The pods of a node that is being emptied need another.
     let nodes = context.watched.nodes.state_filter(is_being_emptied);
     let others = claims.iter().filter_map(|claim| claim.uid()).chain(nodes.iter().filter_map(|node| node.uid()));
-    let pending: PendingUids = pods.iter().filter_map(|pod| pod.uid()).chain(others).collect();
+    let pending: PendingUids = pods.iter().map(|pod| pod.uid().to_owned()).chain(others).collect();
     if pending.is_empty() {
         context.metrics.scheduling.report(&LOOP, &PlanCounts::default());
     }

@@ -6,7 +6,7 @@ use tenon_api::kube_objects::Pod;
 
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 use tenon_api::pod;
 use tenon_model::{Plan, PodKey, Unplaced};
 
@@ -39,7 +39,7 @@ impl<'a> Report<'a> {
     }
 
     fn reference(&self, key: &PodKey) -> Option<ObjectReference> {
-        self.pods.get(key.uid.as_str()).map(|pod| pod.object_ref(&()))
+        self.pods.get(key.uid.as_str()).map(|pod| pod.reference())
     }
 
     /// Tells every pod the same. Who heard it before does not count, and once no more is said, nobody is asked any more.

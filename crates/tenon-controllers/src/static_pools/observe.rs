@@ -56,7 +56,7 @@ impl StaticLook {
         let mut index = Index::default();
         // A pod that is over is not missed.
         for pod in self.pods.iter().filter(|pod| !is_terminal(pod)) {
-            if let Some(node) = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) {
+            if let Some(node) = pod.node_name.as_deref() {
                 index.pods.entry(node).or_default().push(pod);
             }
         }

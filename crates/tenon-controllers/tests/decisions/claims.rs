@@ -148,10 +148,10 @@ fn when_the_ids_are_used_up_the_next_claim_says_so() {
 fn pods_that_are_bound_promised_or_daemons_are_not_planned_for() {
     let mut gathered = ready_world(4);
     let mut pods: Vec<Pod> = gathered.pods.iter().map(|pod| pod.as_ref().clone()).collect();
-    pods[0].spec.as_mut().unwrap().node_name = Some("n1".to_owned());
-    pods[1].status.as_mut().unwrap().nominated_node_name = Some("n1".to_owned());
+    pods[0].node_name = Some("n1".into());
+    Arc::make_mut(pods[1].status.as_mut().unwrap()).nominated_node_name = Some("n1".to_owned());
     pods[2].metadata.owner_references =
-        Some(spec(json!([{ "apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d" }])));
+        Arc::new(spec(json!([{ "apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d" }])));
     gathered.pods = pods.into_iter().map(Arc::new).collect();
     let snapshot = to_snapshot(&gathered, &InstanceType::built_in());
     assert_eq!(snapshot.pods.iter().map(|pod| pod.key.name.as_str()).collect::<Vec<_>>(), ["p3"]);

@@ -89,7 +89,7 @@ fn the_cost_of_a_pod_follows_its_annotations_and_priority() {
         let named = [("karpenter.sh/disruption-cost", ours), ("controller.kubernetes.io/pod-deletion-cost", theirs)];
         let set: std::collections::BTreeMap<_, _> = named.into_iter().filter(|(_, value)| value.is_some()).collect();
         let mut pod: Pod = spec(json!({ "metadata": { "annotations": set }, "spec": { "containers": [] } }));
-        pod.spec.as_mut().unwrap().priority = priority;
+        std::sync::Arc::make_mut(pod.spec.as_mut().unwrap()).priority = priority;
         format!("{}", eviction_cost(&pod))
     };
     let half = Some("67108864");

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, Time};
 use kube::api::{Api, ListParams};
 use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
-use tenon_api::kube_objects::{DaemonSet, Deployment, Job, Node, Pod, PodDisruptionBudget, ReplicaSet};
+use tenon_api::kube_objects::{DaemonSet, Deployment, Job, Node, PodDisruptionBudget, ReplicaSet, WirePod as Pod};
 
 use super::owner::{self, Owner};
 

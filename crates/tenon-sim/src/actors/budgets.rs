@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt;
 use serde_json::json;
-use tenon_api::kube_objects::{Pod, PodDisruptionBudgetSpec};
+use tenon_api::kube_objects::{PodDisruptionBudgetSpec, WirePod as Pod};
 
 use super::board::{Board, has_ended, is_ready, selects};
 use super::owner::{Owner, read};

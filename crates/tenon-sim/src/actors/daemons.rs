@@ -3,7 +3,7 @@
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams};
 use serde_json::{Value, json};
-use tenon_api::kube_objects::{Node, Pod};
+use tenon_api::kube_objects::{Node, WirePod as Pod};
 use tenon_api::pod;
 
 use super::board::{Board, has_ended};
@@ -24,7 +24,7 @@ const TOLERATED: [&str; 6] = [
 pub(crate) async fn keep(board: &Board) -> Result<(), kube::Error> {
     for set in board.daemon_sets.iter().filter(|set| !set.is_deleted()) {
         let pods = board.pods_of(set);
-        let on = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+        let on = |pod: &Pod| pod.node_name().map(str::to_owned);
         for node in &board.nodes {
             let is_there = pods.iter().any(|pod| on(pod).as_deref() == Some(&node.name_any()) && !has_ended(pod));
             let wanted = pod_for(set, node);
@@ -42,7 +42,7 @@ pub(crate) async fn keep(board: &Board) -> Result<(), kube::Error> {
 }
 
 fn is_let_on(pod: &Pod, node: &Node) -> bool {
-    let wanted = pod::to_model(pod);
+    let wanted = pod::to_model(&pod.clone().into());
     node.metadata.deletion_timestamp.is_none() && barring(&wanted, node).is_none() && matches(&wanted, node)
 }
 

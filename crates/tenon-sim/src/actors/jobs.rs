@@ -1,7 +1,7 @@
 //! How far is a Job?
 
 use serde_json::json;
-use tenon_api::kube_objects::Pod;
+use tenon_api::kube_objects::WirePod as Pod;
 
 use super::board::Board;
 use super::owner::Owner;

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Taint;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::json;
-use tenon_api::kube_objects::{Node, Pod};
+use tenon_api::kube_objects::{Node, WirePod as Pod};
 
 use super::board::Board;
 
@@ -21,7 +21,7 @@ pub(crate) async fn keep(board: &Board) -> Result<(), kube::Error> {
         judge(board, node).await?;
     }
     let is_lost = |pod: &&Pod| {
-        let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+        let node = pod.node_name().map(str::to_owned);
         node.is_some_and(|node| !board.nodes.iter().any(|known| known.name_any() == node))
     };
     for pod in board.pods.iter().filter(is_lost) {

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, Resource, ResourceExt};
 use serde_json::{Value, json};
-use tenon_api::kube_objects::Pod;
+use tenon_api::kube_objects::WirePod as Pod;
 
 /// A Deployment, ReplicaSet, DaemonSet, Job or PodDisruptionBudget.
 pub(crate) struct Owner {

@@ -9,7 +9,7 @@ use kube::api::{Api, ApiResource, DynamicObject};
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{Config, watcher};
 use kube::{Client, Resource};
-use tenon_api::kube_objects::{DaemonSet, Deployment, Job, Node, Pod, PodDisruptionBudget, ReplicaSet};
+use tenon_api::kube_objects::{DaemonSet, Deployment, Job, Node, PodDisruptionBudget, ReplicaSet, WirePod as Pod};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;

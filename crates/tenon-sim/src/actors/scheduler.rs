@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Binding;
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::json;
-use tenon_api::kube_objects::{Node, Pod};
+use tenon_api::kube_objects::{Node, WirePod as Pod};
 use tenon_api::pod;
 use tenon_model::{Effect, HostPort, Pod as Wanted, Quantity, Requirements, Resources, Taint};
 
@@ -37,7 +37,7 @@ pub(crate) async fn schedule(board: &Board) -> Result<(), kube::Error> {
     let mut waiting: Vec<&Pod> = board.pods.iter().filter(|pod| is_waiting(pod)).collect();
     waiting.sort_by_key(|pod| (pod.creation_timestamp().map(|time| time.0), pod.name_any()));
     for found in waiting {
-        let wanted = pod::to_model(found);
+        let wanted = pod::to_model(&found.clone().into());
         match choose(board, &wanted, &room) {
             Ok(node) => {
                 let name = node.name_any();
@@ -53,12 +53,8 @@ pub(crate) async fn schedule(board: &Board) -> Result<(), kube::Error> {
 }
 
 fn is_waiting(pod: &Pod) -> bool {
-    let spec = pod.spec.as_ref();
-    let is_gated = spec.is_some_and(|spec| spec.scheduling_gates.iter().flatten().next().is_some());
-    spec.is_none_or(|spec| spec.node_name.is_none())
-        && !is_gated
-        && pod.metadata.deletion_timestamp.is_none()
-        && !has_ended(pod)
+    let is_gated = pod.spec.as_ref().is_some_and(|spec| spec.scheduling_gates.iter().flatten().next().is_some());
+    pod.node_name().is_none() && !is_gated && pod.metadata.deletion_timestamp.is_none() && !has_ended(pod)
 }
 
 /// What each node has left.
@@ -66,9 +62,9 @@ fn rooms(board: &Board) -> BTreeMap<String, Room> {
     let whole = |node: &Node| Room { left: offers(node), ports: Vec::new() };
     let mut rooms: BTreeMap<String, Room> = board.nodes.iter().map(|node| (node.name_any(), whole(node))).collect();
     for found in board.pods.iter().filter(|pod| !has_ended(pod)) {
-        let node = found.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
+        let node = found.node_name().unwrap_or_default().to_owned();
         if let Some(room) = rooms.get_mut(&node) {
-            room.take(&pod::to_model(found));
+            room.take(&pod::to_model(&found.clone().into()));
         }
     }
     rooms

@@ -4,7 +4,7 @@ use kube::ResourceExt;
 use kube::api::{Api, DeleteParams};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use tenon_api::kube_objects::{Pod, ReplicaSet};
+use tenon_api::kube_objects::{ReplicaSet, WirePod as Pod};
 
 use super::board::{Board, has_ended, is_ready};
 use super::owner::{Owner, create};
@@ -72,7 +72,7 @@ pub(crate) async fn keep_replica_sets(board: &Board) -> Result<(), kube::Error> 
         for _ in alive.len()..wanted {
             set.create_pod(&board.client).await?;
         }
-        alive.sort_by_key(|pod| (is_ready(pod), pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some())));
+        alive.sort_by_key(|pod| (is_ready(pod), pod.node_name().is_some()));
         let api: Api<Pod> = Api::namespaced(board.client.clone(), &set.namespace());
         for pod in alive.iter().take(alive.len().saturating_sub(wanted)) {
             api.delete(&pod.name_any(), &DeleteParams::default()).await?;

@@ -14,7 +14,7 @@ use kube::api::{
 };
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
-use tenon_api::kube_objects::Pod;
+use tenon_api::kube_objects::WirePod as Pod;
 use tokio::time::Instant;
 
 use super::join::Member;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tenon_api::kube_objects::{Node, Pod};
+use tenon_api::kube_objects::{Node, WirePod};
 
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
@@ -57,14 +57,14 @@ impl Scene {
     pub(crate) async fn look(site: &Site) -> anyhow::Result<Scene> {
         let client = site.client();
         let all = ListParams::default();
-        let pods = Api::<Pod>::all(client.clone()).list(&all).await?.items;
+        let pods = Api::<WirePod>::all(client.clone()).list(&all).await?.items;
         let nodes = Api::<Node>::all(client.clone()).list(&all).await?.items;
         let claims = Api::<NodeClaim>::all(client.clone()).list(&all).await?.items;
-        let phase = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default();
-        let is_running = |pod: &&Pod| phase(pod) == "Running" && pod.metadata.deletion_timestamp.is_none();
+        let phase = |pod: &WirePod| pod.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default();
+        let is_running = |pod: &&WirePod| phase(pod) == "Running" && pod.metadata.deletion_timestamp.is_none();
         Ok(Scene {
             at: site.elapsed(),
-            pending: pods.iter().filter(|pod| pod.spec.as_ref().is_none_or(|spec| spec.node_name.is_none())).count(),
+            pending: pods.iter().filter(|pod| pod.node_name().is_none()).count(),
             running: pods.iter().filter(is_running).count(),
             nodes: nodes.len(),
             claims: claims.iter().map(|claim| (claim.name_any(), row(claim))).collect(),

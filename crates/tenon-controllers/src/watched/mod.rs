@@ -3,12 +3,14 @@
 //! A store may be a moment behind. What must not be decided on old news is read again where it is decided, or written
 //! with a precondition.
 
+mod pod_store;
+
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
-use tenon_api::kube_objects::{DaemonSet, Node, Pod};
+use tenon_api::kube_objects::{DaemonSet, Node, Pod, PodSharing, WirePod};
 
-use futures::StreamExt;
+use futures::{Stream, StreamExt, TryStreamExt};
 use kube::api::Api;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::{self, Store};
@@ -18,6 +20,10 @@ use serde::de::DeserializeOwned;
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate};
 use tokio::sync::{Notify, watch};
 
+use self::pod_store::PodWriter;
+
+pub(crate) use self::pod_store::PodStore;
+
 /// A watch is begun again after this long, and five seconds later in any case: an API server that froze says nothing, and
 /// nothing else tells it from a cluster in which nothing happens. Beginning again costs the server one small request.
 pub(crate) const WATCHED_FOR_S: u32 = 20;
@@ -25,7 +31,7 @@ pub(crate) const WATCHED_FOR_S: u32 = 20;
 /// Everything that is watched.
 pub(crate) struct Watched {
     /// All pods.
-    pub(crate) pods: Store<Pod>,
+    pub(crate) pods: PodStore,
     /// All nodes.
     pub(crate) nodes: Store<Node>,
     /// All DaemonSets.
@@ -90,7 +96,7 @@ pub(crate) struct Watches {
 /// The stores, empty, and the watches that fill them.
 pub(crate) fn watch_all(client: &Client) -> (Watched, Watches) {
     let filled = Filled(watch::Sender::default());
-    let (pods, pod_changes) = watch_kind(client, &filled);
+    let (pods, pod_changes) = watch_pods(client, &filled);
     let (nodes, node_changes) = watch_kind(client, &filled);
     let (daemons, daemon_changes) = watch_kind(client, &filled);
     let (pools, pool_changes) = watch_kind(client, &filled);
@@ -121,16 +127,44 @@ pub(crate) fn watch_all(client: &Client) -> (Watched, Watches) {
     (watched, watches)
 }
 
+/// Pods are made small before anybody sees them.
+fn watch_pods(client: &Client, filled: &Filled) -> (PodStore, Changes<Pod>) {
+    let store = PodStore::default();
+    let (filled, mut writer, mut sharing) = (filled.clone(), PodWriter::new(store.clone()), PodSharing::default());
+    let changes = watched::<WirePod>(client).map_ok(move |change| {
+        let mut small = |sent: WirePod| sharing.shared(sent.into());
+        let change = match change {
+            Event::Apply(pod) => Event::Apply(small(pod)),
+            Event::Delete(pod) => Event::Delete(small(pod)),
+            Event::Init => Event::Init,
+            Event::InitApply(pod) => Event::InitApply(small(pod)),
+            Event::InitDone => Event::InitDone,
+        };
+        writer.apply(&change);
+        if matches!(change, Event::InitDone) {
+            filled.tell("Pod");
+        }
+        change
+    });
+    (store, changes.boxed())
+}
+
+fn watched<K>(client: &Client) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + use<K>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    watcher::watcher(Api::<K>::all(client.clone()), watcher::Config::default().timeout(WATCHED_FOR_S)).default_backoff()
+}
+
 fn watch_kind<K>(client: &Client, filled: &Filled) -> (Store<K>, Changes<K>)
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
     let (store, writer) = reflector::store();
     let filled = filled.clone();
-    let changes = watcher::watcher(Api::<K>::all(client.clone()), watcher::Config::default().timeout(WATCHED_FOR_S))
-        .default_backoff()
+    let changes = watched(client)
         // Who set which field when is most of an object's size, and nobody here asks.
-        .modify(|object| object.managed_fields_mut().clear())
+        .modify(|object: &mut K| object.managed_fields_mut().clear())
         .reflect(writer)
         .inspect(move |change| {
             if let Ok(Event::InitDone) = change {
