@@ -1,6 +1,5 @@
 //! Everything that runs, as one thing that can be started, asked and stopped.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::future::{Future, pending};
 use std::sync::Arc;
@@ -8,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tenon_api::kube_objects::{DaemonSet, Namespace, Node, Pod};
 
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use futures::{FutureExt as _, StreamExt};
 use kube::api::Api;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Event;
@@ -25,10 +24,11 @@ use crate::disruption::pod_events::{self, PodStates};
 use crate::election::{Election, Lost};
 use crate::events::Events;
 use crate::first_boot::NodeSecrets;
+use crate::follow::{KindWatch, follow};
 use crate::join::{Board, Reviewer};
 use crate::memory::Memory;
 use crate::metrics::{Metrics, OfLease};
-use crate::panics::{restarted, survived};
+use crate::panics::restarted;
 use crate::settings::{CsrApprover, Settings};
 use crate::stop::{Stop, stop};
 use crate::vm_id_book::VmIdBook;
@@ -299,23 +299,38 @@ fn follow_watches(context: &Arc<Context>, parts: &mut JoinSet<()>, wires: Wires,
     let pods_changed = context.watched.pods_changed.clone();
     let emptied = pods_changed.clone();
     let mut states = PodStates::default();
-    parts.spawn(follow(context.clone(), ("Pod".into(), pods), stop.clone(), move |event: &Event<Pod>| {
-        if let Some(node) = states.node_with_pod_event(event) {
-            // A full queue means that others of this node are in it.
-            let _ = disturbed.try_send(node);
-        }
-        pods_changed.notify_one();
-    }));
-    parts.spawn(follow(context.clone(), (Node::kind(&()), nodes), stop.clone(), move |event: &Event<Node>| {
-        if let Event::Apply(node) | Event::Delete(node) = event {
-            // A lost wake-up costs time: every claim is looked at again before long.
-            let _ = wake.try_send(node.name_any());
-            if provision::is_being_emptied(node) {
-                emptied.notify_one();
+    parts.spawn(follow(
+        context.clone(),
+        KindWatch { kind: "Pod".into(), changes: pods },
+        stop.clone(),
+        move |event: &Event<Pod>| {
+            if let Some(node) = states.node_with_pod_event(event) {
+                // A full queue means that others of this node are in it.
+                let _ = disturbed.try_send(node);
             }
-        }
-    }));
-    parts.spawn(follow(context.clone(), (DaemonSet::kind(&()), daemons), stop.clone(), |_| {}));
+            pods_changed.notify_one();
+        },
+    ));
+    parts.spawn(follow(
+        context.clone(),
+        KindWatch { kind: Node::kind(&()), changes: nodes },
+        stop.clone(),
+        move |event: &Event<Node>| {
+            if let Event::Apply(node) | Event::Delete(node) = event {
+                // A lost wake-up costs time: every claim is looked at again before long.
+                let _ = wake.try_send(node.name_any());
+                if provision::is_being_emptied(node) {
+                    emptied.notify_one();
+                }
+            }
+        },
+    ));
+    parts.spawn(follow(
+        context.clone(),
+        KindWatch { kind: DaemonSet::kind(&()), changes: daemons },
+        stop.clone(),
+        |_| {},
+    ));
     for_rules(context, parts, pools, stop);
     for_rules(context, parts, classes, stop);
     for_rules(context, parts, templates, stop);
@@ -329,46 +344,25 @@ where
     let changed = context.watched.rules_changed.clone();
     // The status is our own word: only a new spec, or an object that comes or goes, is news.
     let mut generations = BTreeMap::new();
-    parts.spawn(follow(context.clone(), (K::kind(&()), changes), stop.clone(), move |event: &Event<K>| {
-        let is_news = match event {
-            Event::Init | Event::InitDone => false,
-            Event::Apply(object) | Event::InitApply(object) => {
-                let meta = object.meta();
-                let now = (meta.uid.clone(), meta.generation, meta.deletion_timestamp.is_some());
-                generations.insert(meta.name.clone(), now.clone()) != Some(now)
+    parts.spawn(follow(
+        context.clone(),
+        KindWatch { kind: K::kind(&()), changes },
+        stop.clone(),
+        move |event: &Event<K>| {
+            let is_news = match event {
+                Event::Init | Event::InitDone => false,
+                Event::Apply(object) | Event::InitApply(object) => {
+                    let meta = object.meta();
+                    let now = (meta.uid.clone(), meta.generation, meta.deletion_timestamp.is_some());
+                    generations.insert(meta.name.clone(), now.clone()) != Some(now)
+                }
+                Event::Delete(object) => generations.remove(&object.meta().name).is_some(),
+            };
+            if is_news {
+                changed.notify_one();
             }
-            Event::Delete(object) => generations.remove(&object.meta().name).is_some(),
-        };
-        if is_news {
-            changed.notify_one();
-        }
-    }));
-}
-
-/// Reads a watch to keep its store filled, and tells of every change.
-async fn follow<K>(
-    context: Arc<Context>,
-    (kind, mut changes): (Cow<'static, str>, Changes<K>),
-    mut stop: Stop,
-    mut tell: impl FnMut(&Event<K>) + Send,
-) where
-    K: Send + Sync + 'static,
-{
-    loop {
-        let change = tokio::select! {
-            biased;
-            change = changes.next() => change,
-            () = stop.wait() => return,
-        };
-        match change {
-            Some(Ok(event)) => survived(&context.metrics, "state", &kind, || tell(&event)),
-            Some(Err(error)) => {
-                let error = kube_error::of_watch(&error);
-                tracing::warn!(%kind, error, "watch interrupted; reconnecting");
-            }
-            None => return,
-        }
-    }
+        },
+    ));
 }
 
 /// Works on claims once everything else was read: a node is judged by what the stores show.

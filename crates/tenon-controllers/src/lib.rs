@@ -11,6 +11,7 @@ mod drift;
 pub mod election;
 mod events;
 pub mod first_boot;
+mod follow;
 mod garbage_collection;
 #[cfg(test)]
 mod garbage_collection_tests;
