@@ -46,7 +46,6 @@ mod pod_affinity;
 pub mod pod_predicates;
 mod pod_requests;
 mod pool_faults;
-pub mod protobuf;
 mod quantity;
 mod requirement;
 mod status_message;

@@ -3,7 +3,6 @@
 //! A store may be a moment behind. What must not be decided on old news is read again where it is decided, or written
 //! with a precondition.
 
-mod compact_lists;
 mod pod_store;
 
 use std::collections::BTreeSet;
@@ -21,7 +20,6 @@ use serde::de::DeserializeOwned;
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate};
 use tokio::sync::{Notify, watch};
 
-use self::compact_lists::with_compact_lists;
 use self::pod_store::PodWriter;
 
 pub(crate) use self::pod_store::PodStore;
@@ -133,7 +131,7 @@ pub(crate) fn watch_all(client: &Client) -> (Watched, Watches) {
 fn watch_pods(client: &Client, filled: &Filled) -> (PodStore, Changes<Pod>) {
     let store = PodStore::default();
     let (filled, mut writer, mut sharing) = (filled.clone(), PodWriter::new(store.clone()), PodSharing::default());
-    let changes = watched::<WirePod>(&with_compact_lists(client)).map_ok(move |change| {
+    let changes = watched::<WirePod>(client).map_ok(move |change| {
         let mut small = |sent: WirePod| sharing.shared(sent.into());
         let change = match change {
             Event::Apply(pod) => Event::Apply(small(pod)),
