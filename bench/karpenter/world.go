@@ -50,7 +50,7 @@ func loadWorld(a arguments) (*world, error) {
 	loaded := time.Now()
 
 	w := &world{ctx: ctx, clock: clock.RealClock{}, loading: loaded.Sub(started)}
-	w.api = newAPI(objects)
+	w.api = indexed{newAPI(objects), podsByNode(objects)}
 	provider := newProvider(types, objects)
 	w.cluster = state.NewCluster(w.clock, w.api, provider)
 	w.provisioner = provisioning.NewProvisioner(w.api, silent{}, provider, w.cluster, w.clock, nil, nil)
@@ -109,6 +109,41 @@ func (w *world) observe() error {
 		if err := w.cluster.UpdateDaemonSet(w.ctx, &daemons.Items[i]); err != nil {
 			return fmt.Errorf("daemonset %s: %w", daemons.Items[i].Name, err)
 		}
+	}
+	return nil
+}
+
+// indexed knows the pods of each node. They are asked for once for every node, and the API in memory would copy all pods of
+// the cluster each time.
+type indexed struct {
+	client.Client
+	pods map[string][]*corev1.Pod
+}
+
+func podsByNode(objects []client.Object) map[string][]*corev1.Pod {
+	all := map[string][]*corev1.Pod{}
+	for _, object := range objects {
+		if pod, ok := object.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
+			all[pod.Spec.NodeName] = append(all[pod.Spec.NodeName], pod)
+		}
+	}
+	return all
+}
+
+// List answers the question for the pods of one node; all others go on.
+func (i indexed) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	pods, isPods := list.(*corev1.PodList)
+	asked := (&client.ListOptions{}).ApplyOptions(opts)
+	if !isPods || asked.FieldSelector == nil || len(asked.FieldSelector.Requirements()) != 1 || asked.LabelSelector != nil || asked.Namespace != "" {
+		return i.Client.List(ctx, list, opts...)
+	}
+	node, isByNode := asked.FieldSelector.RequiresExactMatch("spec.nodeName")
+	if !isByNode || node == "" {
+		return i.Client.List(ctx, list, opts...)
+	}
+	pods.Items = nil
+	for _, pod := range i.pods[node] {
+		pods.Items = append(pods.Items, *pod.DeepCopy())
 	}
 	return nil
 }

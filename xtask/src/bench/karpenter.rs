@@ -27,10 +27,10 @@ const WORKERS: [u64; 2] = [1, 5];
 /// Karpenter's side reads files through an API in memory, which takes longer than solving. This is no part of the race.
 const TO_LOAD: Duration = Duration::from_secs(600);
 
-/// Cases with more pods than this run once: they take long enough for one run to say something.
+/// Cases with more pods than this run once on Karpenter's side: they take long enough for one run to say something.
 const REPEATED_UP_TO: usize = 1_000;
 
-/// How often the others run. The middle run counts.
+/// How often the others run, and Tenon always. The middle run counts.
 const RUNS: u32 = 5;
 
 /// A fault may name thousands of pods.
@@ -77,7 +77,11 @@ impl Race {
         let mut rows = Vec::new();
         for case in chosen {
             eprintln!("== {}", case.name);
-            rows.push(racers.race(&case).with_context(|| format!("case {}", case.name))?);
+            let row = racers.race(&case).with_context(|| format!("case {}", case.name))?;
+            // A later case may take long or fail; what is known is shown at once.
+            eprintln!("{}", row.summary());
+            row.faults.iter().for_each(|fault| eprintln!("{fault}"));
+            rows.push(row);
         }
         let terms = if self.topology { "with" } else { "without" };
         println!("Karpenter's own mixes are {terms} their topology terms.\n\n{}", table(&rows));
@@ -95,7 +99,7 @@ impl Racers {
         let scenario = (case.scenario)();
         scenario.write(folder.path())?;
         let runs = if case.pods <= REPEATED_UP_TO { RUNS } else { 1 };
-        let ours = self.ours(folder.path(), runs)?;
+        let ours = self.ours(folder.path())?;
         let mut row = Row::new(&case.name, case.pods, Side::of(&ours.outcomes, ours.peak_mib)?);
         if let Some(karpenter) = &self.karpenter {
             let mut outcomes = Vec::new();
@@ -112,9 +116,9 @@ impl Racers {
         Ok(row)
     }
 
-    fn ours(&self, folder: &Path, runs: u32) -> anyhow::Result<Runs> {
+    fn ours(&self, folder: &Path) -> anyhow::Result<Runs> {
         let mut all = Runs::default();
-        for _ in 0..runs {
+        for _ in 0..RUNS {
             let ended = follow(&mut self.tenon.command(folder), TO_LOAD)?;
             let ended = ended.context("`tenon plan` did not end and was killed")?;
             all.outcomes.push(serde_json::from_slice(&ended.output).context("cannot read the output of `tenon plan`")?);
@@ -130,7 +134,8 @@ impl Racers {
         let limit = format!("{}s", self.limit.as_secs());
         let mut command: Command = karpenter.command(folder.path());
         command.args(["--runs", &runs.to_string(), "--solve-for", &limit]);
-        let Some(ended) = follow(&mut command, TO_LOAD + self.limit * runs)? else { return Ok(None) };
+        // One run that takes all its time is enough to know.
+        let Some(ended) = follow(&mut command, TO_LOAD + self.limit)? else { return Ok(None) };
         let outcomes: Vec<Outcome> =
             serde_json::from_slice(&ended.output).context("cannot read the output of Karpenter's program")?;
         let is_cut_short = outcomes.iter().any(|outcome| outcome.solving() >= self.limit);

@@ -111,6 +111,11 @@ impl Row {
         format!("{at_least}{} x", number(fastest.least_ms() / self.ours.solve_ms.max(1e-3)))
     }
 
+    /// The row in one line, for whoever waits.
+    pub(super) fn summary(&self) -> String {
+        format!("| {} |", self.cells().join(" | "))
+    }
+
     fn cells(&self) -> [String; 10] {
         let time = |index: usize| self.theirs.get(index).map_or("-".to_owned(), Theirs::time);
         let solved: Vec<&Side> = self.theirs.iter().filter_map(Theirs::side).collect();
