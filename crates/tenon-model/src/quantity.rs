@@ -113,6 +113,12 @@ impl Quantity {
         if self.is_negative() { Quantity::ZERO } else { self }
     }
 
+    /// So many times this amount.
+    #[must_use]
+    pub fn times(self, count: u32) -> Quantity {
+        Quantity { nanos: self.nanos.saturating_mul(i128::from(count)), ..self }
+    }
+
     fn rounded_up(self, unit: i128) -> i64 {
         let away = if self.nanos % unit == 0 { 0 } else { self.nanos.signum() };
         i64::try_from(self.nanos / unit + away).unwrap_or(if self.nanos < 0 { i64::MIN } else { i64::MAX })

@@ -53,10 +53,16 @@ impl Resources {
 
     /// Adds another set of amounts.
     pub fn add(&mut self, other: &Resources) {
+        self.add_times(other, 1);
+    }
+
+    /// Adds another set of amounts so many times.
+    pub fn add_times(&mut self, other: &Resources, count: u32) {
         for (resource, amount) in &other.amounts {
+            let more = amount.times(count);
             match self.amounts.get_mut(resource) {
-                Some(sum) => *sum = *sum + *amount,
-                None => drop(self.amounts.insert(resource.clone(), Quantity::ZERO + *amount)),
+                Some(sum) => *sum = *sum + more,
+                None => drop(self.amounts.insert(resource.clone(), Quantity::ZERO + more)),
             }
         }
     }
@@ -119,6 +125,16 @@ mod tests {
         let expected =
             Shortage { resource: CPU.to_owned(), wanted: Quantity::milli(501), available: Quantity::milli(500) };
         assert_eq!(short, Some(expected));
+    }
+
+    #[test]
+    fn adding_many_times_is_adding_one_by_one() {
+        let (mut at_once, mut singly) = (resources(1, 1), resources(1, 1));
+        let more = resources(7, 3).with("gpu", "2k".parse().unwrap());
+        at_once.add_times(&more, 5);
+        (0..5).for_each(|_| singly.add(&more));
+        assert_eq!(at_once, singly);
+        assert_eq!(at_once.get("gpu").to_string(), singly.get("gpu").to_string());
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(crate) use self::pod_classes::{Ask, PodClasses};
 use self::node_pools::Supplies;
 use self::pod_classes::{Rules, Sorted};
 use crate::capacity::{Hosts, Reserved};
-use crate::index::{CatalogIx, HostIx, OfferingIx, PodClassIx, PodIx, Table, TemplateIx};
+use crate::index::{CatalogIx, HostIx, Id, OfferingIx, PodClassIx, PodIx, Table, TemplateIx};
 use crate::instance_types::CatalogIndex;
 use crate::resources::Columns;
 
@@ -39,6 +39,8 @@ pub(crate) struct Base {
     pub(crate) classes: PodClasses,
     /// Pods to be placed, in the order they are tried, with their class.
     pub(crate) pods: Table<PodIx, (Arc<Pod>, PodClassIx)>,
+    /// The place of each pod in the order of keys.
+    pub(crate) key_ranks: Vec<u32>,
     /// Pods that are not tried, and why.
     pub(crate) refused: Vec<Unplaced>,
     /// How many pods there are, those included that are not tried.
@@ -64,11 +66,13 @@ impl Base {
         let in_use = pools.iter().map(|(pool, _)| pool).filter(|pool| !is_out_of_use(pool));
         let has_advice = in_use.flat_map(|pool| &pool.taints).any(|taint| taint.effect == Effect::PreferNoSchedule);
         let classes = sorted.classes(&columns, &Rules { options, has_advice });
+        let pods = in_order(pods, &classes);
         Base {
             nodes: Nodes::new(&snapshot.nodes, &daemons, &columns),
             reserved: Reserved::new(snapshot),
             offered_on: catalogs.iter().map(|catalog| offered_on(catalog, &hosts)).collect(),
-            pods: in_order(pods, &classes),
+            key_ranks: key_ranks(&pods),
+            pods,
             options: options.clone(),
             pending: snapshot.pods.len(),
             columns,
@@ -149,4 +153,14 @@ fn in_order(mut pods: Vec<(Arc<Pod>, PodClassIx)>, classes: &PodClasses) -> Tabl
         sizes.then_with(ages).then_with(names)
     });
     pods.into_iter().collect()
+}
+
+fn key_ranks(pods: &Table<PodIx, (Arc<Pod>, PodClassIx)>) -> Vec<u32> {
+    let mut by_key: Vec<PodIx> = pods.ids().collect();
+    by_key.sort_by(|one, other| pods[*one].0.key.cmp(&pods[*other].0.key));
+    let mut ranks = vec![0; by_key.len()];
+    for (rank, pod) in by_key.into_iter().enumerate() {
+        ranks[pod.position()] = u32::try_from(rank).unwrap_or(u32::MAX);
+    }
+    ranks
 }

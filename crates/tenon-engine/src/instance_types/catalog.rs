@@ -32,7 +32,7 @@ pub(crate) struct Slot {
     pub(crate) allocatable: Resources,
     /// Whether more is kept back of some resource than there is, so that nothing fits.
     pub(crate) is_overdrawn: bool,
-    offerings: Bits<OfferingIx>,
+    offerings: Vec<OfferingIx>,
 }
 
 /// An offering, and what it belongs to.
@@ -80,6 +80,12 @@ impl Footprint {
     }
 }
 
+impl Slot {
+    fn is_offered(&self, offerings: &Bits<OfferingIx>) -> bool {
+        self.offerings.iter().any(|offering| offerings.has(*offering))
+    }
+}
+
 impl CatalogIndex {
     pub(crate) fn new(catalog: &Arc<Catalog>) -> CatalogIndex {
         let mut slots: Table<SlotIx, Slot> = Table::default();
@@ -89,7 +95,7 @@ impl CatalogIndex {
             let type_ix = TypeIx::of(position);
             for group in size.allocatable_groups() {
                 let is_overdrawn = group.allocatable.iter().any(|(_, amount)| amount.is_negative());
-                let offerings = Bits::default();
+                let offerings = Vec::new();
                 let slot = slots.push(Slot { type_ix, allocatable: group.allocatable, is_overdrawn, offerings });
                 for way in group.offerings {
                     let Some(offering) = size.offerings.get(way) else { continue };
@@ -102,7 +108,7 @@ impl CatalogIndex {
         let ways = LabelIndex::new(listed.iter().map(|(_, offering, _)| &offering.requirements));
         let offerings: Table<OfferingIx, Offered> = listed.into_iter().map(|(_, _, offered)| offered).collect();
         for (number, offered) in offerings.pairs() {
-            slots[offered.slot].offerings.insert(number);
+            slots[offered.slot].offerings.push(number);
         }
         let every = || types.iter().flat_map(|size| &size.offerings);
         CatalogIndex {
@@ -141,13 +147,13 @@ impl CatalogIndex {
     pub(crate) fn left_by(&self, requirements: &Requirements) -> (Bits<SlotIx>, Bits<OfferingIx>) {
         let offerings = self.ways.intersecting(requirements);
         let types = self.types.intersecting(requirements);
-        let suits = |slot: &Slot| types.has(slot.type_ix) && slot.offerings.meets(&offerings);
+        let suits = |slot: &Slot| types.has(slot.type_ix) && slot.is_offered(&offerings);
         let slots = Bits::those(self.slots.len(), |slot| suits(&self.slots[slot]));
         (slots, offerings)
     }
 
     /// Whether an offering of a slot is among these.
     pub(crate) fn slot_meets(&self, slot: SlotIx, offerings: &Bits<OfferingIx>) -> bool {
-        self.slots[slot].offerings.meets(offerings)
+        self.slots[slot].is_offered(offerings)
     }
 }

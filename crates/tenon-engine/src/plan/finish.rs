@@ -10,7 +10,7 @@ use tenon_model::{
 };
 
 use crate::base::SIMULATED;
-use crate::index::{OfferingIx, PodIx, TypeIx};
+use crate::index::{Id, OfferingIx, PodClassIx, PodIx, TypeIx};
 use crate::instance_types::CatalogIndex;
 use crate::solver::{OpenNode, Remaining, Solved, Work};
 
@@ -62,8 +62,9 @@ impl Work<'_> {
         // Only reserved offerings were left, and other nodes of this plan take all of them.
         let taken = || Reason::Reserved { pool: template.pool.name.clone(), why: ReservedTrouble::Taken };
         let chosen = chosen.ok_or_else(taken)?;
-        let mut pods: Vec<PodKey> = node.pods.iter().map(|pod| self.key(*pod).clone()).collect();
-        pods.sort();
+        let mut pods = node.pods.clone();
+        pods.sort_unstable_by_key(|pod| base.key_ranks[pod.position()]);
+        let pods = pods.into_iter().map(|pod| self.key(pod).clone()).collect();
         Ok(NewNode {
             pool: template.pool.name.clone(),
             instance_types,
@@ -122,10 +123,26 @@ impl Work<'_> {
         requirements
     }
 
+    /// One pod of each class on a node, in the order they came, and how many there are.
+    fn kinds_of(&self, node: &OpenNode<'_>) -> Vec<(PodIx, u32)> {
+        let mut kinds: Vec<(PodIx, u32)> = Vec::new();
+        let mut seen: BTreeMap<PodClassIx, usize> = BTreeMap::new();
+        for pod in &node.pods {
+            let position = *seen.entry(self.base.pods[*pod].1).or_insert(kinds.len());
+            match kinds.get_mut(position) {
+                Some((_, count)) => *count += 1,
+                None => kinds.push((*pod, 1)),
+            }
+        }
+        kinds
+    }
+
     /// What its pods need, and what its daemons need at least, whatever size it becomes.
     fn requests(&self, node: &OpenNode<'_>) -> Resources {
         let mut requests = Resources::default();
-        node.pods.iter().for_each(|pod| requests.add(&self.base.pods[*pod].0.requests));
+        for (pod, count) in self.kinds_of(node) {
+            requests.add_times(&self.base.pods[pod].0.requests, count);
+        }
         let (template, index) = (&self.base.templates[node.template], self.base.catalog_of(node.template));
         let mut groups: Vec<usize> = Vec::new();
         for group in node.now.slots.iter().map(|slot| template.daemons.group_of(index.slots[slot].type_ix)) {
