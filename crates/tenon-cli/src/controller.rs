@@ -108,7 +108,7 @@ pub struct Controller {
     ccm: Ccm,
     /// Approve certificates of kubelets: only for the Node and the addresses of the NodeClaim whose VM asks. Use `true` without
     /// the ClusterRoleBindings by which kube-controller-manager approves any name. With `external`, another approver or a person
-    /// approves them, and no ClusterRoleBinding is missed.
+    /// approves them, and no such ClusterRoleBinding is required.
     #[arg(long, value_name = "APPROVER", env = "CSR_APPROVER", num_args = 0..=1)]
     #[arg(require_equals = true, default_missing_value = "true", default_value = "false")]
     csr_approver: Approver,
