@@ -6,7 +6,7 @@ use crate::kube_objects::{Container, Pod as KubePod, PodSpec};
 use std::net::{IpAddr, Ipv4Addr};
 
 use k8s_openapi::api::core::v1::Toleration as KubeToleration;
-use tenon_model::{Effect, HostPort, Owner, Pod, Protection, Seconds, Tolerated, Toleration, Volume};
+use tenon_model::{Effect, HostPort, Owner, Pod, PodStorage, Protection, Seconds, Tolerated, Toleration, Volume};
 
 use crate::names::ANNOTATION_DO_NOT_DISRUPT;
 use crate::node_affinity;
@@ -33,6 +33,8 @@ pub fn to_model(pod: &KubePod) -> Pod {
         preferred: node_affinity::preferred(spec),
         host_ports: host_ports(spec),
         volumes: volumes(&key.name, spec),
+        // Where they are is not written on the pod.
+        storage: PodStorage::default(),
         spreads,
         pod_affinity: affinities.pod_affinity,
         pod_anti_affinity: affinities.pod_anti_affinity,
@@ -79,7 +81,7 @@ fn host_ports(spec: &PodSpec) -> Vec<HostPort> {
 }
 
 /// Claims of storage; one that is made with the pod is named after both.
-fn volumes(pod: &str, spec: &PodSpec) -> Vec<Volume> {
+pub(crate) fn volumes(pod: &str, spec: &PodSpec) -> Vec<Volume> {
     let claim = |volume: &crate::kube_objects::Volume| {
         if let Some(claim) = &volume.persistent_volume_claim {
             return Some(Volume { claim: claim.claim_name.clone(), is_ephemeral: false });

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use crate::resources::CPU;
 use crate::{
-    BoundPod, Mirror, NamespaceChoice, NodeState, Options, Pod, PodAffinityTerm, PodKey, Pool, Quantity, Resources,
-    Seconds, Snapshot,
+    Attachment, BoundPod, Mirror, NamespaceChoice, NodeState, Options, Pod, PodAffinityTerm, PodKey, Pool, Quantity,
+    Resources, Seconds, Snapshot,
 };
 
 #[derive(Debug, Clone)]
@@ -71,6 +71,8 @@ fn tell(mirror: &mut Mirror, change: &Change) {
             let pod_anti_affinity = if is_alone { vec![term(cpu)] } else { Vec::new() };
             let bound = BoundPod { requests: cores(cpu), is_daemon, pod_anti_affinity, ..BoundPod::default() };
             mirror.bind(key("pod", pod), &format!("n{node}"), Arc::new(bound));
+            let volume = || Attachment { driver: "d".to_owned(), volume: format!("n/v{}", cpu % 2) };
+            mirror.attach(&key("pod", pod), (cpu > 4).then(volume).into_iter().collect());
         }
         Change::Wait(pod, cpu) => mirror.wait(Pod { key: key("pod", pod), requests: cores(cpu), ..Pod::default() }),
         Change::Refuse(pod) => mirror.refuse(&key("pod", pod), "it asks for what nothing is".to_owned()),

@@ -9,6 +9,7 @@ use crate::protection::{Owner, Protection};
 use crate::requirements::Requirements;
 use crate::resources::Resources;
 use crate::taint::Toleration;
+use crate::volumes::PodStorage;
 use crate::written_requirement::WrittenRequirement;
 
 /// What a pod is found by.
@@ -55,6 +56,8 @@ pub struct Pod {
     pub host_ports: Vec<HostPort>,
     /// Claims of storage, by name in its own namespace.
     pub volumes: Vec<Volume>,
+    /// Where these are, or why the pod has to wait for them.
+    pub storage: PodStorage,
     /// How evenly it and its like are spread.
     pub spreads: Vec<Spread>,
     /// Pods it must be with.
@@ -91,6 +94,7 @@ impl Default for Pod {
             preferred: Vec::new(),
             host_ports: Vec::new(),
             volumes: Vec::new(),
+            storage: PodStorage::default(),
             spreads: Vec::new(),
             pod_affinity: Vec::new(),
             pod_anti_affinity: Vec::new(),

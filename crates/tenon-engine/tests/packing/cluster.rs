@@ -197,7 +197,8 @@ fn catalog_type(line: &Line<'_>) -> CatalogType {
     }
     let overhead = tenon_model::Overhead { kube_reserved: line.amounts("overhead:"), ..Default::default() };
     let offerings = zones.iter().flat_map(|zone| kinds.iter().map(move |kind| way(zone, kind))).collect();
-    CatalogType { name: line.name.to_owned(), requirements, capacity, overhead, offerings }
+    let volume_attachment_limits = BTreeMap::new();
+    CatalogType { name: line.name.to_owned(), requirements, capacity, overhead, offerings, volume_attachment_limits }
 }
 
 fn offering(line: &Line<'_>) -> Offering {
