@@ -7,18 +7,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use tenon_model::{Catalog, Mirror, PodKey, Seconds, Snapshot};
+use tenon_model::{BoundPod, Catalog, Mirror, PodKey, PodShape, Seconds, Snapshot};
 
 use super::Surroundings;
-use super::bound_pods::BoundPods;
 use super::daemons::{DaemonPods, daemon};
 use super::nodes::{Machine, machines};
+use super::pod_shapes::PodShapes;
 use super::pods::{moving, with_default_spread};
 use super::pools::pool;
 use super::version_cache::{Changes, VersionCache};
 use crate::objects::Objects;
 use crate::plan_options::PlanOptions;
-use crate::pod_predicates::{bound_to, is_provisionable, is_terminal, pod_key};
+use crate::pod_predicates::{bound_to, is_provisionable, is_terminal, is_terminating, pod_key, pod_worth};
 use crate::{NodeClaim, NodePool, pod};
 
 /// Follows a cluster from look to look.
@@ -26,7 +26,7 @@ use crate::{NodeClaim, NodePool, pod};
 pub struct Follower {
     mirror: Mirror,
     pods: VersionCache<KubePod>,
-    bound: BoundPods,
+    shapes: PodShapes,
     sets: VersionCache<DaemonSet>,
     daemon_pods: DaemonPods,
     machines: BTreeMap<String, Parts>,
@@ -88,10 +88,10 @@ impl Follower {
         removed.iter().for_each(|found| self.mirror.remove_pod(&pod_key(found)));
         for found in added {
             if let Some(node) = bound_to(&found).filter(|_| !is_terminal(&found)) {
-                self.mirror.bind(pod_key(&found), node, self.bound.of(&found));
+                self.mirror.bind(node, bound(&found, self.shapes.of(&found)));
             } else if is_provisionable(&found) {
                 match pod::faults(&found).as_slice() {
-                    [] => self.mirror.wait(pod::to_model(&found)),
+                    [] => self.mirror.wait(pod::with_shape(&found, self.shapes.of(&found))),
                     faults => self.mirror.refuse(&pod_key(&found), faults.join("; ")),
                 }
             }
@@ -136,6 +136,17 @@ fn is_same<K>(was: Option<&Arc<K>>, is: Option<&Arc<K>>) -> bool {
         (Some(was), Some(is)) => Arc::ptr_eq(was, is),
         (None, None) => true,
         _ => false,
+    }
+}
+
+/// A pod on a node, for the engine.
+fn bound(found: &KubePod, shape: Arc<PodShape>) -> BoundPod {
+    BoundPod {
+        key: Arc::new(pod_key(found)),
+        shape,
+        started: found.start_time.as_ref().map(|time| Seconds(time.0.as_second())),
+        is_terminating: is_terminating(found),
+        worth: pod_worth(found),
     }
 }
 

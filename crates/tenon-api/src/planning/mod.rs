@@ -1,12 +1,12 @@
 //! Kubernetes objects as the engine sees them together: one [`Snapshot`], whether they come from files or from a cluster.
 
-mod bound_pods;
 mod budgets;
 mod catalog;
 mod conversion;
 mod daemons;
 mod follower;
 mod nodes;
+mod pod_shapes;
 mod pods;
 mod pool_totals;
 mod pools;
