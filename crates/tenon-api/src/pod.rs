@@ -4,9 +4,12 @@
 
 use crate::kube_objects::{Container, Pod as KubePod, PodSpec};
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Toleration as KubeToleration;
-use tenon_model::{Effect, HostPort, Owner, Pod, PodStorage, Protection, Seconds, Tolerated, Toleration, Volume};
+use tenon_model::{
+    Effect, HostPort, Owner, Pod, PodShape, PodStorage, Protection, Seconds, Tolerated, Toleration, Volume,
+};
 
 use crate::names::ANNOTATION_DO_NOT_DISRUPT;
 use crate::node_affinity;
@@ -16,25 +19,39 @@ use crate::pod_requests::effective_requests;
 
 /// The pod for the engine.
 pub fn to_model(pod: &KubePod) -> Pod {
+    with_shape(pod, Arc::new(shape(pod)))
+}
+
+/// The pod for the engine, where it is known what it shares with others.
+pub(crate) fn with_shape(pod: &KubePod, shape: Arc<PodShape>) -> Pod {
+    let volumes = pod.spec.as_deref().map(|spec| volumes(pod.name(), spec));
+    Pod {
+        key: pod_key(pod),
+        created: pod.metadata.creation_timestamp.as_ref().map(|time| Seconds(time.0.as_second())),
+        is_pending: pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Pending"),
+        volumes: volumes.unwrap_or_default(),
+        // Where they are is not written on the pod.
+        storage: PodStorage::default(),
+        shape,
+    }
+}
+
+/// What the pod asks for and is chosen by. It depends on its spec, status, labels, annotations, owners and namespace, and
+/// on nothing else (`planning/pod_shapes.rs` relies on that).
+pub(crate) fn shape(pod: &KubePod) -> PodShape {
     let nothing = PodSpec::default();
     let spec = pod.spec.as_deref().unwrap_or(&nothing);
     let labels = pod.labels().clone();
-    let key = pod_key(pod);
     let (alternatives, unreadable) = node_affinity::alternatives(spec);
-    let asker = Asker { namespace: &key.namespace, labels: &labels };
+    let asker = Asker { namespace: pod.namespace(), labels: &labels };
     let (affinities, spreads) = (asker.affinities(spec), asker.spreads(spec));
-    Pod {
+    PodShape {
         requests: effective_requests(pod),
         alternatives,
         tolerations: tolerations(pod),
-        created: pod.metadata.creation_timestamp.as_ref().map(|time| Seconds(time.0.as_second())),
-        is_pending: pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Pending"),
         priority: spec.priority.unwrap_or_default(),
         preferred: node_affinity::preferred(spec),
         host_ports: host_ports(spec),
-        volumes: volumes(&key.name, spec),
-        // Where they are is not written on the pod.
-        storage: PodStorage::default(),
         spreads,
         pod_affinity: affinities.pod_affinity,
         pod_anti_affinity: affinities.pod_anti_affinity,
@@ -44,7 +61,6 @@ pub fn to_model(pod: &KubePod) -> Pod {
         resource_claims: resource_claims(spec),
         owner: owner(pod),
         protection: protection(pod),
-        key,
         labels,
         unsupported: unreadable,
     }

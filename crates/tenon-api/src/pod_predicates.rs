@@ -97,9 +97,13 @@ pub fn has_do_not_disrupt(pod: &Pod, now: Timestamp) -> bool {
 }
 
 /// What it costs to move it, from -10 to 10; 1 where it says nothing.
-///
-/// An annotation that cannot be read says nothing, and the other one is not asked in its place.
 pub fn eviction_cost(pod: &Pod) -> f64 {
+    pod_worth(pod).eviction_cost()
+}
+
+/// What it says about its worth. An annotation that cannot be read says nothing, and the other one is not asked in its
+/// place.
+pub fn pod_worth(pod: &Pod) -> PodWorth {
     let annotations = pod.annotations();
     let deletion_cost = annotations
         .get(names::ANNOTATION_DISRUPTION_COST)
@@ -107,5 +111,5 @@ pub fn eviction_cost(pod: &Pod) -> f64 {
         .and_then(|text| text.parse::<i32>().ok())
         .unwrap_or_default();
     let priority = pod.spec.as_ref().and_then(|spec| spec.priority).unwrap_or_default();
-    PodWorth { deletion_cost, priority }.eviction_cost()
+    PodWorth { deletion_cost, priority }
 }

@@ -9,8 +9,8 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use tenon_engine::Engine;
 use tenon_model::labels::{CAPACITY_TYPE, ZONE};
 use tenon_model::{
-    Catalog, CatalogType, NodeState, Offering, Overhead, Pod, PodKey, Pool, Price, Quantity, Requirement, Requirements,
-    Resources, Snapshot,
+    Catalog, CatalogType, NodeState, Offering, Overhead, Pod, PodKey, PodShape, Pool, Price, Quantity, Requirement,
+    Requirements, Resources, Snapshot,
 };
 
 const OFFERINGS: [(&str, &str); 5] =
@@ -52,12 +52,13 @@ fn pod(number: u64, are_alike: bool) -> Arc<Pod> {
     let kind = if are_alike { number % 30 } else { number };
     let zone = OFFERINGS.get(usize::try_from(kind % 7).unwrap_or_default()).map(|(_, zone)| *zone);
     let wanted = zone.map(|zone| labels(&[(ZONE, zone)])).unwrap_or_default();
-    Arc::new(Pod {
-        key: PodKey { namespace: "default".to_owned(), name: format!("pod-{number}"), uid: number.to_string() },
+    let shape = PodShape {
         requests: amounts(100 + kind * 37 % 1500, 128 + kind * 61 % 4096, 1),
         alternatives: vec![wanted],
-        ..Pod::default()
-    })
+        ..PodShape::default()
+    };
+    let key = PodKey { namespace: "default".to_owned(), name: format!("pod-{number}"), uid: number.to_string() };
+    Arc::new(Pod { key, shape: Arc::new(shape), ..Pod::default() })
 }
 
 /// A node with room for a few small pods.

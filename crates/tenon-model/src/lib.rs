@@ -5,6 +5,7 @@
 
 mod address;
 mod assignment;
+mod bound_pod;
 mod calendar;
 mod candidate;
 mod catalog;
@@ -61,6 +62,7 @@ mod written_requirement;
 
 pub use address::{AddressError, AddressRange, NetAddress};
 pub use assignment::{AddressPool, AddressSite, CardAddresses, CardWish, GivenAddress, Source6};
+pub use bound_pod::BoundPod;
 pub use candidate::{CandidateClaim, CandidateKubeNode, CandidateNode, CandidatePod, DisruptionPool};
 pub use catalog::{AllocatableGroup, Catalog, CatalogType, Offering, Overrides, RESERVED, Reservation};
 pub use disruption_budget::{BudgetFault, BudgetText, BudgetWindow, DisruptionBudget, DisruptionReason};
@@ -73,14 +75,14 @@ pub use instance_type::{CapacityType, InstanceType, Overhead};
 pub use launch::{LaunchLimits, LaunchRecord, LaunchStep, Leftover, Seconds};
 pub use launch_site::{BootImage, LaunchSite, VmIds};
 pub use min_values::TooFewValues;
-pub use mirror::{BoundPod, Mirror};
+pub use mirror::Mirror;
 pub use node_share::{NodeShare, NodeShareError};
 pub use node_state::{NodeStage, NodeState};
 pub use options::{MinValuesPolicy, Options, PreferencePolicy, ReservedMode};
 pub use place::{Host, Place};
 pub use plan::{Chosen, Met, NewNode, NoType, Placement, Plan, PoolRefusal, Reason, ReservedTrouble, Unplaced};
 pub use pod::{
-    HostPort, NamespaceChoice, Pod, PodAffinityTerm, PodKey, Preferred, Selector, Spread, UseNodes, Volume,
+    HostPort, NamespaceChoice, Pod, PodAffinityTerm, PodKey, PodShape, Preferred, Selector, Spread, UseNodes, Volume,
     WeightedPodAffinityTerm, WhenUnsatisfiable,
 };
 pub use pool::Pool;

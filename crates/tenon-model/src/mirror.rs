@@ -6,11 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::bound_pod::BoundPod;
 use crate::launch::Seconds;
 use crate::launch_site::LaunchSite;
 use crate::node_state::NodeState;
 use crate::options::Options;
-use crate::pod::{HostPort, Pod, PodAffinityTerm, PodKey};
+use crate::pod::{Pod, PodAffinityTerm, PodKey};
 use crate::pool::Pool;
 use crate::quantity::Quantity;
 use crate::resources::Resources;
@@ -19,19 +20,6 @@ use crate::volumes::Attachment;
 
 /// The key of a limit that counts nodes.
 const NODES: &str = "nodes";
-
-/// What a pod uses on its node.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BoundPod {
-    /// What it needs.
-    pub requests: Resources,
-    /// Ports of the node it takes.
-    pub host_ports: Vec<HostPort>,
-    /// Whether a DaemonSet put it there.
-    pub is_daemon: bool,
-    /// Pods it must not be with.
-    pub pod_anti_affinity: Vec<PodAffinityTerm>,
-}
 
 /// A node that is there or on its way. What its pods use is summed up here, whatever its state says.
 #[derive(Debug, Clone)]
@@ -49,13 +37,11 @@ pub struct Mirror {
     /// Machines by the name of their Node.
     by_node: BTreeMap<String, BTreeSet<String>>,
     /// The pods on each node, also of nodes that are not known yet.
-    bound: BTreeMap<Arc<str>, BTreeMap<Arc<PodKey>, Arc<BoundPod>>>,
+    bound: BTreeMap<Arc<str>, BTreeMap<Arc<PodKey>, BoundPod>>,
     /// The node of each pod that has one.
     node_of: BTreeMap<Arc<PodKey>, Arc<str>>,
     /// Pods that must not be with others.
     with_anti_affinity: BTreeSet<Arc<PodKey>>,
-    /// Volumes of pods on nodes.
-    attached: BTreeMap<PodKey, Vec<Attachment>>,
     waiting: BTreeMap<PodKey, Arc<Pod>>,
     invalid: BTreeMap<PodKey, String>,
     daemons: BTreeMap<PodKey, Arc<Pod>>,
@@ -102,25 +88,16 @@ impl Mirror {
     }
 
     /// A pod is on a node now, wherever it was before.
-    pub fn bind(&mut self, key: PodKey, node: &str, pod: Arc<BoundPod>) {
-        self.remove_pod(&key);
+    pub fn bind(&mut self, node: &str, pod: BoundPod) {
+        self.remove_pod(&pod.key);
         self.mark(node);
+        if !pod.shape.pod_anti_affinity.is_empty() && !pod.is_terminating {
+            self.with_anti_affinity.insert(pod.key.clone());
+        }
         // There are many pods: each name is held once.
-        let key = Arc::new(key);
-        if !pod.pod_anti_affinity.is_empty() {
-            self.with_anti_affinity.insert(key.clone());
-        }
         let node = self.bound.get_key_value(node).map_or_else(|| Arc::from(node), |(known, _)| known.clone());
-        self.node_of.insert(key.clone(), node.clone());
-        self.bound.entry(node).or_default().insert(key, pod);
-    }
-
-    /// A pod that is on a node has these volumes there.
-    pub fn attach(&mut self, key: &PodKey, volumes: Vec<Attachment>) {
-        if let Some(node) = self.node_of.get(key).cloned().filter(|_| !volumes.is_empty()) {
-            self.mark(&node);
-            self.attached.insert(key.clone(), volumes);
-        }
+        self.node_of.insert(pod.key.clone(), node.clone());
+        self.bound.entry(node).or_default().insert(pod.key.clone(), pod);
     }
 
     /// A pod needs a node.
@@ -140,7 +117,6 @@ impl Mirror {
         self.waiting.remove(key);
         self.invalid.remove(key);
         self.with_anti_affinity.remove(key);
-        self.attached.remove(key);
         let Some(node) = self.node_of.remove(key) else { return };
         self.mark(&node);
         if let Some(others) = self.bound.get_mut(&node) {
@@ -199,7 +175,7 @@ impl Mirror {
         for key in &self.with_anti_affinity {
             let Some(node) = self.node_of.get(key).filter(|node| !leaving.contains(node.as_ref())) else { continue };
             let pod = self.bound.get(node).and_then(|pods| pods.get(key));
-            for term in pod.into_iter().flat_map(|pod| &pod.pod_anti_affinity) {
+            for term in pod.into_iter().flat_map(|pod| &pod.shape.pod_anti_affinity) {
                 if !terms.contains(term) {
                     terms.push(term.clone());
                 }
@@ -212,11 +188,7 @@ impl Mirror {
         for id in std::mem::take(&mut self.stale_machines) {
             let Some(machine) = self.machines.get_mut(&id) else { continue };
             let pods = machine.node.as_deref().and_then(|node| self.bound.get(node));
-            let state = Arc::make_mut(&mut machine.state);
-            let keys = pods.into_iter().flatten().map(|(key, _)| key.as_ref());
-            let volumes = keys.filter_map(|key| self.attached.get(key)).flatten();
-            state.attachments = volumes.cloned().collect::<BTreeSet<_>>().into_iter().collect();
-            fill(state, pods.into_iter().flatten());
+            fill(Arc::make_mut(&mut machine.state), pods.into_iter().flat_map(BTreeMap::values));
         }
         let stale = std::mem::take(&mut self.stale_pools);
         if stale.is_empty() {
@@ -238,15 +210,19 @@ impl Mirror {
     }
 }
 
-/// Writes down what the pods on a node use.
-fn fill<'a>(state: &mut NodeState, pods: impl Iterator<Item = (&'a Arc<PodKey>, &'a Arc<BoundPod>)>) {
+/// Writes down the pods on a node, and what they use.
+fn fill<'a>(state: &mut NodeState, pods: impl Iterator<Item = &'a BoundPod>) {
+    state.pods = pods.cloned().collect();
     (state.bound, state.bound_daemons) = (Resources::default(), Resources::default());
     state.host_ports.clear();
-    for (key, pod) in pods {
-        state.bound.add(&pod.requests);
-        if pod.is_daemon {
-            state.bound_daemons.add(&pod.requests);
+    for pod in &state.pods {
+        state.bound.add(&pod.shape.requests);
+        if pod.is_daemon() {
+            state.bound_daemons.add(&pod.shape.requests);
         }
-        state.host_ports.extend(pod.host_ports.iter().map(|port| (PodKey::clone(key), port.clone())));
+        let ports = pod.shape.host_ports.iter();
+        state.host_ports.extend(ports.map(|port| (PodKey::clone(&pod.key), port.clone())));
     }
+    let attached: BTreeSet<&Attachment> = state.pods.iter().flat_map(|pod| &pod.attachments).collect();
+    state.attachments = attached.into_iter().cloned().collect();
 }

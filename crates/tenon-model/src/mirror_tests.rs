@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use crate::resources::CPU;
 use crate::{
-    Attachment, BoundPod, Mirror, NamespaceChoice, NodeState, Options, Pod, PodAffinityTerm, PodKey, Pool, Quantity,
-    Resources, Seconds, Snapshot,
+    Attachment, BoundPod, Mirror, NamespaceChoice, NodeState, Options, Owner, Pod, PodAffinityTerm, PodKey, PodShape,
+    Pool, Quantity, Resources, Seconds, Snapshot,
 };
 
 #[derive(Debug, Clone)]
@@ -69,18 +69,26 @@ fn tell(mirror: &mut Mirror, change: &Change) {
         Change::NoNode(name) => mirror.remove_machine(&format!("m{name}")),
         Change::Bind(pod, node, cpu, is_daemon, is_alone) => {
             let pod_anti_affinity = if is_alone { vec![term(cpu)] } else { Vec::new() };
-            let bound = BoundPod { requests: cores(cpu), is_daemon, pod_anti_affinity, ..BoundPod::default() };
-            mirror.bind(key("pod", pod), &format!("n{node}"), Arc::new(bound));
+            let owner = if is_daemon { Owner::DaemonSet } else { Owner::Other };
+            let shape = PodShape { requests: cores(cpu), owner, pod_anti_affinity, ..PodShape::default() };
+            let key = Arc::new(key("pod", pod));
             let volume = || Attachment { driver: "d".to_owned(), volume: format!("n/v{}", cpu % 2) };
-            mirror.attach(&key("pod", pod), (cpu > 4).then(volume).into_iter().collect());
+            let attachments = (cpu > 4).then(volume).into_iter().collect();
+            let bound = BoundPod { key, shape: Arc::new(shape), attachments, ..BoundPod::default() };
+            mirror.bind(&format!("n{node}"), bound);
         }
-        Change::Wait(pod, cpu) => mirror.wait(Pod { key: key("pod", pod), requests: cores(cpu), ..Pod::default() }),
+        Change::Wait(pod, cpu) => mirror.wait(waiting(key("pod", pod), cpu)),
         Change::Refuse(pod) => mirror.refuse(&key("pod", pod), "it asks for what nothing is".to_owned()),
         Change::NoPod(pod) => mirror.remove_pod(&key("pod", pod)),
-        Change::Daemon(set, cpu) => mirror.set_daemon(&key("set", set), Pod { requests: cores(cpu), ..Pod::default() }),
+        Change::Daemon(set, cpu) => mirror.set_daemon(&key("set", set), waiting(PodKey::default(), cpu)),
         Change::NoDaemon(set) => mirror.remove_daemon(&key("set", set)),
         Change::Look => drop(look(mirror)),
     }
+}
+
+fn waiting(key: PodKey, cpu: u8) -> Pod {
+    let shape = PodShape { requests: cores(cpu), ..PodShape::default() };
+    Pod { key, shape: Arc::new(shape), ..Pod::default() }
 }
 
 fn term(number: u8) -> PodAffinityTerm {
@@ -135,11 +143,14 @@ fn what_is_on_a_node_is_summed_up_there_and_in_its_pool() {
     let before = look(&mut mirror);
     assert_eq!(before.nodes[0].bound.get("cpu").value(), 5);
     assert_eq!(before.nodes[0].bound_daemons.get("cpu").value(), 2);
+    let pods = |snapshot: &Snapshot| snapshot.nodes[0].pods.iter().map(|pod| pod.key.name.clone()).collect::<Vec<_>>();
+    assert_eq!(pods(&before), ["pod1", "pod2"]);
     assert_eq!((before.pools[0].used.get("cpu").value(), before.pools[0].used.get("nodes").value()), (8, 1));
     tell(&mut mirror, &Change::NoPod(2));
     tell(&mut mirror, &Change::Node(0, 0, 8, true, Some(0)));
     let after = look(&mut mirror);
     assert_eq!(after.nodes[0].bound.get("cpu").value(), 2);
+    assert_eq!(pods(&after), ["pod1"]);
     assert_eq!(after.pools[0].used.get("nodes").value(), 0, "what leaves does not count");
     assert_eq!(before.nodes[0].bound.get("cpu").value(), 5, "a snapshot does not change");
 }

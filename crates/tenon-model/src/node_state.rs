@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::bound_pod::BoundPod;
 use crate::pod::{HostPort, PodKey};
 use crate::resources::Resources;
 use crate::taint::Taint;
@@ -29,6 +30,8 @@ pub struct NodeState {
     pub capacity: Resources,
     /// What of it pods can have.
     pub allocatable: Resources,
+    /// The pods on it that have not ended, in the order of their keys.
+    pub pods: Vec<BoundPod>,
     /// What the pods on it need, daemons included.
     pub bound: Resources,
     /// What the daemons on it need.

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use crate::launch::Seconds;
 use crate::protection::{Owner, Protection};
@@ -30,10 +32,40 @@ impl fmt::Display for PodKey {
 }
 
 /// A pod that needs a node.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Pod {
     /// Which.
     pub key: PodKey,
+    /// When it was made.
+    pub created: Option<Seconds>,
+    /// Whether nothing of it runs yet, whether or not it has a node.
+    pub is_pending: bool,
+    /// Claims of storage, by name in its own namespace.
+    pub volumes: Vec<Volume>,
+    /// Where these are, or why the pod has to wait for them.
+    pub storage: PodStorage,
+    /// What it shares with other pods of its workload.
+    pub shape: Arc<PodShape>,
+}
+
+impl Deref for Pod {
+    type Target = PodShape;
+
+    fn deref(&self) -> &PodShape {
+        &self.shape
+    }
+}
+
+impl DerefMut for Pod {
+    /// What it shares with others until it is changed is its own from then on.
+    fn deref_mut(&mut self) -> &mut PodShape {
+        Arc::make_mut(&mut self.shape)
+    }
+}
+
+/// What a pod asks for and is chosen by. Pods of one workload share it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodShape {
     /// What it needs, itself counted under `pods`.
     pub requests: Resources,
     /// Demands on the node: any one of these sets is enough, and there is at least one.
@@ -44,20 +76,12 @@ pub struct Pod {
     pub unsupported: Option<String>,
     /// Its labels, by which other pods choose it.
     pub labels: BTreeMap<String, String>,
-    /// When it was made.
-    pub created: Option<Seconds>,
-    /// Whether nothing of it runs yet, whether or not it has a node.
-    pub is_pending: bool,
     /// Higher goes first.
     pub priority: i32,
     /// Nodes it would rather have, as they were written.
     pub preferred: Vec<Preferred>,
     /// Ports of the node that it takes for itself.
     pub host_ports: Vec<HostPort>,
-    /// Claims of storage, by name in its own namespace.
-    pub volumes: Vec<Volume>,
-    /// Where these are, or why the pod has to wait for them.
-    pub storage: PodStorage,
     /// How evenly it and its like are spread.
     pub spreads: Vec<Spread>,
     /// Pods it must be with.
@@ -78,23 +102,18 @@ pub struct Pod {
     pub protection: Protection,
 }
 
-impl Default for Pod {
+impl Default for PodShape {
     /// A pod that asks for nothing and may go anywhere.
-    fn default() -> Pod {
-        Pod {
-            key: PodKey::default(),
+    fn default() -> PodShape {
+        PodShape {
             requests: Resources::default(),
             alternatives: vec![Requirements::default()],
             tolerations: Vec::new(),
             unsupported: None,
             labels: BTreeMap::new(),
-            created: None,
-            is_pending: false,
             priority: 0,
             preferred: Vec::new(),
             host_ports: Vec::new(),
-            volumes: Vec::new(),
-            storage: PodStorage::default(),
             spreads: Vec::new(),
             pod_affinity: Vec::new(),
             pod_anti_affinity: Vec::new(),
@@ -147,7 +166,7 @@ pub struct Volume {
 }
 
 /// What is done where a spread cannot be kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WhenUnsatisfiable {
     /// The pod waits.
     DoNotSchedule,
@@ -156,7 +175,7 @@ pub enum WhenUnsatisfiable {
 }
 
 /// Which nodes count where pods are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UseNodes {
     /// Only those the pod's node selector and node affinity allow.
     pub that_are_wanted: bool,
@@ -165,7 +184,7 @@ pub struct UseNodes {
 }
 
 /// How evenly pods are spread over the values of a label.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Spread {
     /// The label whose values are the domains.
     pub label: String,
@@ -183,7 +202,7 @@ pub struct Spread {
 }
 
 /// Pods to be with, or not to be with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PodAffinityTerm {
     /// The label whose equal values mean "together".
     pub label: String,
@@ -194,7 +213,7 @@ pub struct PodAffinityTerm {
 }
 
 /// Namespaces to look for pods in: those that are named, and those with labels.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NamespaceChoice {
     /// By name.
     pub names: BTreeSet<String>,
@@ -203,7 +222,7 @@ pub struct NamespaceChoice {
 }
 
 /// Pods a pod would rather be with, or not.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct WeightedPodAffinityTerm {
     /// Heavier wishes are kept longer.
     pub weight: i32,
@@ -212,7 +231,7 @@ pub struct WeightedPodAffinityTerm {
 }
 
 /// A choice of things by their labels; all demands must hold. An empty one chooses everything.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Selector {
     /// Each a demand on one label, in the order they were written. Several on one label are possible.
     pub requirements: Vec<WrittenRequirement>,
@@ -232,7 +251,7 @@ impl Selector {
     }
 }
 
-impl Pod {
+impl PodShape {
     /// What it must have, of its first alternative.
     pub fn strict_requirements(&self) -> Requirements {
         self.alternatives.first().cloned().unwrap_or_default()
@@ -267,7 +286,8 @@ mod tests {
     fn all_requirements_have_the_heaviest_wish_and_strict_ones_none() {
         let team: Requirements = [("team".to_owned(), Requirement::is("red"))].into_iter().collect();
         let preferred = vec![wish(1, "a"), wish(5, "b"), wish(5, "c")];
-        let pod = Pod { alternatives: vec![team.clone(), Requirements::default()], preferred, ..Pod::default() };
+        let pod =
+            PodShape { alternatives: vec![team.clone(), Requirements::default()], preferred, ..PodShape::default() };
         assert_eq!(pod.strict_requirements(), team);
         let all = pod.all_requirements();
         assert_eq!(all.get("zone"), Some(&Requirement::is("b")));

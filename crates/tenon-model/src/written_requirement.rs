@@ -6,7 +6,7 @@ use crate::requirement::{Operator, Requirement};
 use crate::requirements::Requirements;
 
 /// One entry of a list of requirements.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct WrittenRequirement {
     /// The label.
     pub label: String,

@@ -5,24 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::TopologySpreadConstraint;
-use tenon_model::{Operator, Pod, PodKey, Selector, WrittenRequirement};
+use tenon_model::{Operator, PodKey, Selector, Spread, WrittenRequirement};
 
 use super::spread_sources::SpreadSources;
 use super::version_cache::Changes;
 use crate::kube_objects::Pod as KubePod;
 use crate::objects::Objects;
 use crate::pod_affinity::{Asker, demand};
-use crate::pod_predicates::{is_provisionable, pod_key};
+use crate::pod_predicates::{is_terminal, pod_key};
 
 /// Follows what the constraints of pods are deduced from.
 #[derive(Debug, Default)]
 pub(super) struct DefaultSpread {
     sources: SpreadSources,
     constraints: Vec<TopologySpreadConstraint>,
-    /// Pods that need a node and have no constraints of their own, by namespace.
+    /// Pods without constraints of their own, by namespace.
     pods: BTreeMap<String, BTreeMap<PodKey, Arc<KubePod>>>,
     /// What was deduced in this look. Pods of one workload give the same answer.
-    deduced: BTreeMap<Alike, Option<Selector>>,
+    deduced: BTreeMap<Alike, Arc<[Spread]>>,
 }
 
 /// All that a selector is deduced from, of one pod.
@@ -59,32 +59,31 @@ impl DefaultSpread {
                 }
             }
         }
-        for pod in added.iter().filter(|pod| is_provisionable(pod) && !is_spread(pod)) {
+        for pod in added.iter().filter(|pod| !is_terminal(pod) && !is_spread(pod)) {
             self.pods.entry(pod.namespace().to_owned()).or_default().insert(pod_key(pod), pod.clone());
         }
     }
 
-    /// Adds the constraints to a pod that has none of its own. One that nothing is known to belong to stays as it is.
-    pub(super) fn add_to(&mut self, pod: &mut Pod, found: &KubePod) {
-        if self.constraints.is_empty() || !pod.spreads.is_empty() {
-            return;
+    /// The constraints of a pod that has none of its own. One that nothing is known to belong to has none.
+    pub(super) fn of(&mut self, found: &KubePod) -> Arc<[Spread]> {
+        if self.constraints.is_empty() || is_spread(found) {
+            return Arc::default();
         }
-        let Some(selector) = self.selector(found) else { return };
-        let asker = Asker { namespace: found.namespace(), labels: found.labels() };
-        pod.spreads = self.constraints.iter().map(|constraint| asker.spread(constraint)).collect();
-        pod.spreads.iter_mut().for_each(|spread| spread.selector = Some(selector.clone()));
-    }
-
-    fn selector(&mut self, found: &KubePod) -> Option<Selector> {
         let controller = found.owner_references().iter().find(|owner| owner.controller == Some(true));
         let uid = controller.map(|owner| owner.uid.clone());
         let alike = (found.namespace().to_owned(), uid, found.labels().clone());
         if let Some(known) = self.deduced.get(&alike) {
             return known.clone();
         }
-        let deduced = self.deduce(found);
-        self.deduced.insert(alike, deduced.clone());
-        deduced
+        let spreads: Arc<[Spread]> = self.deduce(found).map(|selector| self.with(found, &selector)).unwrap_or_default();
+        self.deduced.insert(alike, spreads.clone());
+        spreads
+    }
+
+    fn with(&self, found: &KubePod, selector: &Selector) -> Arc<[Spread]> {
+        let asker = Asker { namespace: found.namespace(), labels: found.labels() };
+        let spreads = self.constraints.iter().map(|constraint| asker.spread(constraint));
+        spreads.map(|spread| Spread { selector: Some(selector.clone()), ..spread }).collect()
     }
 
     /// What Services say are equalities, of which the last of a label counts; a ReplicationController overrules them, and

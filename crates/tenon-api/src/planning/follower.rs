@@ -7,22 +7,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use tenon_model::{Catalog, Mirror, Pod, PodKey, PodStorage, Seconds, Snapshot};
+use tenon_model::{BoundPod, Catalog, Mirror, Pod, PodKey, PodShape, PodStorage, Seconds, Snapshot};
 
 use super::Surroundings;
 use super::attach_limits::{self, Drivers, Limits};
-use super::bound_pods::BoundPods;
 use super::daemons::{DaemonPods, daemon};
 use super::default_spread::DefaultSpread;
 use super::namespaces::NamespaceFollower;
 use super::nodes::machines;
+use super::pod_shapes::PodShapes;
 use super::pods::moving;
 use super::pools::pool;
 use super::version_cache::{Changes, VersionCache};
 use super::volumes::VolumeFollower;
 use crate::objects::Objects;
 use crate::plan_options::PlanOptions;
-use crate::pod_predicates::{bound_to, is_provisionable, is_terminal, pod_key};
+use crate::pod_predicates::{bound_to, is_provisionable, is_terminal, is_terminating, pod_key, pod_worth};
+use crate::volumes::has_claims;
 use crate::{NodeClaim, NodePool, pod};
 
 /// Follows a cluster from look to look.
@@ -30,7 +31,7 @@ use crate::{NodeClaim, NodePool, pod};
 pub struct Follower {
     mirror: Mirror,
     pods: VersionCache<KubePod>,
-    bound: BoundPods,
+    shapes: PodShapes,
     sets: VersionCache<DaemonSet>,
     daemon_pods: DaemonPods,
     machines: BTreeMap<String, Parts>,
@@ -118,11 +119,8 @@ impl Follower {
         removed.iter().for_each(|found| self.mirror.remove_pod(&pod_key(found)));
         for found in added.into_iter().chain(touched) {
             if let Some(node) = bound_to(&found).filter(|_| !is_terminal(&found)) {
-                self.mirror.bind(pod_key(&found), node, self.bound.of(&found));
-                let attached = self.volumes.index.attachments_of(&found);
-                if !attached.is_empty() {
-                    self.mirror.attach(&pod_key(&found), attached);
-                }
+                let bound = self.bound(&found);
+                self.mirror.bind(node, bound);
             } else if is_provisionable(&found) {
                 match self.waiting(&found) {
                     Ok(pod) => self.mirror.wait(pod),
@@ -144,11 +142,29 @@ impl Follower {
         }
     }
 
-    /// A pod with what is not written on it.
+    /// A pod that needs a node, with what is not written on it.
     fn pod(&mut self, found: &KubePod, storage: PodStorage) -> Pod {
-        let mut pod = Pod { storage, ..pod::to_model(found) };
-        self.spread.add_to(&mut pod, found);
-        pod
+        Pod { storage, ..pod::with_shape(found, self.shape(found)) }
+    }
+
+    /// A pod on a node, with what is not written on it.
+    fn bound(&mut self, found: &KubePod) -> BoundPod {
+        let has_claims = has_claims(found);
+        let index = &self.volumes.index;
+        BoundPod {
+            key: Arc::new(pod_key(found)),
+            started: found.start_time.as_ref().map(|time| Seconds(time.0.as_second())),
+            is_terminating: is_terminating(found),
+            worth: pod_worth(found),
+            attachments: if has_claims { index.attachments_of(found) } else { Vec::new() },
+            storage: has_claims.then(|| Arc::new(index.storage_of(found))),
+            shape: self.shape(found),
+        }
+    }
+
+    fn shape(&mut self, found: &KubePod) -> Arc<PodShape> {
+        let spreads = self.spread.of(found);
+        self.shapes.of(found, &spreads)
     }
 
     fn look_at_daemons(&mut self, objects: &Objects, pods: &Changes<KubePod>) {

@@ -1,7 +1,6 @@
 //! Kubernetes objects as the engine sees them together: one [`Snapshot`], whether they come from files or from a cluster.
 
 mod attach_limits;
-mod bound_pods;
 mod budgets;
 mod catalog;
 mod conversion;
@@ -10,6 +9,7 @@ mod default_spread;
 mod follower;
 mod namespaces;
 mod nodes;
+mod pod_shapes;
 mod pods;
 mod pool_totals;
 mod pools;

@@ -42,6 +42,12 @@ pub(crate) fn claim_keys(pod: &KubePod) -> impl Iterator<Item = String> {
     claims(pod).into_iter().map(|volume| claim_key(pod.namespace(), &volume.claim))
 }
 
+/// Whether a pod has claims.
+pub(crate) fn has_claims(pod: &KubePod) -> bool {
+    // A pod keeps only those of its volumes that are claims.
+    pod.spec.as_ref().is_some_and(|spec| spec.volumes.is_some())
+}
+
 fn claims(pod: &KubePod) -> Vec<Volume> {
     pod.spec.as_deref().map(|spec| pod::volumes(pod.name(), spec)).unwrap_or_default()
 }

@@ -69,7 +69,7 @@ fn newcomer(shape: &Shape, node: &str) -> anyhow::Result<Pod> {
 
 /// What we count a pod with.
 fn requests(pod: &Pod) -> anyhow::Result<Resources> {
-    Ok(to_model(&serde_json::from_value(serde_json::to_value(pod)?)?).requests)
+    Ok(to_model(&serde_json::from_value(serde_json::to_value(pod)?)?).requests.clone())
 }
 
 /// What we say a node needs for the shape: from the manifest, and from what the server makes of it, which is the same.

@@ -31,7 +31,7 @@ fn sidecar(name: &str, cpu: &str, memory: &str) -> Value {
 }
 
 fn needs(spec: &Value) -> (i64, i64) {
-    let requests = model(spec).requests;
+    let requests = model(spec).requests.clone();
     assert_eq!(requests.get(PODS), Quantity::whole(1));
     (requests.get(CPU).milli_value(), requests.get(MEMORY).value() >> 20)
 }
@@ -47,7 +47,7 @@ fn a_container_that_is_resized_counts_as_the_larger_of_both_once_it_runs() {
             }] },
         }))
         .unwrap();
-        let requests = to_model(&pod).requests;
+        let requests = to_model(&pod).requests.clone();
         (requests.get(CPU).milli_value(), requests.get(MEMORY).value() >> 20)
     };
     assert_eq!(counted(json!("n")), (300, 64));

@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use serde_json::json;
 use tenon_api::{NodeClaim, ProxmoxNodeClass, hash_stamp, launch_record, names};
 use tenon_engine::{LaunchRefusal, launches};
-use tenon_model::{InstanceType, LaunchRecord, NewNode, Plan, Pod, PodKey, Pool, Reason, Snapshot};
+use tenon_model::{InstanceType, LaunchRecord, NewNode, Plan, Pod, PodKey, PodShape, Pool, Reason, Snapshot};
 
 use super::claims::{ClaimError, class_of, decided};
 use super::gather::{Gathered, gather};
@@ -143,11 +143,10 @@ fn alone(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) -> Snap
         ..Pool::default()
     };
     let wanted = claim.spec.resources.iter().flat_map(|resources| resources.requests.iter().flatten());
-    let pod = Pod {
-        key: PodKey { namespace: String::new(), name: claim.name_any(), uid: claim.uid().unwrap_or_default() },
-        requests: wanted.filter_map(|(name, amount)| Some((name.clone(), tenon_api::quantity_of(amount)?))).collect(),
-        ..Pod::default()
-    };
+    let wanted = wanted.filter_map(|(name, amount)| Some((name.clone(), tenon_api::quantity_of(amount)?)));
+    let shape = PodShape { requests: wanted.collect(), ..PodShape::default() };
+    let key = PodKey { namespace: String::new(), name: claim.name_any(), uid: claim.uid().unwrap_or_default() };
+    let pod = Pod { key, shape: Arc::new(shape), ..Pod::default() };
     Snapshot {
         hosts: hosts(gathered, types, &vec![(name.clone(), claim.spec.node_class_ref.name.clone())]),
         launch_site: class.map(|class| launch_site_for(&name, class, gathered)).unwrap_or_default(),

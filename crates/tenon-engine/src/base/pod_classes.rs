@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use tenon_model::{
-    Effect, HostPort, Options, Pod, PreferencePolicy, Preferred, Quantity, Requirements, Resources, Tolerated,
-    Toleration,
+    Effect, HostPort, Options, Pod, PodShape, PreferencePolicy, Preferred, Quantity, Requirements, Resources,
+    Tolerated, Toleration,
 };
 
 use crate::index::{AskIx, DemandIx, Interner, PodClassIx, Table, TolerationsIx, fixed_hash};
@@ -63,7 +63,7 @@ struct Shape {
 impl Sorted {
     /// The class of a pod.
     pub(crate) fn class_of(&mut self, pod: &Pod) -> PodClassIx {
-        let Pod { requests, alternatives, preferred, tolerations, host_ports, .. } = pod;
+        let PodShape { requests, alternatives, preferred, tolerations, host_ports, .. } = &*pod.shape;
         let hash = fixed_hash(&(requests, alternatives, preferred, tolerations, host_ports));
         let is_same = |known: &Shape| {
             known.requests == *requests

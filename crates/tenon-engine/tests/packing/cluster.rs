@@ -18,8 +18,8 @@ use tenon_engine::{check, plan};
 use tenon_model::resources::{CPU, MEMORY, PODS};
 use tenon_model::{
     Catalog, CatalogType, Effect, Host, HostPort, InstanceType, MinValuesPolicy, NodeStage, NodeState, Offering,
-    Operator, Overrides, Place, Plan, Pod, PodKey, Pool, PreferencePolicy, Preferred, Price, Quantity, Requirement,
-    Requirements, Reservation, ReservedMode, Resources, Seconds, Snapshot, Taint, Tolerated, Toleration,
+    Operator, Overrides, Place, Plan, Pod, PodKey, PodShape, Pool, PreferencePolicy, Preferred, Price, Quantity,
+    Requirement, Requirements, Reservation, ReservedMode, Resources, Seconds, Snapshot, Taint, Tolerated, Toleration,
 };
 
 /// Short names of labels that tests use often.
@@ -259,6 +259,7 @@ fn node(line: &Line<'_>) -> NodeState {
             _ => NodeStage::Initialized,
         },
         is_leaving: line.get("leaving").is_some(),
+        pods: Vec::new(),
     }
 }
 
@@ -287,8 +288,7 @@ fn pod(line: &Line<'_>) -> Pod {
         Preferred { weight: weight.parse().unwrap(), requirements }
     });
     let tolerations = line.words.iter().filter(|(key, _)| *key == "tolerate");
-    Pod {
-        key: key(line.name),
+    let shape = PodShape {
         requests: line.amounts("").with(PODS, Quantity::whole(1)),
         alternatives,
         preferred: preferred.collect(),
@@ -297,9 +297,14 @@ fn pod(line: &Line<'_>) -> Pod {
             .collect(),
         host_ports: line.words.iter().filter(|(key, _)| *key == "port").map(|(_, number)| port(number)).collect(),
         resource_claims: line.get("claim").map(str::to_owned).into_iter().collect(),
+        ..PodShape::default()
+    };
+    Pod {
+        key: key(line.name),
         created: line.get("created").map(|second| Seconds(second.parse().unwrap())),
         is_pending: line.get("pending").is_some(),
-        ..Pod::default()
+        volumes: Vec::new(),
+        shape: Arc::new(shape),
     }
 }
 

@@ -1,36 +1,38 @@
-//! What pods use on their nodes. Pods that share what this depends on share the answer, which is computed once.
+//! What do pods of one workload share? Pods with the same parts have one shape, which is computed once.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use tenon_model::{BoundPod, Owner};
+use tenon_model::{PodShape, Spread};
 
 use crate::kube_objects::{Pod as KubePod, PodSpec, PodStatus};
 use crate::pod;
 
-/// What is known of pods that are there.
+/// The shapes of pods that are there.
 #[derive(Debug, Default)]
-pub(super) struct BoundPods {
+pub(super) struct PodShapes {
     known: BTreeMap<Places, Known>,
     /// What no pod has any more is forgotten when there is more than this.
     limit: usize,
 }
 
-/// Where in memory the parts are that decide what a pod uses. Equal parts in different places are computed twice.
+/// Where in memory the parts are that decide the shape of a pod. Equal parts in different places are computed twice.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Places {
     spec: usize,
     status: usize,
     labels: usize,
+    annotations: usize,
     owners: usize,
     namespace: usize,
-    is_going: bool,
 }
 
 #[derive(Debug)]
 struct Known {
-    bound: Weak<BoundPod>,
+    shape: Weak<PodShape>,
+    /// Spread constraints that are not the pod's own.
+    spreads: Arc<[Spread]>,
     /// Kept, so that nothing else can come to be at the same places.
     _parts: Parts,
 }
@@ -40,25 +42,32 @@ struct Parts {
     _spec: Option<Weak<PodSpec>>,
     _status: Option<Weak<PodStatus>>,
     _labels: Weak<BTreeMap<String, String>>,
+    _annotations: Weak<BTreeMap<String, String>>,
     _owners: Weak<Vec<OwnerReference>>,
     _namespace: Option<Weak<str>>,
 }
 
-impl BoundPods {
-    /// What a pod on a node uses there.
-    pub(super) fn of(&mut self, found: &KubePod) -> Arc<BoundPod> {
+impl PodShapes {
+    /// The shape of a pod. One without spread constraints of its own has these.
+    pub(super) fn of(&mut self, found: &KubePod, spreads: &Arc<[Spread]>) -> Arc<PodShape> {
         let places = places(found);
-        if let Some(bound) = self.known.get(&places).and_then(|known| known.bound.upgrade()) {
-            return bound;
+        let known = self.known.get(&places).filter(|known| known.spreads == *spreads);
+        if let Some(shape) = known.and_then(|known| known.shape.upgrade()) {
+            return shape;
         }
         if self.known.len() >= self.limit {
-            self.known.retain(|_, known| known.bound.strong_count() > 0);
+            self.known.retain(|_, known| known.shape.strong_count() > 0);
             // Twice what is needed, so that this is done rarely.
             self.limit = 2 * self.known.len() + 64;
         }
-        let bound = Arc::new(bound(found));
-        self.known.insert(places, Known { bound: Arc::downgrade(&bound), _parts: parts(found) });
-        bound
+        let mut shape = pod::shape(found);
+        if shape.spreads.is_empty() {
+            shape.spreads = spreads.to_vec();
+        }
+        let shape = Arc::new(shape);
+        let known = Known { shape: Arc::downgrade(&shape), spreads: spreads.clone(), _parts: parts(found) };
+        self.known.insert(places, known);
+        shape
     }
 }
 
@@ -68,9 +77,9 @@ fn places(pod: &KubePod) -> Places {
         spec: pod.spec.as_ref().map_or(0, |spec| Arc::as_ptr(spec).addr()),
         status: pod.status.as_ref().map_or(0, |status| Arc::as_ptr(status).addr()),
         labels: Arc::as_ptr(&meta.labels).addr(),
+        annotations: Arc::as_ptr(&meta.annotations).addr(),
         owners: Arc::as_ptr(&meta.owner_references).addr(),
         namespace: meta.namespace.as_ref().map_or(0, |name| Arc::as_ptr(name).addr()),
-        is_going: meta.deletion_timestamp.is_some(),
     }
 }
 
@@ -80,19 +89,9 @@ fn parts(pod: &KubePod) -> Parts {
         _spec: pod.spec.as_ref().map(Arc::downgrade),
         _status: pod.status.as_ref().map(Arc::downgrade),
         _labels: Arc::downgrade(&meta.labels),
+        _annotations: Arc::downgrade(&meta.annotations),
         _owners: Arc::downgrade(&meta.owner_references),
         _namespace: meta.namespace.as_ref().map(Arc::downgrade),
-    }
-}
-
-/// One that goes already keeps nobody away any more.
-fn bound(found: &KubePod) -> BoundPod {
-    let pod = pod::to_model(found);
-    BoundPod {
-        requests: pod.requests,
-        host_ports: pod.host_ports,
-        is_daemon: pod.owner == Owner::DaemonSet,
-        pod_anti_affinity: if found.metadata.deletion_timestamp.is_none() { pod.pod_anti_affinity } else { Vec::new() },
     }
 }
 
@@ -118,33 +117,46 @@ mod tests {
     }
 
     #[test]
-    fn pods_of_one_workload_share_what_they_use() {
-        let (mut sharing, mut pods) = (PodSharing::default(), BoundPods::default());
+    fn spread_constraints_that_are_not_the_pod_s_own_belong_to_the_shape() {
+        let (mut sharing, mut pods) = (PodSharing::default(), PodShapes::default());
         let [a, b] = ["a", "b"].map(|name| sharing.shared(pod(name, &json!({}))));
-        let first = pods.of(&a);
-        assert!(Arc::ptr_eq(&first, &pods.of(&b)));
+        let constraint = json!({ "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule" });
+        let asker = crate::pod_affinity::Asker { namespace: "shop", labels: &BTreeMap::new() };
+        let spread = asker.spread(&serde_json::from_value(constraint).unwrap());
+        let plain = pods.of(&a, &Arc::default());
+        let [first, second] = [&a, &b].map(|found| pods.of(found, &Arc::from([spread.clone()])));
+        assert!(Arc::ptr_eq(&first, &second) && first.spreads == [spread] && plain.spreads.is_empty());
+        assert_eq!(pods.of(&a, &Arc::default()), plain, "until they are gone again");
     }
 
     #[test]
-    fn what_is_shared_is_what_each_pod_uses_by_itself() {
-        let (mut sharing, mut pods) = (PodSharing::default(), BoundPods::default());
+    fn pods_of_one_workload_share_a_shape() {
+        let (mut sharing, mut pods) = (PodSharing::default(), PodShapes::default());
+        let [a, b] = ["a", "b"].map(|name| sharing.shared(pod(name, &json!({}))));
+        let first = pods.of(&a, &Arc::default());
+        assert!(Arc::ptr_eq(&first, &pods.of(&b, &Arc::default())));
+    }
+
+    #[test]
+    fn a_shared_shape_is_the_one_each_pod_has_by_itself() {
+        let (mut sharing, mut pods) = (PodSharing::default(), PodShapes::default());
         let more = json!({ "spec": { "containers": [{ "name": "c", "resources": { "requests": { "cpu": "2" } } }] } });
-        let going = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } });
+        let kept = json!({ "metadata": { "annotations": { "karpenter.sh/do-not-disrupt": "true" } } });
         let resized = json!({ "status": { "containerStatuses": [{ "name": "c", "resources": { "requests": { "cpu": "4" } } }] } });
         let mut held = Vec::new();
-        for (number, form) in [&json!({}), &more, &going, &resized].into_iter().cycle().take(40).enumerate() {
+        for (number, form) in [&json!({}), &more, &kept, &resized].into_iter().cycle().take(40).enumerate() {
             let found = sharing.shared(pod(&number.to_string(), form));
-            let answer = pods.of(&found);
-            assert_eq!(*answer, bound(&found), "{form}");
+            let answer = pods.of(&found, &Arc::default());
+            assert_eq!(*answer, pod::shape(&found), "{form}");
             // Every other one is gone at once, and something else may come to be at its places.
             held.extend((number % 2 == 0).then_some((found, answer)));
         }
     }
 
     #[test]
-    fn what_no_pod_uses_any_more_is_forgotten() {
-        let mut pods = BoundPods::default();
-        (0..10_000).for_each(|number| drop(pods.of(&pod(&number.to_string(), &json!({})))));
+    fn shapes_that_no_pod_has_any_more_are_forgotten() {
+        let mut pods = PodShapes::default();
+        (0..10_000).for_each(|number| drop(pods.of(&pod(&number.to_string(), &json!({})), &Arc::default())));
         assert!(pods.known.len() < 100, "{}", pods.known.len());
     }
 }
