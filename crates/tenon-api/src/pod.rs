@@ -24,12 +24,11 @@ pub fn to_model(pod: &KubePod) -> Pod {
 
 /// The pod for the engine, where it is known what it shares with others.
 pub(crate) fn with_shape(pod: &KubePod, shape: Arc<PodShape>) -> Pod {
-    let volumes = pod.spec.as_deref().map(|spec| volumes(pod.name(), spec));
     Pod {
         key: pod_key(pod),
         created: pod.metadata.creation_timestamp.as_ref().map(|time| Seconds(time.0.as_second())),
         is_pending: pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Pending"),
-        volumes: volumes.unwrap_or_default(),
+        volumes: claims(pod),
         // Where they are is not written on the pod.
         storage: PodStorage::default(),
         shape,
@@ -96,8 +95,13 @@ fn host_ports(spec: &PodSpec) -> Vec<HostPort> {
         .collect()
 }
 
+/// The claims of storage that a pod has, by name in its own namespace.
+pub fn claims(pod: &KubePod) -> Vec<Volume> {
+    pod.spec.as_deref().map(|spec| volumes(pod.name(), spec)).unwrap_or_default()
+}
+
 /// Claims of storage; one that is made with the pod is named after both.
-pub(crate) fn volumes(pod: &str, spec: &PodSpec) -> Vec<Volume> {
+fn volumes(pod: &str, spec: &PodSpec) -> Vec<Volume> {
     let claim = |volume: &crate::kube_objects::Volume| {
         if let Some(claim) = &volume.persistent_volume_claim {
             return Some(Volume { claim: claim.claim_name.clone(), is_ephemeral: false });

@@ -24,7 +24,7 @@ use crate::disruption::pod_events::{self, PodStates};
 use crate::election::{Election, Lost};
 use crate::events::Events;
 use crate::first_boot::NodeSecrets;
-use crate::follow::{KindWatch, follow};
+use crate::follow::{KindWatch, follow, follow_related};
 use crate::join::{Board, Reviewer};
 use crate::memory::Memory;
 use crate::metrics::{Metrics, OfLease};
@@ -176,7 +176,7 @@ impl Controllers {
         let Controllers { clients: Clients { workload, home, regions }, settings, clock, metrics, probe, .. } = self;
         let secrets = NodeSecrets::new(&workload, home);
         tracing::info!(cluster_id, "started controllers");
-        let (watched, watches) = watch_all(&workload);
+        let (watched, watches) = watch_all(&workload, settings.owners());
         let events = Events::new(workload.clone(), clock);
         let (memory, regions) = (Memory::default(), regions.into());
         let ids = VmIdBook::new(workload.clone(), &settings.system_namespace);
@@ -295,7 +295,7 @@ struct Wires {
 
 fn follow_watches(context: &Arc<Context>, parts: &mut JoinSet<()>, wires: Wires, stop: &Stop) {
     let Wires { watches, disturbed, wake, woken } = wires;
-    let Watches { pods, nodes, daemons, pools, classes, templates, claims } = watches;
+    let Watches { pods, nodes, daemons, pools, classes, templates, claims, related } = watches;
     let pods_changed = context.watched.pods_changed.clone();
     let emptied = pods_changed.clone();
     let mut states = PodStates::default();
@@ -331,6 +331,9 @@ fn follow_watches(context: &Arc<Context>, parts: &mut JoinSet<()>, wires: Wires,
         stop.clone(),
         |_| {},
     ));
+    for watch in related {
+        parts.spawn(follow_related(context.clone(), watch, stop.clone()));
+    }
     for_rules(context, parts, pools, stop);
     for_rules(context, parts, classes, stop);
     for_rules(context, parts, templates, stop);

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::kube_error;
 use crate::panics::survived;
 use crate::stop::Stop;
-use crate::watched::Changes;
+use crate::watched::{Changes, Interrupted, RelatedWatch};
 
 /// The watch of one kind.
 pub(crate) struct KindWatch<K> {
@@ -39,6 +39,29 @@ pub(crate) async fn follow<K>(
             Some(Err(error)) => {
                 let error = kube_error::of_watch(&error);
                 tracing::warn!(%kind, error, "watch interrupted; reconnecting");
+            }
+            None => return,
+        }
+    }
+}
+
+/// Reads a watch of what decides about pods to keep its store filled, and wakes whoever plans when something is different.
+pub(crate) async fn follow_related(context: Arc<Context>, watch: RelatedWatch, mut stop: Stop) {
+    let RelatedWatch { kind, mut changes } = watch;
+    loop {
+        let change = tokio::select! {
+            biased;
+            change = changes.next() => change,
+            () = stop.wait() => return,
+        };
+        match change {
+            Some(Ok(true)) => context.watched.pods_changed.notify_one(),
+            Some(Ok(false) | Err(Interrupted::Forbidden(None))) => {}
+            Some(Err(Interrupted::Forbidden(Some(error)))) => {
+                tracing::error!(kind, error, "cannot read a kind; pods that depend on it wait");
+            }
+            Some(Err(Interrupted::Reconnecting(error))) => {
+                tracing::warn!(kind, error, "watch interrupted; reconnecting");
             }
             None => return,
         }

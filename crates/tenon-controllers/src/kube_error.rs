@@ -20,6 +20,11 @@ pub(crate) fn is_forbidden(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(refusal) if refusal.code == 403)
 }
 
+/// Whether the API server does not let us read a kind, or does not know it.
+pub(crate) fn is_unreadable(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(refusal) if [403, 404].contains(&refusal.code))
+}
+
 /// An error of a watch.
 pub(crate) fn of_watch(error: &watcher::Error) -> String {
     match error {

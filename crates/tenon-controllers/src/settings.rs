@@ -5,6 +5,8 @@ use std::time::Duration;
 use tenon_api::plan_options::PlanOptions;
 use tenon_model::{InstanceType, LaunchLimits, VmIdRange};
 
+use crate::watched::Owners;
+
 /// What an operator decides.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -64,6 +66,11 @@ const NOMINATION_LEAST: Duration = Duration::from_secs(10);
 impl Settings {
     /// The shortest time a bootstrap token may be valid: it is extended at half of that, by a look every minute.
     pub const TOKEN_TTL_LEAST: Duration = Duration::from_secs(600);
+
+    /// Default spread constraints are deduced from the Services and controllers of pods; nobody else asks for these.
+    pub(crate) fn owners(&self) -> Owners {
+        if self.planning.default_spread.is_empty() { Owners::Unwatched } else { Owners::Watched }
+    }
 
     /// How long pods are expected on a node they were promised: two windows.
     pub(crate) fn nomination(&self) -> Duration {

@@ -4,6 +4,7 @@
 //! three hundred types below it) cost time to read, memory to keep, and most of the binary. None of these can be
 //! written: a field that was not read would be lost. Changes are patches.
 
+mod lean;
 mod meta;
 mod node;
 mod pod;
@@ -14,6 +15,7 @@ mod status_fields;
 mod storage;
 mod workload;
 
+pub use lean::Lean;
 pub use node::{Node, NodeSpec, NodeStatus, NodeSystemInfo};
 pub use pod::{Pod, PodMeta, WirePod};
 pub use pod_sharing::PodSharing;

@@ -7,7 +7,7 @@ use crate::kube_objects::{PersistentVolume, PersistentVolumeClaim, StorageClass}
 use crate::objects::Kind;
 
 /// On claims whose binding to a volume is complete, from both sides.
-const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
+pub(crate) const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 
 /// The phase of a claim whose volume was deleted.
 const LOST: &str = "Lost";

@@ -11,7 +11,7 @@ use crate::kube_objects::{PersistentVolume, PersistentVolumeClaim, StorageClass}
 use crate::objects::Kind;
 
 /// Marks the storage class of claims that name none; the second spelling is older.
-const IS_DEFAULT: [&str; 2] =
+pub(crate) const IS_DEFAULT: [&str; 2] =
     ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
 
 /// All claims, volumes and storage classes.

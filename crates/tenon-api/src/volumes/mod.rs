@@ -16,12 +16,13 @@ mod topology;
 #[cfg(test)]
 mod topology_tests;
 
-use tenon_model::{Attachment, PodStorage, PodVolumes, Volume};
+use tenon_model::{Attachment, PodStorage, PodVolumes};
 
 use crate::kube_objects::{PersistentVolume, Pod as KubePod, StorageClass};
 use crate::pod;
 
-pub(crate) use index::VolumeIndex;
+pub(crate) use check::BIND_COMPLETED;
+pub(crate) use index::{IS_DEFAULT, VolumeIndex};
 
 /// Where the data of a claim is, or will be.
 #[derive(Debug, Clone, Copy)]
@@ -39,17 +40,13 @@ pub(crate) fn claim_key(namespace: &str, name: &str) -> String {
 
 /// The keys of the claims that a pod has.
 pub(crate) fn claim_keys(pod: &KubePod) -> impl Iterator<Item = String> {
-    claims(pod).into_iter().map(|volume| claim_key(pod.namespace(), &volume.claim))
+    pod::claims(pod).into_iter().map(|volume| claim_key(pod.namespace(), &volume.claim))
 }
 
 /// Whether a pod has claims.
 pub(crate) fn has_claims(pod: &KubePod) -> bool {
     // A pod keeps only those of its volumes that are claims.
     pod.spec.as_ref().is_some_and(|spec| spec.volumes.is_some())
-}
-
-fn claims(pod: &KubePod) -> Vec<Volume> {
-    pod.spec.as_deref().map(|spec| pod::volumes(pod.name(), spec)).unwrap_or_default()
 }
 
 impl VolumeIndex {
@@ -63,7 +60,7 @@ impl VolumeIndex {
 
     fn resolve(&self, pod: &KubePod) -> Result<PodVolumes, String> {
         let (mut places, mut attachments) = (topology::Places::default(), Vec::new());
-        for volume in claims(pod) {
+        for volume in pod::claims(pod) {
             let key = claim_key(pod.namespace(), &volume.claim);
             let source = self.checked(&key, volume.is_ephemeral)?;
             places.narrow(&source.places(&key)?)?;

@@ -161,7 +161,7 @@ impl Proxmox {
             pools: objects.node_pools.clone(),
             classes: self.classes.clone(),
             claims: objects.node_claims.clone(),
-            services: objects.services.clone(),
+            related: objects.clone(),
             budgets: objects.disruption_budgets.clone(),
             estate: self.estate.clone(),
             now,

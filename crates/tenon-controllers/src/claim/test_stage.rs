@@ -61,7 +61,7 @@ impl ClaimStage {
         cluster.bind_bootstrappers();
         let client = cluster.client();
         fill(&client).await;
-        let (watched, watches) = watch_all(&client);
+        let (watched, watches) = watch_all(&client, settings.owners());
         let watching = read(watches);
         watched.ready().await;
         let estate = Estate::new(EstateConfig::default());
@@ -381,7 +381,7 @@ async fn fill(client: &Client) {
 }
 
 fn read(watches: Watches) -> JoinSet<()> {
-    let Watches { pods, nodes, daemons, pools, classes, templates, claims } = watches;
+    let Watches { pods, nodes, daemons, pools, classes, templates, claims, related } = watches;
     let mut watching = JoinSet::new();
     watching.spawn(pods.for_each(async |_| {}));
     watching.spawn(nodes.for_each(async |_| {}));
@@ -390,6 +390,9 @@ fn read(watches: Watches) -> JoinSet<()> {
     watching.spawn(classes.for_each(async |_| {}));
     watching.spawn(templates.for_each(async |_| {}));
     watching.spawn(claims.for_each(async |_| {}));
+    for watch in related {
+        watching.spawn(watch.changes.for_each(async |_| {}));
+    }
     watching
 }
 

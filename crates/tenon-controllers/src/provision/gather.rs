@@ -1,11 +1,12 @@
 //! One look at everything a plan is made from.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
-use tenon_api::kube_objects::{DaemonSet, Node, Pod, PodDisruptionBudget, Service};
+use tenon_api::kube_objects::{DaemonSet, Node, Pod, PodDisruptionBudget};
 
 use kube::api::{Api, ListParams};
+use tenon_api::objects::{Kind, Objects};
 use tenon_api::plan_options::PlanOptions;
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, names};
 use tenon_model::{Seconds, VmIds};
@@ -31,8 +32,10 @@ pub struct Gathered {
     pub classes: Vec<Arc<ProxmoxNodeClass>>,
     /// All claims, those included that were just made.
     pub claims: Vec<Arc<NodeClaim>>,
-    /// Services, where somebody decided by default how their pods are spread.
-    pub services: Vec<Arc<Service>>,
+    /// What decides about pods besides nodes: volumes, namespaces, and who selects them.
+    pub related: Objects,
+    /// Kinds of these that nobody may read, and what to do about it.
+    pub unreadable: BTreeMap<Kind, String>,
     /// Budgets, where pods are about to leave a node: who may never go needs no other one.
     pub budgets: Vec<Arc<PodDisruptionBudget>>,
     /// Every Proxmox cluster.
@@ -61,8 +64,6 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
     let is_going = |claim: &Arc<NodeClaim>| claim.metadata.deletion_timestamp.is_some();
     let somebody_leaves = nodes.iter().any(|node| is_being_emptied(node)) || claims.iter().any(is_going);
     let budgets = if somebody_leaves { budgets(context).await } else { Vec::new() };
-    let services =
-        if context.settings.planning.default_spread.is_empty() { Vec::new() } else { services(context).await };
     let mut ids = VmIds::new(context.settings.ids);
     context.ids.apply(&mut ids, context.clock.seconds()).await;
     let classes = watched.classes.state();
@@ -85,7 +86,8 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
         options: context.settings.planning.clone(),
         ids,
         termination_grace_period: context.settings.termination_grace_period.clone(),
-        services,
+        related: watched.related.objects(),
+        unreadable: watched.related.unreadable(),
         estate,
     }
 }
@@ -111,21 +113,6 @@ async fn budgets(context: &Context) -> Vec<Arc<PodDisruptionBudget>> {
             tracing::warn!(
                 error = kube_error::message(&error),
                 "cannot list PodDisruptionBudgets; nodes may be created for pods that cannot be evicted"
-            );
-            Vec::new()
-        }
-    }
-}
-
-/// All services. Without them a pod may be taken to have no spread constraints, so that is told.
-async fn services(context: &Context) -> Vec<Arc<Service>> {
-    let api: Api<Service> = Api::all(context.workload.clone());
-    match api.list(&ListParams::default()).await {
-        Ok(list) => list.items.into_iter().map(Arc::new).collect(),
-        Err(error) => {
-            tracing::warn!(
-                error = kube_error::message(&error),
-                "cannot list Services; default topology spread constraints may be missing on pods"
             );
             Vec::new()
         }

@@ -20,6 +20,8 @@ mod standalone;
 #[cfg(test)]
 mod standalone_tests;
 #[cfg(test)]
+mod storage_tests;
+#[cfg(test)]
 mod test_stage;
 
 pub use claims::{ClaimError, decided, to_claims};

@@ -6,10 +6,11 @@ use jiff::SignedDuration;
 use kube::ResourceExt;
 use kube::api::{Api, PostParams};
 use kube::runtime::reflector::ObjectRef;
+use tenon_api::kube_objects::Pod;
 use tenon_api::planning::is_provisionable;
 use tenon_api::{NodeClaim, NodePool, event_reasons};
 use tenon_engine::{CheckedPlan, Engine};
-use tenon_model::{NewNode, Plan, Reason, Snapshot, Unplaced};
+use tenon_model::{NewNode, Plan, Reason, Snapshot, Unplaced, Volume};
 
 use super::batcher::{Batcher, PendingUids};
 use super::claims::{ClaimError, to_claims};
@@ -23,6 +24,7 @@ use crate::events::Event;
 use crate::kube_error;
 use crate::metrics::{Created, Loop, PlanCounts, WaitingPod};
 use crate::stop::Stop;
+use crate::watched::Related;
 
 /// That no instance type meets a pool is repeated after this long.
 const EMPTY_POOL_REPEAT_AFTER: SignedDuration = SignedDuration::from_mins(1);
@@ -48,7 +50,7 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
 }
 
 /// Everything that needs a plan, by uid.
-fn pending(context: &Context) -> PendingUids {
+pub(super) fn pending(context: &Context) -> PendingUids {
     let pods = context.watched.pods.state_filter(is_provisionable);
     let counted = pods.iter().filter_map(|pod| {
         let (namespace, name) = (pod.metadata.namespace.as_deref(), pod.metadata.name.as_deref());
@@ -59,11 +61,22 @@ fn pending(context: &Context) -> PendingUids {
     // The pods of a node that is being emptied need another.
     let nodes = context.watched.nodes.state_filter(is_being_emptied);
     let others = claims.iter().filter_map(|claim| claim.uid()).chain(nodes.iter().filter_map(|node| node.uid()));
-    let pending: PendingUids = pods.iter().map(|pod| pod.uid().to_owned()).chain(others).collect();
+    let with_claims = pods.iter().filter_map(|pod| storage_of(pod, &context.watched.related));
+    let uids = pods.iter().map(|pod| pod.uid().to_owned());
+    let pending: PendingUids = uids.chain(with_claims).chain(others).collect();
     if pending.is_empty() {
         context.metrics.scheduling.report(&LOOP, &PlanCounts::default());
     }
     pending
+}
+
+/// What a pod with claims waits for besides: when one of its claims is another, it triggers as if it were new.
+fn storage_of(pod: &Pod, related: &Related) -> Option<String> {
+    let claims = tenon_api::pod::claims(pod);
+    let version = |claim: &Volume| related.volume_claims.version(pod.namespace(), &claim.claim).unwrap_or_default();
+    let versions: Vec<String> = claims.iter().map(|claim| version(claim).to_string()).collect();
+    let classes = related.storage_classes.changes();
+    (!claims.is_empty()).then(|| format!("{}/claims {}/classes {classes}", pod.uid(), versions.join(",")))
 }
 
 /// One pass: gather, decide, check, act, report.

@@ -152,7 +152,7 @@ async fn a_node_that_breaks_a_rule_is_not_created_and_the_others_are() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn services_are_looked_at_only_where_pods_are_spread_by_default() {
+async fn services_are_watched_only_where_pods_are_spread_by_default() {
     let mut settings = Settings::default();
     let text =
         "podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: a, whenUnsatisfiable: DoNotSchedule}]}";
@@ -165,7 +165,8 @@ async fn services_are_looked_at_only_where_pods_are_spread_by_default() {
         }));
         let api: Api<Service> = Api::namespaced(stage.client.clone(), "default");
         api.create(&PostParams::default(), &service).await.unwrap();
-        let found = gather(&stage.context).await.services;
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let found = gather(&stage.context).await.related.services;
         assert_eq!(found.iter().filter(|found| found.name_any() == "s").count(), services);
     }
 }

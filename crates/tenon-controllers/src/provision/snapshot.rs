@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tenon_api::kube_objects::Node;
 
 use kube::ResourceExt;
-use tenon_api::objects::Objects;
+use tenon_api::objects::{Kind, Objects};
 use tenon_api::planning::{Follower, Surroundings};
 use tenon_api::{Condition, ConditionStatus, NodeClaim, NodePool, ProxmoxNodeClass};
 use tenon_engine::Engine;
@@ -38,11 +38,10 @@ impl Lookout {
             node_pools: ours.cloned().collect(),
             node_claims: gathered.claims.clone(),
             daemon_sets: gathered.daemons.clone(),
-            services: gathered.services.clone(),
             disruption_budgets: gathered.budgets.clone(),
-            ..Objects::default()
+            ..gathered.related.clone()
         };
-        let estate = Estate { types, catalogs: &self.catalogs };
+        let estate = Estate { types, catalogs: &self.catalogs, unreadable: &gathered.unreadable };
         let mut snapshot = self.follower.look(&objects, &estate, &gathered.options, gathered.now);
         snapshot.hosts = hosts(gathered, types, &pools_of(gathered));
         snapshot.launch_site = launch_site(gathered);
@@ -70,6 +69,7 @@ pub fn to_snapshot(gathered: &Gathered, types: &[InstanceType]) -> Snapshot {
 struct Estate<'a> {
     types: &'a [InstanceType],
     catalogs: &'a BTreeMap<String, (Vec<Place>, Arc<Catalog>)>,
+    unreadable: &'a BTreeMap<Kind, String>,
 }
 
 impl Surroundings for Estate<'_> {
@@ -85,6 +85,10 @@ impl Surroundings for Estate<'_> {
     fn expected(&self, claim: &NodeClaim) -> Option<(Resources, Resources)> {
         let size = instance_type_of(claim, self.types)?;
         Some((size.capacity.clone(), size.allocatable()))
+    }
+
+    fn unreadable(&self, kind: Kind) -> Option<String> {
+        self.unreadable.get(&kind).cloned()
     }
 
     /// The taint of a cordoned node comes a moment after it was cordoned.

@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::{Namespace, Pod};
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use kube::client::Body;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
@@ -59,12 +60,17 @@ impl Stage {
     }
 
     pub(super) async fn with(settings: Settings) -> Stage {
+        Stage::forbidden(settings, |_| false).await
+    }
+
+    /// The watches are refused what this is true for, by path.
+    pub(super) async fn forbidden(settings: Settings, is_forbidden: fn(&str) -> bool) -> Stage {
         let cluster = Cluster::new(ClusterConfig::default()).unwrap();
         let client = cluster.client();
         fill(&client).await;
         let clock =
             Clock::Runtime { epoch: Timestamp::from_second(EPOCH).unwrap(), origin: tokio::time::Instant::now() };
-        let (watched, watches) = watch_all(&client);
+        let (watched, watches) = watch_all(&refusing(&client, is_forbidden), settings.owners());
         let (watching, unread) = read(watches);
         watched.ready_but_claims().await;
         let asked = Arc::new(AtomicUsize::new(0));
@@ -172,6 +178,23 @@ impl Stage {
     }
 }
 
+/// A client that is refused what this is true for, by path.
+fn refusing(client: &Client, is_forbidden: fn(&str) -> bool) -> Client {
+    let client = client.clone();
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let client = client.clone();
+        async move {
+            if !is_forbidden(request.uri().path()) {
+                return client.send(request).await;
+            }
+            let told = json!({ "status": "Failure", "message": "forbidden", "reason": "Forbidden", "code": 403 });
+            let answer = http::Response::builder().status(403).body(Body::from(told.to_string().into_bytes()));
+            Ok(answer.unwrap())
+        }
+    });
+    Client::new(service, "default")
+}
+
 /// An object of the test's own.
 pub(super) fn object<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
@@ -234,7 +257,7 @@ where
 
 /// Everything is read but claims.
 fn read(watches: Watches) -> (JoinSet<()>, Changes<NodeClaim>) {
-    let Watches { pods, nodes, daemons, pools, classes, templates, claims } = watches;
+    let Watches { pods, nodes, daemons, pools, classes, templates, claims, related } = watches;
     let mut watching = JoinSet::new();
     watching.spawn(pods.for_each(async |_| {}));
     watching.spawn(nodes.for_each(async |_| {}));
@@ -242,6 +265,9 @@ fn read(watches: Watches) -> (JoinSet<()>, Changes<NodeClaim>) {
     watching.spawn(pools.for_each(async |_| {}));
     watching.spawn(classes.for_each(async |_| {}));
     watching.spawn(templates.for_each(async |_| {}));
+    for watch in related {
+        watching.spawn(watch.changes.for_each(async |_| {}));
+    }
     (watching, claims)
 }
 

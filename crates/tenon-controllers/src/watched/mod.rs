@@ -3,7 +3,9 @@
 //! A store may be a moment behind. What must not be decided on old news is read again where it is decided, or written
 //! with a precondition.
 
+mod lean_store;
 mod pod_store;
+mod related;
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -21,8 +23,10 @@ use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate}
 use tokio::sync::{Notify, watch};
 
 use self::pod_store::PodWriter;
+use self::related::watch_related;
 
 pub(crate) use self::pod_store::PodStore;
+pub(crate) use self::related::{Interrupted, Owners, Related, RelatedWatch};
 
 /// A watch is begun again after this long, and five seconds later in any case: an API server that froze says nothing, and
 /// nothing else tells it from a cluster in which nothing happens. Beginning again costs the server one small request.
@@ -42,7 +46,9 @@ pub(crate) struct Watched {
     pub(crate) classes: Store<ProxmoxNodeClass>,
     /// All claims.
     pub(crate) claims: Store<NodeClaim>,
-    /// Something about pods changed.
+    /// What decides about pods besides nodes.
+    pub(crate) related: Related,
+    /// Something about pods, or what decides about them, changed.
     pub(crate) pods_changed: Arc<Notify>,
     /// Something about pools, classes or templates changed.
     pub(crate) rules_changed: Arc<Notify>,
@@ -50,7 +56,7 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Ends when every store was filled once.
+    /// Ends when every store was filled once, but for kinds that only some pods depend on and nobody may read.
     pub(crate) async fn ready(&self) {
         self.ready_but_claims().await;
         self.filled.wait("NodeClaim").await;
@@ -59,6 +65,9 @@ impl Watched {
     /// The same without claims.
     pub(crate) async fn ready_but_claims(&self) {
         for kind in ["Pod", "Node", "DaemonSet", "NodePool", "ProxmoxNodeClass", "ProxmoxUnmanagedTemplate"] {
+            self.filled.wait(kind).await;
+        }
+        for kind in &self.related.kinds {
             self.filled.wait(kind).await;
         }
     }
@@ -91,10 +100,11 @@ pub(crate) struct Watches {
     pub(crate) classes: Changes<ProxmoxNodeClass>,
     pub(crate) templates: Changes<ProxmoxUnmanagedTemplate>,
     pub(crate) claims: Changes<NodeClaim>,
+    pub(crate) related: Vec<RelatedWatch>,
 }
 
 /// The stores, empty, and the watches that fill them.
-pub(crate) fn watch_all(client: &Client) -> (Watched, Watches) {
+pub(crate) fn watch_all(client: &Client, owners: Owners) -> (Watched, Watches) {
     let filled = Filled(watch::Sender::default());
     let (pods, pod_changes) = watch_pods(client, &filled);
     let (nodes, node_changes) = watch_kind(client, &filled);
@@ -104,6 +114,7 @@ pub(crate) fn watch_all(client: &Client) -> (Watched, Watches) {
     // Templates are only watched to be judged anew when they change.
     let (_, template_changes) = watch_kind(client, &filled);
     let (claims, claim_changes) = watch_kind(client, &filled);
+    let (related, related_watches) = watch_related(client, &filled, owners);
     let watched = Watched {
         pods,
         nodes,
@@ -111,6 +122,7 @@ pub(crate) fn watch_all(client: &Client) -> (Watched, Watches) {
         pools,
         classes,
         claims,
+        related,
         pods_changed: Arc::new(Notify::new()),
         rules_changed: Arc::new(Notify::new()),
         filled: filled.clone(),
@@ -123,6 +135,7 @@ pub(crate) fn watch_all(client: &Client) -> (Watched, Watches) {
         classes: class_changes,
         templates: template_changes,
         claims: claim_changes,
+        related: related_watches,
     };
     (watched, watches)
 }

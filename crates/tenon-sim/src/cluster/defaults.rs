@@ -30,7 +30,9 @@ pub(crate) fn on_create(kind: &Kind, new: &mut Value) {
             "status",
             Some(json!({ "currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0 })),
         ),
-        ("apps", resource) => object::set(new, "status", Some(first_status(resource))),
+        ("apps", resource) | ("", resource @ "replicationcontrollers") => {
+            object::set(new, "status", Some(first_status(resource)));
+        }
         ("batch", "jobs") => start_job(new),
         ("certificates.k8s.io", _) => object::set(new, "status", Some(json!({}))),
         _ => {}
@@ -49,7 +51,7 @@ pub(crate) fn on_write(kind: &Kind, new: &mut Value) {
         }
         ("", "nodes") => each_condition(new, |told| name_times(told, ["lastHeartbeatTime", "lastTransitionTime"])),
         ("", "secrets") => secret(new),
-        ("apps", resource) => workload(resource, new),
+        ("apps", resource) | ("", resource @ "replicationcontrollers") => workload(resource, new),
         ("batch", "jobs") => with_part(new, "spec", job_spec),
         ("", "services") => {
             for (key, value) in
@@ -104,7 +106,7 @@ fn job_spec(spec: &mut Value) {
 /// The counts a workload has before anybody has counted.
 fn first_status(resource: &str) -> Value {
     match resource {
-        "replicasets" => json!({ "replicas": 0 }),
+        "replicasets" | "replicationcontrollers" => json!({ "replicas": 0 }),
         "statefulsets" => json!({ "replicas": 0, "availableReplicas": 0 }),
         "daemonsets" => json!({
             "currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0,
@@ -118,7 +120,7 @@ fn workload(resource: &str, new: &mut Value) {
         if resource != "daemonsets" {
             default(spec, "replicas", 1.into());
         }
-        if resource != "replicasets" {
+        if !["replicasets", "replicationcontrollers"].contains(&resource) {
             default(spec, "revisionHistoryLimit", 10.into());
         }
         match resource {
@@ -130,6 +132,11 @@ fn workload(resource: &str, new: &mut Value) {
             "deployments" => {
                 rolling(spec, "strategy", &json!({ "maxUnavailable": "25%", "maxSurge": "25%" }));
                 default(spec, "progressDeadlineSeconds", 600.into());
+            }
+            "replicationcontrollers" => {
+                if let Some(labels) = spec.pointer("/template/metadata/labels").cloned() {
+                    default(spec, "selector", labels);
+                }
             }
             _ => {}
         }

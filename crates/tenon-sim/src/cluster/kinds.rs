@@ -172,7 +172,7 @@ const STORAGE: &str = "storage.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// Every built-in is served in version `v1` only.
-const ROWS: [Row; 29] = [
+const ROWS: [Row; 30] = [
     row("", ["namespaces", "Namespace", "ns"], STATUS),
     row("", ["pods", "Pod", "po"], WORKLOAD),
     row("", ["nodes", "Node", "no"], STATUS),
@@ -182,6 +182,7 @@ const ROWS: [Row; 29] = [
     row("", ["services", "Service", "svc"], NAMESPACED | STATUS | ALL),
     row("", ["persistentvolumeclaims", "PersistentVolumeClaim", "pvc"], NAMESPACED | STATUS),
     row("", ["persistentvolumes", "PersistentVolume", "pv"], STATUS),
+    row("", ["replicationcontrollers", "ReplicationController", "rc"], WORKLOAD | SCALE),
     row("", ["events", "Event", "ev"], NAMESPACED),
     row("events.k8s.io", ["events", "Event", "ev"], NAMESPACED),
     row(APPS, ["deployments", "Deployment", "deploy"], WORKLOAD | SCALE),

@@ -33,6 +33,7 @@ pub(crate) async fn the_core_group_names_its_resources(ground: &Ground) -> anyho
         ("serviceaccounts", "ServiceAccount", true),
         ("persistentvolumeclaims", "PersistentVolumeClaim", true),
         ("persistentvolumes", "PersistentVolume", false),
+        ("replicationcontrollers", "ReplicationController", true),
     ] {
         let row = resource(&list, name)?;
         assert_eq!((text(row, "/kind"), &row["namespaced"]), (kind, &json!(is_namespaced)));
