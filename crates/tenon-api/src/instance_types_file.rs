@@ -29,7 +29,13 @@ pub fn read(text: &str) -> Result<Vec<InstanceType>, InstanceTypesError> {
         if capacity.get(PODS).is_zero() {
             capacity = capacity.with(PODS, Quantity::whole(DEFAULT_PODS));
         }
-        Ok(InstanceType { name, capacity, overhead: fields.overhead()?, capacity_type: fields.capacity_type()? })
+        Ok(InstanceType {
+            name,
+            capacity,
+            overhead: fields.overhead()?,
+            capacity_type: fields.capacity_type()?,
+            volume_attachment_limits: fields.counts("volumeAttachmentLimits")?,
+        })
     })
 }
 

@@ -54,6 +54,7 @@ mod template_devices;
 mod template_status;
 mod timestamp;
 mod unmanaged_template;
+mod volumes;
 pub mod yaml_words;
 
 pub use addresses::{AddressRules, Addresses};

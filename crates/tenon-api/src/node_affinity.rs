@@ -117,7 +117,8 @@ fn term_requirements(term: &NodeSelectorTerm) -> Result<Requirements, String> {
     expressions_of(term)
 }
 
-fn expressions_of(term: &NodeSelectorTerm) -> Result<Requirements, String> {
+/// What a term asks of labels, or what of it cannot be read.
+pub(crate) fn expressions_of(term: &NodeSelectorTerm) -> Result<Requirements, String> {
     let mut requirements = Requirements::default();
     for expression in term.match_expressions.iter().flatten() {
         let unreadable = || format!("node affinity on {} with operator {}", expression.key, expression.operator);

@@ -7,7 +7,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Toleration as KubeToleration;
-use tenon_model::{Effect, HostPort, Owner, Pod, PodShape, Protection, Seconds, Tolerated, Toleration, Volume};
+use tenon_model::{
+    Effect, HostPort, Owner, Pod, PodShape, PodStorage, Protection, Seconds, Tolerated, Toleration, Volume,
+};
 
 use crate::names::ANNOTATION_DO_NOT_DISRUPT;
 use crate::node_affinity;
@@ -28,6 +30,8 @@ pub(crate) fn with_shape(pod: &KubePod, shape: Arc<PodShape>) -> Pod {
         created: pod.metadata.creation_timestamp.as_ref().map(|time| Seconds(time.0.as_second())),
         is_pending: pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Pending"),
         volumes: volumes.unwrap_or_default(),
+        // Where they are is not written on the pod.
+        storage: PodStorage::default(),
         shape,
     }
 }
@@ -93,7 +97,7 @@ fn host_ports(spec: &PodSpec) -> Vec<HostPort> {
 }
 
 /// Claims of storage; one that is made with the pod is named after both.
-fn volumes(pod: &str, spec: &PodSpec) -> Vec<Volume> {
+pub(crate) fn volumes(pod: &str, spec: &PodSpec) -> Vec<Volume> {
     let claim = |volume: &crate::kube_objects::Volume| {
         if let Some(claim) = &volume.persistent_volume_claim {
             return Some(Volume { claim: claim.claim_name.clone(), is_ephemeral: false });

@@ -76,7 +76,7 @@ impl Asker<'_> {
         PodAffinityTerm { label: term.topology_key.clone(), selector, namespaces }
     }
 
-    fn spread(&self, constraint: &TopologySpreadConstraint) -> Spread {
+    pub(crate) fn spread(&self, constraint: &TopologySpreadConstraint) -> Spread {
         let mut selector = constraint.label_selector.as_ref().map(selector);
         if let Some(selector) = &mut selector {
             self.compare(selector, Operator::In, constraint.match_label_keys.as_ref());
@@ -117,6 +117,7 @@ pub(crate) fn selector(selector: &LabelSelector) -> Selector {
     Selector { requirements: equal.chain(expressions).collect() }
 }
 
-fn demand(label: &str, operator: Operator, values: Vec<String>) -> WrittenRequirement {
+/// A demand on one label.
+pub(crate) fn demand(label: &str, operator: Operator, values: Vec<String>) -> WrittenRequirement {
     WrittenRequirement { label: label.to_owned(), operator, values, min_values: None }
 }

@@ -41,6 +41,7 @@ fn catalog() -> Arc<Catalog> {
             capacity: amounts(1000 * number, 2048 * number, 10 * number),
             overhead: Overhead { kube_reserved, ..Overhead::default() },
             offerings: OFFERINGS.iter().map(offering).collect(),
+            ..CatalogType::default()
         }
     };
     Arc::new(Catalog::new((1..=400).map(size).collect()))

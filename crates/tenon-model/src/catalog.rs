@@ -1,6 +1,6 @@
 //! What can be had: sizes, what of them pods can have, and where and at what price each is offered.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::instance_type::Overhead;
 use crate::labels::{self, CAPACITY_TYPE};
@@ -34,6 +34,8 @@ pub struct CatalogType {
     pub overhead: Overhead,
     /// Where and how it can be had.
     pub offerings: Vec<Offering>,
+    /// How many volumes of a CSI driver it attaches; a driver that is not named is not limited.
+    pub volume_attachment_limits: BTreeMap<String, u32>,
 }
 
 /// One way to have a size.

@@ -1,6 +1,6 @@
 //! Sizes of VMs: what each has, what of it pods can have, and what it counts as.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalog::{CatalogType, Offering};
 use crate::labels::{ARCH, CAPACITY_TYPE, INSTANCE_FAMILY, INSTANCE_TYPE, OS, REGION, ZONE};
@@ -55,6 +55,8 @@ pub struct InstanceType {
     pub overhead: Overhead,
     /// How it is paid for.
     pub capacity_type: CapacityType,
+    /// How many volumes of a CSI driver it attaches; a driver that is not named is not limited.
+    pub volume_attachment_limits: BTreeMap<String, u32>,
 }
 
 /// Cores of the built-in sizes.
@@ -92,6 +94,7 @@ impl InstanceType {
             capacity,
             overhead: Overhead::for_size(cores, memory_gib),
             capacity_type: CapacityType::OnDemand,
+            volume_attachment_limits: BTreeMap::new(),
         }
     }
 
@@ -156,6 +159,7 @@ impl InstanceType {
             capacity: self.capacity.clone(),
             overhead: self.overhead.clone(),
             offerings: places.iter().map(way).collect(),
+            volume_attachment_limits: self.volume_attachment_limits.clone(),
         }
     }
 

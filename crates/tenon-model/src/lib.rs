@@ -57,6 +57,7 @@ pub mod validation;
 #[cfg(test)]
 mod validation_tests;
 mod vmid;
+mod volumes;
 mod written_requirement;
 
 pub use address::{AddressError, AddressRange, NetAddress};
@@ -99,4 +100,5 @@ pub use snapshot::Snapshot;
 pub use taint::{Effect, Taint, Tolerated, Toleration};
 pub use timestamp::Timestamp;
 pub use vmid::{VmId, VmIdError, VmIdRange};
+pub use volumes::{AttachLimit, Attachment, PodStorage, PodVolumes, attach_limits};
 pub use written_requirement::{RequirementError, WrittenRequirement};

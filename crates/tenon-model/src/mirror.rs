@@ -16,6 +16,7 @@ use crate::pool::Pool;
 use crate::quantity::Quantity;
 use crate::resources::Resources;
 use crate::snapshot::Snapshot;
+use crate::volumes::Attachment;
 
 /// The key of a limit that counts nodes.
 const NODES: &str = "nodes";
@@ -41,6 +42,8 @@ pub struct Mirror {
     node_of: BTreeMap<Arc<PodKey>, Arc<str>>,
     /// Pods that must not be with others.
     with_anti_affinity: BTreeSet<Arc<PodKey>>,
+    /// Volumes of pods on nodes.
+    attached: BTreeMap<PodKey, Vec<Attachment>>,
     waiting: BTreeMap<PodKey, Arc<Pod>>,
     invalid: BTreeMap<PodKey, String>,
     daemons: BTreeMap<PodKey, Arc<Pod>>,
@@ -99,6 +102,14 @@ impl Mirror {
         self.bound.entry(node).or_default().insert(pod.key.clone(), pod);
     }
 
+    /// A pod that is on a node has these volumes there.
+    pub fn attach(&mut self, key: &PodKey, volumes: Vec<Attachment>) {
+        if let Some(node) = self.node_of.get(key).cloned().filter(|_| !volumes.is_empty()) {
+            self.mark(&node);
+            self.attached.insert(key.clone(), volumes);
+        }
+    }
+
     /// A pod needs a node.
     pub fn wait(&mut self, pod: Pod) {
         self.remove_pod(&pod.key);
@@ -116,6 +127,7 @@ impl Mirror {
         self.waiting.remove(key);
         self.invalid.remove(key);
         self.with_anti_affinity.remove(key);
+        self.attached.remove(key);
         let Some(node) = self.node_of.remove(key) else { return };
         self.mark(&node);
         if let Some(others) = self.bound.get_mut(&node) {
@@ -155,6 +167,7 @@ impl Mirror {
             pods: self.waiting.values().cloned().collect(),
             invalid: self.invalid.iter().map(|(key, why)| (key.clone(), why.clone())).collect(),
             bound_anti_affinity: self.bound_anti_affinity(),
+            namespaces: Arc::default(),
             daemons: self.daemons.values().cloned().collect(),
             launch_site: LaunchSite::default(),
             options: options.clone(),
@@ -186,7 +199,11 @@ impl Mirror {
         for id in std::mem::take(&mut self.stale_machines) {
             let Some(machine) = self.machines.get_mut(&id) else { continue };
             let pods = machine.node.as_deref().and_then(|node| self.bound.get(node));
-            fill(Arc::make_mut(&mut machine.state), pods.into_iter().flat_map(BTreeMap::values));
+            let state = Arc::make_mut(&mut machine.state);
+            let keys = pods.into_iter().flat_map(BTreeMap::keys);
+            let volumes = keys.filter_map(|key| self.attached.get(key.as_ref())).flatten();
+            state.attachments = volumes.cloned().collect::<BTreeSet<_>>().into_iter().collect();
+            fill(state, pods.into_iter().flat_map(BTreeMap::values));
         }
         let stale = std::mem::take(&mut self.stale_pools);
         if stale.is_empty() {

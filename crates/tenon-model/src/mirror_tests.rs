@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use crate::resources::CPU;
 use crate::{
-    BoundPod, Mirror, NamespaceChoice, NodeState, Options, Owner, Pod, PodAffinityTerm, PodKey, PodShape, Pool,
-    Quantity, Resources, Seconds, Snapshot,
+    Attachment, BoundPod, Mirror, NamespaceChoice, NodeState, Options, Owner, Pod, PodAffinityTerm, PodKey, PodShape,
+    Pool, Quantity, Resources, Seconds, Snapshot,
 };
 
 #[derive(Debug, Clone)]
@@ -71,8 +71,10 @@ fn tell(mirror: &mut Mirror, change: &Change) {
             let pod_anti_affinity = if is_alone { vec![term(cpu)] } else { Vec::new() };
             let owner = if is_daemon { Owner::DaemonSet } else { Owner::Other };
             let shape = PodShape { requests: cores(cpu), owner, pod_anti_affinity, ..PodShape::default() };
-            let key = Arc::new(key("pod", pod));
-            mirror.bind(&format!("n{node}"), BoundPod { key, shape: Arc::new(shape), ..BoundPod::default() });
+            let bound = BoundPod { key: Arc::new(key("pod", pod)), shape: Arc::new(shape), ..BoundPod::default() };
+            mirror.bind(&format!("n{node}"), bound);
+            let volume = || Attachment { driver: "d".to_owned(), volume: format!("n/v{}", cpu % 2) };
+            mirror.attach(&key("pod", pod), (cpu > 4).then(volume).into_iter().collect());
         }
         Change::Wait(pod, cpu) => mirror.wait(waiting(key("pod", pod), cpu)),
         Change::Refuse(pod) => mirror.refuse(&key("pod", pod), "it asks for what nothing is".to_owned()),

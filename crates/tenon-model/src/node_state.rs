@@ -6,6 +6,7 @@ use crate::bound_pod::BoundPod;
 use crate::pod::{HostPort, PodKey};
 use crate::resources::Resources;
 use crate::taint::Taint;
+use crate::volumes::Attachment;
 
 /// On a node that is started again, until it is up.
 const REBOOTING: &str = "karpenter.sh/rebooting";
@@ -37,6 +38,10 @@ pub struct NodeState {
     pub bound_daemons: Resources,
     /// Ports of the pods on it.
     pub host_ports: Vec<(PodKey, HostPort)>,
+    /// How many volumes of a CSI driver it attaches; a driver that is not in it is not limited.
+    pub attach_limits: BTreeMap<String, u32>,
+    /// Volumes of the pods on it, sorted, each once.
+    pub attachments: Vec<Attachment>,
     /// How far it is.
     pub stage: NodeStage,
     /// Whether it goes, so that nothing new is put there.

@@ -11,6 +11,7 @@ use crate::protection::{Owner, Protection};
 use crate::requirements::Requirements;
 use crate::resources::Resources;
 use crate::taint::Toleration;
+use crate::volumes::PodStorage;
 use crate::written_requirement::WrittenRequirement;
 
 /// What a pod is found by.
@@ -41,6 +42,8 @@ pub struct Pod {
     pub is_pending: bool,
     /// Claims of storage, by name in its own namespace.
     pub volumes: Vec<Volume>,
+    /// Where these are, or why the pod has to wait for them.
+    pub storage: PodStorage,
     /// What it shares with other pods of its workload.
     pub shape: Arc<PodShape>,
 }

@@ -1,5 +1,6 @@
 //! Everything a plan is made from, at one moment. If a decision needs something, it is a field here.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::launch::Seconds;
@@ -25,6 +26,8 @@ pub struct Snapshot {
     pub invalid: Vec<(PodKey, String)>,
     /// Pods that running pods must not be with, wherever those run.
     pub bound_anti_affinity: Vec<PodAffinityTerm>,
+    /// The labels of every namespace, by its name.
+    pub namespaces: Arc<BTreeMap<String, BTreeMap<String, String>>>,
     /// One pod of each DaemonSet, as it would be on a new node.
     pub daemons: Vec<Arc<Pod>>,
     /// What new nodes are launched from. No part of which nodes are created where.

@@ -21,8 +21,10 @@ pub use pod_spec::{Container, PersistentVolumeClaimVolumeSource, PodSchedulingGa
 pub use pod_status::{ContainerStatus, PodStatus};
 pub use status_fields::StatusFields;
 pub use storage::{
-    CSINode, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec, StorageClass, VolumeAttachment,
-    VolumeAttachmentSource, VolumeAttachmentSpec,
+    CSINode, CSINodeDriver, CSINodeSpec, CSIPersistentVolumeSource, EphemeralVolumeSource, PersistentVolume,
+    PersistentVolumeClaim, PersistentVolumeClaimSpec, PersistentVolumeClaimStatus, PersistentVolumeClaimTemplate,
+    PersistentVolumeSpec, StorageClass, VolumeAttachment, VolumeAttachmentSource, VolumeAttachmentSpec,
+    VolumeNodeResources,
 };
 pub use workload::{
     CronJob, CronJobSpec, DaemonSet, DaemonSetSpec, Deployment, DeploymentSpec, Job, JobSpec, JobTemplateSpec,

@@ -8,9 +8,9 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use super::meta::or_default;
+use super::storage::EphemeralVolumeSource;
 
 /// What a pod asks for.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -82,8 +82,8 @@ pub struct Volume {
     /// Its name in the pod.
     #[serde(deserialize_with = "or_default")]
     pub name: String,
-    /// Whether its claim is created with the pod.
-    pub ephemeral: Option<IgnoredAny>,
+    /// Set if its claim is created with the pod.
+    pub ephemeral: Option<EphemeralVolumeSource>,
     /// The claim it stands for.
     pub persistent_volume_claim: Option<PersistentVolumeClaimVolumeSource>,
 }

@@ -67,6 +67,8 @@ pub struct DaemonSetSpec {
 pub struct DeploymentSpec {
     /// How many pods; one, if it does not say.
     pub replicas: Option<i32>,
+    /// Which pods are its own.
+    pub selector: Option<LabelSelector>,
     /// What they are created from.
     #[serde(deserialize_with = "or_default")]
     pub template: PodTemplateSpec,
@@ -78,12 +80,23 @@ pub struct DeploymentSpec {
 pub struct ReplicaSetSpec {
     /// How many pods; one, if it does not say.
     pub replicas: Option<i32>,
+    /// Which pods are its own.
+    pub selector: Option<LabelSelector>,
     /// What they are created from.
     pub template: Option<PodTemplateSpec>,
 }
 
 /// What a ReplicationController asks for.
-pub type ReplicationControllerSpec = ReplicaSetSpec;
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ReplicationControllerSpec {
+    /// How many pods; one, if it does not say.
+    pub replicas: Option<i32>,
+    /// Labels of its pods.
+    pub selector: Option<BTreeMap<String, String>>,
+    /// What they are created from.
+    pub template: Option<PodTemplateSpec>,
+}
 
 /// What a StatefulSet asks for.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -93,6 +106,8 @@ pub struct StatefulSetSpec {
     pub ordinals: Option<StatefulSetOrdinals>,
     /// How many pods; one, if it does not say.
     pub replicas: Option<i32>,
+    /// Which pods are its own.
+    pub selector: Option<LabelSelector>,
     /// What they are created from.
     #[serde(deserialize_with = "or_default")]
     pub template: PodTemplateSpec,

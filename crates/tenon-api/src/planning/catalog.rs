@@ -15,6 +15,7 @@ pub fn catalog(entries: &[CatalogEntry]) -> Catalog {
         capacity: entry.capacity.clone(),
         overhead: entry.overhead.clone(),
         offerings: entry.offerings.iter().map(offering).collect(),
+        volume_attachment_limits: entry.volume_attachment_limits.clone(),
     };
     Catalog::new(entries.iter().map(offered).collect())
 }

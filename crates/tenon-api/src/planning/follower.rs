@@ -2,20 +2,24 @@
 //!
 //! Law: however often it looked before, a follower sees what one sees that looks for the first time.
 
-use crate::kube_objects::{DaemonSet, Node, Pod as KubePod};
+use crate::kube_objects::{CSINode, DaemonSet, Node, Pod as KubePod};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use tenon_model::{BoundPod, Catalog, Mirror, PodKey, PodShape, Seconds, Snapshot};
+use tenon_model::{BoundPod, Catalog, Mirror, Pod, PodKey, PodShape, PodStorage, Seconds, Snapshot};
 
 use super::Surroundings;
+use super::attach_limits::{self, Drivers, Limits};
 use super::daemons::{DaemonPods, daemon};
-use super::nodes::{Machine, machines};
+use super::default_spread::DefaultSpread;
+use super::namespaces::NamespaceFollower;
+use super::nodes::machines;
 use super::pod_shapes::PodShapes;
-use super::pods::{moving, with_default_spread};
+use super::pods::moving;
 use super::pools::pool;
 use super::version_cache::{Changes, VersionCache};
+use super::volumes::VolumeFollower;
 use crate::objects::Objects;
 use crate::plan_options::PlanOptions;
 use crate::pod_predicates::{bound_to, is_provisionable, is_terminal, is_terminating, pod_key, pod_worth};
@@ -31,10 +35,20 @@ pub struct Follower {
     daemon_pods: DaemonPods,
     machines: BTreeMap<String, Parts>,
     pools: BTreeMap<String, Known>,
+    volumes: VolumeFollower,
+    spread: DefaultSpread,
+    namespaces: NamespaceFollower,
 }
 
 /// What a machine was known by at the last look.
-type Parts = (Option<Arc<NodeClaim>>, Option<Arc<Node>>);
+#[derive(Debug)]
+struct Parts {
+    claim: Option<Arc<NodeClaim>>,
+    node: Option<Arc<Node>>,
+    csi_node: Option<Arc<CSINode>>,
+    /// What its instance type says of volumes.
+    type_limits: Limits,
+}
 
 /// A pool as it was at the last look.
 #[derive(Debug)]
@@ -45,8 +59,9 @@ struct Known {
 }
 
 impl Follower {
-    /// Everything as the engine sees it now. Whatever is around must say the same of the same objects each time, but for
-    /// pools: there every answer is compared. Hosts are the business of whoever knows some.
+    /// Everything as the engine sees it now. The options are the same each time, and whatever is around must say the same
+    /// of the same objects, but for pools and what nobody may read: there every answer is compared. Hosts are the business
+    /// of whoever knows some.
     pub fn look(
         &mut self,
         objects: &Objects,
@@ -57,45 +72,84 @@ impl Follower {
         self.look_at_machines(objects, around);
         let pods = self.pods.look(&objects.pods);
         self.look_at_daemons(objects, &pods);
-        self.look_at_pods(pods);
+        let by_volumes = self.volumes.look(objects, around, &pods);
+        let by_spread = self.spread.look(objects, &options.default_spread, &pods);
+        self.look_at_pods(pods, by_volumes.into_iter().chain(by_spread));
         self.look_at_pools(objects, around);
         let mut snapshot = self.mirror.snapshot(&options.engine(), now);
-        snapshot.pods.extend(moving(objects, &self.mirror.leaving(), now));
-        with_default_spread(&mut snapshot.pods, objects, options);
+        for found in moving(objects, &self.mirror.leaving(), now) {
+            snapshot.pods.push(Arc::new(self.pod(found, self.volumes.index.storage_of(found))));
+        }
         snapshot.pods.sort_by(|a, b| a.key.cmp(&b.key));
+        self.namespaces.look(objects, around, &mut snapshot);
         snapshot
     }
 
     fn look_at_machines(&mut self, objects: &Objects, around: &dyn Surroundings) {
         let mut before = std::mem::take(&mut self.machines);
-        for Machine { id, claim, node } in machines(objects) {
-            let is_same = before.remove(&id).is_some_and(|(was_claim, was_node)| {
-                is_same(was_claim.as_ref(), claim) && is_same(was_node.as_ref(), node)
-            });
-            let machine = Machine { id, claim, node };
-            if !is_same {
+        let drivers = Drivers::new(objects, around);
+        for machine in machines(objects) {
+            let parts = Parts {
+                claim: machine.claim.cloned(),
+                node: machine.node.cloned(),
+                csi_node: drivers.of_node(machine.node_name()).cloned(),
+                type_limits: drivers.of_type(machine.labels()),
+            };
+            if !before.remove(&machine.id).is_some_and(|before| before.are(&parts)) {
                 match machine.state(around) {
-                    Some(state) => self.mirror.set_machine(&machine.id, machine.node_name(), state),
+                    Some(mut state) => {
+                        attach_limits::fill(&mut state, parts.csi_node.as_deref(), &parts.type_limits);
+                        self.mirror.set_machine(&machine.id, machine.node_name(), state);
+                    }
                     None => self.mirror.remove_machine(&machine.id),
                 }
             }
-            self.machines.insert(machine.id, (claim.cloned(), node.cloned()));
+            self.machines.insert(machine.id, parts);
         }
         before.keys().for_each(|id| self.mirror.remove_machine(id));
     }
 
-    fn look_at_pods(&mut self, Changes { removed, added }: Changes<KubePod>) {
+    /// Tells of pods that changed, and of pods that did not but depend on something that did.
+    fn look_at_pods(
+        &mut self,
+        Changes { removed, added }: Changes<KubePod>,
+        touched: impl Iterator<Item = Arc<KubePod>>,
+    ) {
         removed.iter().for_each(|found| self.mirror.remove_pod(&pod_key(found)));
-        for found in added {
+        for found in added.into_iter().chain(touched) {
             if let Some(node) = bound_to(&found).filter(|_| !is_terminal(&found)) {
                 self.mirror.bind(node, bound(&found, self.shapes.of(&found)));
+                let attached = self.volumes.index.attachments_of(&found);
+                if !attached.is_empty() {
+                    self.mirror.attach(&pod_key(&found), attached);
+                }
             } else if is_provisionable(&found) {
-                match pod::faults(&found).as_slice() {
-                    [] => self.mirror.wait(pod::with_shape(&found, self.shapes.of(&found))),
-                    faults => self.mirror.refuse(&pod_key(&found), faults.join("; ")),
+                match self.waiting(&found) {
+                    Ok(pod) => self.mirror.wait(pod),
+                    Err(why) => self.mirror.refuse(&pod_key(&found), why),
                 }
             }
         }
+    }
+
+    /// A pod that needs a node, or why no node can be chosen for it.
+    fn waiting(&mut self, found: &KubePod) -> Result<Pod, String> {
+        let faults = pod::faults(found);
+        if !faults.is_empty() {
+            return Err(faults.join("; "));
+        }
+        match self.volumes.index.storage_of(found) {
+            PodStorage::Refused(why) => Err(why),
+            storage @ PodStorage::Known(_) => Ok(self.pod(found, storage)),
+        }
+    }
+
+    /// A pod with what is not written on it.
+    fn pod(&mut self, found: &KubePod, storage: PodStorage) -> Pod {
+        let shape = self.shapes.of(found);
+        let mut pod = Pod { storage, ..pod::with_shape(found, shape) };
+        self.spread.add_to(&mut pod, found);
+        pod
     }
 
     fn look_at_daemons(&mut self, objects: &Objects, pods: &Changes<KubePod>) {
@@ -121,6 +175,15 @@ impl Follower {
             self.pools.insert(found.name_any(), known);
         }
         before.keys().for_each(|name| self.mirror.remove_pool(name));
+    }
+}
+
+impl Parts {
+    fn are(&self, other: &Parts) -> bool {
+        let is_same_machine =
+            is_same(self.claim.as_ref(), other.claim.as_ref()) && is_same(self.node.as_ref(), other.node.as_ref());
+        let is_same_csi = is_same(self.csi_node.as_ref(), other.csi_node.as_ref());
+        is_same_machine && is_same_csi && self.type_limits == other.type_limits
     }
 }
 

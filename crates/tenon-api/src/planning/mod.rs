@@ -1,23 +1,28 @@
 //! Kubernetes objects as the engine sees them together: one [`Snapshot`], whether they come from files or from a cluster.
 
+mod attach_limits;
 mod budgets;
 mod catalog;
 mod conversion;
 mod daemons;
+mod default_spread;
 mod follower;
+mod namespaces;
 mod nodes;
 mod pod_shapes;
 mod pods;
 mod pool_totals;
 mod pools;
+mod spread_sources;
 mod version_cache;
+mod volumes;
 
 use crate::kube_objects::Node;
 use std::sync::Arc;
 
 use tenon_model::{Catalog, Options, ReservedMode, Resources, Seconds, Snapshot};
 
-use crate::objects::Objects;
+use crate::objects::{Kind, Objects};
 use crate::plan_options::PlanOptions;
 use crate::{NodeClaim, NodePool};
 
@@ -34,6 +39,11 @@ pub trait Surroundings {
     fn not_ready(&self, pool: &NodePool) -> Option<String>;
     /// What a claim's node has and leaves to pods, while the claim itself does not say so yet.
     fn expected(&self, claim: &NodeClaim) -> Option<(Resources, Resources)>;
+    /// Why the objects of a kind are not known, if nobody may read them: a sentence with the next step. What depends on them
+    /// waits.
+    fn unreadable(&self, _kind: Kind) -> Option<String> {
+        None
+    }
     /// Whether nothing new goes to a node, although none of its taints says so yet.
     fn is_fenced(&self, _node: &Node) -> bool {
         false

@@ -72,6 +72,12 @@ impl Machine<'_> {
         self.node.and_then(|node| node.metadata.name.as_deref())
     }
 
+    /// The labels it counts with: those of its claim until it registered.
+    pub(super) fn labels(&self) -> Option<&BTreeMap<String, String>> {
+        let registered = self.node.filter(|node| self.claim.is_none() || says(node, LABEL_REGISTERED));
+        registered.map(|node| node.labels()).or_else(|| self.claim.map(|claim| claim.labels()))
+    }
+
     /// What it is like; what its pods use is not in it. None as long as nobody knows its size.
     pub(super) fn state(&self, around: &dyn Surroundings) -> Option<NodeState> {
         let mut state = match (self.claim, self.node) {

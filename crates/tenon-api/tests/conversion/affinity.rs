@@ -205,8 +205,9 @@ fn owners_and_wishes_to_be_left_alone_are_read() {
     ] {
         assert_eq!(model(&json!({ "ownerReferences": owners }), &json!({})).owner, expected, "{owners}");
     }
-    let said =
-        |wish: &str| model(&json!({ "annotations": { "karpenter.sh/do-not-disrupt": wish } }), &json!({})).protection.clone();
+    let said = |wish: &str| {
+        model(&json!({ "annotations": { "karpenter.sh/do-not-disrupt": wish } }), &json!({})).protection.clone()
+    };
     assert_eq!(said("true"), Protection::Always);
     assert_eq!(said("1h"), Protection::For("1h".parse().unwrap()));
     assert_eq!(said("soon"), Protection::Unreadable("soon".to_owned()));

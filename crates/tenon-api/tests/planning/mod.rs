@@ -3,10 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "an object of the test's own that does not read is a failed test")]
 
 mod daemons;
+mod default_spread;
 mod follower;
 mod leaving;
 mod nodes;
 mod pools;
+mod storage;
 mod waiting;
 
 use std::sync::Arc;

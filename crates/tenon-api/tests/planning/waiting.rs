@@ -2,10 +2,7 @@
 
 use serde_json::json;
 
-use tenon_api::plan_options::PlanOptions;
-use tenon_api::planning::to_snapshot;
-
-use super::{NOW, Plain, claim, merged, node, pod, read, snapshot, waiting};
+use super::{claim, node, pod, snapshot, waiting};
 
 #[test]
 fn a_pod_is_pending_by_its_phase_alone() {
@@ -29,26 +26,4 @@ fn pods_of_a_leaving_node_are_pending_only_until_they_run() {
     ]);
     let pending: Vec<(&str, bool)> = seen.pods.iter().map(|pod| (pod.key.name.as_str(), pod.is_pending)).collect();
     assert_eq!(pending, [("runs", false), ("starts", true)]);
-}
-
-#[test]
-fn pods_that_are_spread_by_default_cannot_be_judged_yet_whether_they_wait_or_their_node_leaves() {
-    let owner = json!([{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "x", "uid": "x", "controller": true }]);
-    let owned = json!({ "metadata": { "ownerReferences": owner } });
-    let gone = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } });
-    let objects = read(&[
-        claim("c", "n1", &gone),
-        node("n1", &json!({})),
-        pod("moves", &merged(owned.clone(), &json!({ "spec": { "nodeName": "n1" } }))),
-        waiting("waits", &owned),
-        waiting("alone", &json!({})),
-    ]);
-    let mut options = PlanOptions::default();
-    let spread =
-        "{podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: a, whenUnsatisfiable: DoNotSchedule}]}}";
-    options.set("scheduler-config", spread).unwrap();
-    let seen = to_snapshot(&objects, &Plain, &options, NOW);
-    let judged: Vec<(&str, bool)> =
-        seen.pods.iter().map(|pod| (pod.key.name.as_str(), pod.unsupported.is_none())).collect();
-    assert_eq!(judged, [("alone", true), ("moves", false), ("waits", false)]);
 }

@@ -129,7 +129,7 @@ fn anywhere(size: &InstanceType) -> CatalogEntry {
             available: true,
             reservation_capacity: None,
         }],
-        volume_attachment_limits: BTreeMap::new(),
+        volume_attachment_limits: size.volume_attachment_limits.clone(),
     }
 }
 

@@ -195,7 +195,7 @@ async fn attached_volumes(context: &Context, node: &Node, pods: &[Arc<Pod>]) -> 
         for volume in pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten()) {
             let named = volume.persistent_volume_claim.as_ref().map(|claim| claim.claim_name.clone());
             // One that is made with its pod is named after both.
-            let made = || volume.ephemeral.map(|_| format!("{}-{}", pod.name(), volume.name));
+            let made = || volume.ephemeral.as_ref().map(|_| format!("{}-{}", pod.name(), volume.name));
             let Some(claim) = named.or_else(made) else { continue };
             let found = claims.get_opt(&claim).await.map_err(failed)?;
             kept.extend(found.and_then(|found| found.spec?.volume_name));

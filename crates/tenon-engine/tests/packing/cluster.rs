@@ -197,7 +197,8 @@ fn catalog_type(line: &Line<'_>) -> CatalogType {
     }
     let overhead = tenon_model::Overhead { kube_reserved: line.amounts("overhead:"), ..Default::default() };
     let offerings = zones.iter().flat_map(|zone| kinds.iter().map(move |kind| way(zone, kind))).collect();
-    CatalogType { name: line.name.to_owned(), requirements, capacity, overhead, offerings }
+    let volume_attachment_limits = BTreeMap::new();
+    CatalogType { name: line.name.to_owned(), requirements, capacity, overhead, offerings, volume_attachment_limits }
 }
 
 fn offering(line: &Line<'_>) -> Offering {
@@ -258,7 +259,7 @@ fn node(line: &Line<'_>) -> NodeState {
             _ => NodeStage::Initialized,
         },
         is_leaving: line.get("leaving").is_some(),
-        pods: Vec::new(),
+        ..NodeState::default()
     }
 }
 
@@ -302,8 +303,8 @@ fn pod(line: &Line<'_>) -> Pod {
         key: key(line.name),
         created: line.get("created").map(|second| Seconds(second.parse().unwrap())),
         is_pending: line.get("pending").is_some(),
-        volumes: Vec::new(),
         shape: Arc::new(shape),
+        ..Pod::default()
     }
 }
 
