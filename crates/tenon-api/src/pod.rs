@@ -4,6 +4,7 @@
 
 use crate::kube_objects::{Container, Pod as KubePod, PodSpec};
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Toleration as KubeToleration;
 use tenon_model::{Effect, HostPort, Owner, Pod, Protection, Seconds, Tolerated, Toleration, Volume};
@@ -42,7 +43,7 @@ pub fn to_model(pod: &KubePod) -> Pod {
         resource_claims: resource_claims(spec),
         owner: owner(pod),
         protection: protection(pod),
-        key,
+        key: Arc::new(key),
         labels,
         unsupported: unreadable,
     }

@@ -52,7 +52,11 @@ fn pod(number: u64, are_alike: bool) -> Arc<Pod> {
     let zone = OFFERINGS.get(usize::try_from(kind % 7).unwrap_or_default()).map(|(_, zone)| *zone);
     let wanted = zone.map(|zone| labels(&[(ZONE, zone)])).unwrap_or_default();
     Arc::new(Pod {
-        key: PodKey { namespace: "default".to_owned(), name: format!("pod-{number}"), uid: number.to_string() },
+        key: Arc::new(PodKey {
+            namespace: "default".to_owned(),
+            name: format!("pod-{number}"),
+            uid: number.to_string(),
+        }),
         requests: amounts(100 + kind * 37 % 1500, 128 + kind * 61 % 4096, 1),
         alternatives: vec![wanted],
         ..Pod::default()

@@ -53,8 +53,8 @@ pub struct Mirror {
     node_of: BTreeMap<Arc<PodKey>, Arc<str>>,
     /// Pods that must not be with others.
     with_anti_affinity: BTreeSet<Arc<PodKey>>,
-    waiting: BTreeMap<PodKey, Arc<Pod>>,
-    invalid: BTreeMap<PodKey, String>,
+    waiting: BTreeMap<Arc<PodKey>, Arc<Pod>>,
+    invalid: BTreeMap<Arc<PodKey>, String>,
     daemons: BTreeMap<PodKey, Arc<Pod>>,
     /// Machines and pools whose sums are out of date.
     stale_machines: BTreeSet<String>,
@@ -121,7 +121,7 @@ impl Mirror {
     /// A pod needs a node, and none could ever be what it asks for.
     pub fn refuse(&mut self, key: &PodKey, why: String) {
         self.remove_pod(key);
-        self.invalid.insert(key.clone(), why);
+        self.invalid.insert(Arc::new(key.clone()), why);
     }
 
     /// A pod is gone, or over.
@@ -230,6 +230,6 @@ fn fill<'a>(state: &mut NodeState, pods: impl Iterator<Item = (&'a Arc<PodKey>, 
         if pod.is_daemon {
             state.bound_daemons.add(&pod.requests);
         }
-        state.host_ports.extend(pod.host_ports.iter().map(|port| (PodKey::clone(key), port.clone())));
+        state.host_ports.extend(pod.host_ports.iter().map(|port| (key.clone(), port.clone())));
     }
 }

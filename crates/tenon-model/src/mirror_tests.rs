@@ -72,7 +72,9 @@ fn tell(mirror: &mut Mirror, change: &Change) {
             let bound = BoundPod { requests: cores(cpu), is_daemon, pod_anti_affinity, ..BoundPod::default() };
             mirror.bind(key("pod", pod), &format!("n{node}"), Arc::new(bound));
         }
-        Change::Wait(pod, cpu) => mirror.wait(Pod { key: key("pod", pod), requests: cores(cpu), ..Pod::default() }),
+        Change::Wait(pod, cpu) => {
+            mirror.wait(Pod { key: Arc::new(key("pod", pod)), requests: cores(cpu), ..Pod::default() });
+        }
         Change::Refuse(pod) => mirror.refuse(&key("pod", pod), "it asks for what nothing is".to_owned()),
         Change::NoPod(pod) => mirror.remove_pod(&key("pod", pod)),
         Change::Daemon(set, cpu) => mirror.set_daemon(&key("set", set), Pod { requests: cores(cpu), ..Pod::default() }),

@@ -1,6 +1,7 @@
 //! A node that is there or on its way, as a plan sees it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::pod::{HostPort, PodKey};
 use crate::resources::Resources;
@@ -33,7 +34,7 @@ pub struct NodeState {
     /// What the daemons on it need.
     pub bound_daemons: Resources,
     /// Ports of the pods on it.
-    pub host_ports: Vec<(PodKey, HostPort)>,
+    pub host_ports: Vec<(Arc<PodKey>, HostPort)>,
     /// How far it is.
     pub stage: NodeStage,
     /// Whether it goes, so that nothing new is put there.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use crate::launch::Seconds;
 use crate::protection::{Owner, Protection};
@@ -31,8 +32,8 @@ impl fmt::Display for PodKey {
 /// A pod that needs a node.
 #[derive(Debug, Clone)]
 pub struct Pod {
-    /// Which.
-    pub key: PodKey,
+    /// Which. Plans speak of many pods, and share their keys.
+    pub key: Arc<PodKey>,
     /// What it needs, itself counted under `pods`.
     pub requests: Resources,
     /// Demands on the node: any one of these sets is enough, and there is at least one.
@@ -79,7 +80,7 @@ impl Default for Pod {
     /// A pod that asks for nothing and may go anywhere.
     fn default() -> Pod {
         Pod {
-            key: PodKey::default(),
+            key: Arc::default(),
             requests: Resources::default(),
             alternatives: vec![Requirements::default()],
             tolerations: Vec::new(),

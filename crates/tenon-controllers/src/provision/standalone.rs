@@ -144,7 +144,11 @@ fn alone(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) -> Snap
     };
     let wanted = claim.spec.resources.iter().flat_map(|resources| resources.requests.iter().flatten());
     let pod = Pod {
-        key: PodKey { namespace: String::new(), name: claim.name_any(), uid: claim.uid().unwrap_or_default() },
+        key: Arc::new(PodKey {
+            namespace: String::new(),
+            name: claim.name_any(),
+            uid: claim.uid().unwrap_or_default(),
+        }),
         requests: wanted.filter_map(|(name, amount)| Some((name.clone(), tenon_api::quantity_of(amount)?))).collect(),
         ..Pod::default()
     };
