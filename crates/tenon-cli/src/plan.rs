@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod broken_text_tests;
 pub mod collect;
+mod companions;
 #[cfg(test)]
 mod fault_tests;
 mod head;

@@ -42,8 +42,8 @@ pub struct Mirror {
     node_of: BTreeMap<Arc<PodKey>, Arc<str>>,
     /// Pods that must not be with others.
     with_anti_affinity: BTreeSet<Arc<PodKey>>,
-    waiting: BTreeMap<PodKey, Arc<Pod>>,
-    invalid: BTreeMap<PodKey, String>,
+    waiting: BTreeMap<Arc<PodKey>, Arc<Pod>>,
+    invalid: BTreeMap<Arc<PodKey>, String>,
     daemons: BTreeMap<PodKey, Arc<Pod>>,
     /// Machines and pools whose sums are out of date.
     stale_machines: BTreeSet<String>,
@@ -109,7 +109,7 @@ impl Mirror {
     /// A pod needs a node, and none could ever be what it asks for.
     pub fn refuse(&mut self, key: &PodKey, why: String) {
         self.remove_pod(key);
-        self.invalid.insert(key.clone(), why);
+        self.invalid.insert(Arc::new(key.clone()), why);
     }
 
     /// A pod is gone, or over.
@@ -221,7 +221,7 @@ fn fill<'a>(state: &mut NodeState, pods: impl Iterator<Item = &'a BoundPod>) {
             state.bound_daemons.add(&pod.shape.requests);
         }
         let ports = pod.shape.host_ports.iter();
-        state.host_ports.extend(ports.map(|port| (PodKey::clone(&pod.key), port.clone())));
+        state.host_ports.extend(ports.map(|port| (pod.key.clone(), port.clone())));
     }
     let attached: BTreeSet<&Attachment> = state.pods.iter().flat_map(|pod| &pod.attachments).collect();
     state.attachments = attached.into_iter().cloned().collect();

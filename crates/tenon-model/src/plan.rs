@@ -37,7 +37,7 @@ pub struct NewNode {
     /// What its pods need together, and the least its daemons do.
     pub requests: Resources,
     /// The pods it is made for, by key.
-    pub pods: Vec<PodKey>,
+    pub pods: Vec<Arc<PodKey>>,
     /// Whether it makes do with fewer values of a label than its pool asks for.
     pub min_values_relaxed: bool,
 }
@@ -61,7 +61,7 @@ pub struct Chosen {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
     /// The pod.
-    pub pod: PodKey,
+    pub pod: Arc<PodKey>,
     /// The Node or NodeClaim.
     pub node: String,
 }
@@ -70,7 +70,7 @@ pub struct Placement {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unplaced {
     /// The pod.
-    pub pod: PodKey,
+    pub pod: Arc<PodKey>,
     /// Why.
     pub reason: Reason,
 }

@@ -6,6 +6,7 @@ use tenon_api::kube_objects::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use tenon_api::objects::{Kind, Object, Objects};
 
+use super::companions::Companions;
 use super::location::Fault;
 use super::table_text::count;
 use super::workloads::{PODS_MAX, Workload, too_many};
@@ -26,7 +27,7 @@ pub(super) fn add_pods(mut workloads: Vec<Workload>, objects: &mut Objects) -> R
     let owners = Owners::of(objects);
     let (mut planned, mut skipped) = (Vec::new(), BTreeMap::<Skip, Vec<String>>::new());
     let mut names: BTreeSet<(String, String)> = objects.pods.iter().map(|pod| pod_key(pod)).collect();
-    let mut left = PODS_MAX;
+    let (mut companions, mut left) = (Companions::of(objects), PODS_MAX);
     for workload in &workloads {
         if let Some(skip) = Skip::of(workload, &owners) {
             skipped.entry(skip).or_default().push(workload.key.to_string());
@@ -39,9 +40,15 @@ pub(super) fn add_pods(mut workloads: Vec<Workload>, objects: &mut Objects) -> R
         })?;
         let base = base_name(workload, &names);
         for name in workload.pod_names(&base) {
-            let pod = Object::from(workload.pod(&name)).settled().map_err(|error| fault(error.to_string()))?;
-            objects.add(pod);
+            let pod = workload.pod(&name);
+            let claims = companions.add_claims(&pod, &workload.volume_claims, objects);
+            let pod = claims.and_then(|()| Object::from(pod).settled());
+            objects.add(pod.map_err(|error| fault(error.to_string()))?);
             names.insert((workload.key.namespace.clone(), name));
+        }
+        if let Some(selector) = workload.selector.clone() {
+            let added = companions.add_replica_set(&workload.key, selector, objects);
+            added.map_err(|error| fault(error.to_string()))?;
         }
         planned.push((workload.count, workload.key.to_string()));
     }

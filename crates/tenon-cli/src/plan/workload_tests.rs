@@ -74,6 +74,35 @@ fn a_pod_of_a_workload_is_what_a_cluster_would_create() {
 }
 
 #[test]
+fn claims_that_a_cluster_would_create_with_the_pods_are_planned_with_them() {
+    let templates = ", replicas: 2, volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: fast}}]";
+    let given =
+        "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data-web-1}\nspec: {volumeName: pv-1}\n";
+    let objects = read("x.yaml", &(workload("StatefulSet", templates) + given)).unwrap().objects;
+    let claims: Vec<_> = objects
+        .persistent_volume_claims
+        .iter()
+        .map(|claim| (claim.metadata.name.as_deref().unwrap(), claim.storage_class_name(), claim.volume_name()))
+        .collect();
+    assert_eq!(claims, [("data-web-0", Some("fast"), None), ("data-web-1", None, Some("pv-1"))]);
+    let ephemeral =
+        "volumes: [{name: tmp, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: quick}}}}], containers";
+    let text = workload("Deployment", "").replacen("containers", ephemeral, 1);
+    let objects = read("x.yaml", &text).unwrap().objects;
+    let claim = &objects.persistent_volume_claims[0];
+    assert_eq!(claim.metadata.name.as_deref(), Some("web-1-tmp"));
+    assert_eq!(claim.storage_class_name(), Some("quick"));
+}
+
+#[test]
+fn pods_of_a_deployment_belong_together_by_its_selector() {
+    let objects = read("x.yaml", &workload("Deployment", "")).unwrap().objects;
+    let (set, owner) = (&objects.replica_sets[0], &objects.pods[0].owner_references()[0]);
+    assert_eq!(set.metadata.name.as_ref(), Some(&owner.name));
+    assert!(set.spec.selector.is_some() && set.spec.template.is_none());
+}
+
+#[test]
 fn a_workload_that_is_suspended_deleted_or_wants_nothing_is_not_planned_and_says_why() {
     let deleted =
         workload("Deployment", "").replace("{name: web}", "{name: web, deletionTimestamp: '2026-01-01T00:00:00Z'}");

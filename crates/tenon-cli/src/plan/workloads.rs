@@ -2,7 +2,7 @@
 //!
 //! Which of them are planned is decided in `replicas.rs`.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference};
 use tenon_api::kube_objects::{
     JobSpec, PersistentVolumeClaim, PersistentVolumeClaimVolumeSource, PodTemplateSpec, StatusFields, Volume, WirePod,
 };
@@ -32,7 +32,10 @@ pub(super) struct Workload {
     pub(super) is_applied: bool,
     pub(super) is_deleted: bool,
     template: Option<PodTemplateSpec>,
-    volume_claims: Vec<String>,
+    /// What each pod of a StatefulSet gets a claim from.
+    pub(super) volume_claims: Vec<PersistentVolumeClaim>,
+    /// Which pods are its own, if it is a Deployment.
+    pub(super) selector: Option<LabelSelector>,
     uid: String,
     first: i32,
 }
@@ -47,6 +50,7 @@ struct Shape<'a> {
     suspended_by: Option<&'static str>,
     is_applied: bool,
     volume_claims: &'a [PersistentVolumeClaim],
+    selector: Option<&'a LabelSelector>,
     /// The number of the first pod.
     first: i32,
 }
@@ -55,7 +59,6 @@ impl Workload {
     /// The workload an object is, if it is one.
     pub(super) fn of(object: &Object, location: &Location) -> Option<Workload> {
         let (meta, shape) = shape(object)?;
-        let claims = shape.volume_claims.iter().filter_map(|claim| claim.metadata.name.clone());
         Some(Workload {
             key: object.key(),
             location: location.clone(),
@@ -65,7 +68,8 @@ impl Workload {
             is_applied: shape.is_applied,
             is_deleted: meta.deletion_timestamp.is_some(),
             template: (!shape.is_applied).then(|| shape.template.cloned()).flatten(),
-            volume_claims: claims.collect(),
+            volume_claims: shape.volume_claims.to_vec(),
+            selector: shape.selector.cloned(),
             uid: meta.uid.clone().unwrap_or_default(),
             first: shape.first,
         })
@@ -103,7 +107,8 @@ impl Workload {
         }));
         let mut spec = template.spec;
         if let Some(spec) = &mut spec {
-            let volumes: Vec<Volume> = self.volume_claims.iter().map(|claim| volume(claim, name)).collect();
+            let claims = self.volume_claims.iter().filter_map(|claim| claim.metadata.name.as_deref());
+            let volumes: Vec<Volume> = claims.map(|claim| volume(claim, name)).collect();
             let own = spec.volumes.iter().flatten().filter(|own| !volumes.iter().any(|volume| volume.name == own.name));
             let all: Vec<Volume> = own.cloned().chain(volumes.iter().cloned()).collect();
             spec.volumes = (!all.is_empty()).then_some(all);
@@ -185,7 +190,8 @@ fn shape(object: &Object) -> Option<(&ObjectMeta, Shape<'_>)> {
         Object::Deployment(found) => {
             let (spec, is_applied) = (&found.spec, is_set(found.status.as_ref()));
             let (template, count) = (Some(&spec.template), spec.replicas.unwrap_or(1));
-            (&found.metadata, Shape { template, count, is_applied, ..of_replicas })
+            let selector = spec.selector.as_ref();
+            (&found.metadata, Shape { template, count, is_applied, selector, ..of_replicas })
         }
         Object::ReplicaSet(found) => {
             let (spec, is_applied) = (&found.spec, is_set(found.status.as_ref()));

@@ -19,7 +19,7 @@ pub(crate) use self::pod_classes::{Ask, PodClasses};
 use self::node_pools::Supplies;
 use self::pod_classes::{Rules, Sorted};
 use crate::capacity::{Hosts, Reserved};
-use crate::index::{CatalogIx, HostIx, Id, OfferingIx, PodClassIx, PodIx, Table, TemplateIx};
+use crate::index::{CatalogIx, HostIx, OfferingIx, PodClassIx, PodIx, Table, TemplateIx};
 use crate::instance_types::CatalogIndex;
 use crate::resources::Columns;
 
@@ -39,8 +39,8 @@ pub(crate) struct Base {
     pub(crate) classes: PodClasses,
     /// Pods to be placed, in the order they are tried, with their class.
     pub(crate) pods: Table<PodIx, (Arc<Pod>, PodClassIx)>,
-    /// The place of each pod in the order of keys.
-    pub(crate) key_ranks: Vec<u32>,
+    /// The same pods, in the order of their keys.
+    pub(crate) by_key: Vec<(PodIx, Arc<PodKey>)>,
     /// Pods that are not tried, and why.
     pub(crate) refused: Vec<Unplaced>,
     /// How many pods there are, those included that are not tried.
@@ -71,7 +71,7 @@ impl Base {
             nodes: Nodes::new(&snapshot.nodes, &daemons, &columns),
             reserved: Reserved::new(snapshot),
             offered_on: catalogs.iter().map(|catalog| offered_on(catalog, &hosts)).collect(),
-            key_ranks: key_ranks(&pods),
+            by_key: by_key(&pods),
             pods,
             options: options.clone(),
             pending: snapshot.pods.len(),
@@ -131,7 +131,8 @@ fn templates(
 
 /// Pods to be placed, and the others with the reason why they are not.
 fn sorted_out(snapshot: &Snapshot) -> (Vec<&Arc<Pod>>, Vec<Unplaced>) {
-    let invalid = |(key, why): &(PodKey, String)| Unplaced { pod: key.clone(), reason: Reason::Invalid(why.clone()) };
+    let invalid =
+        |(key, why): &(Arc<PodKey>, String)| Unplaced { pod: key.clone(), reason: Reason::Invalid(why.clone()) };
     let (mut pods, mut unplaced) = (Vec::new(), snapshot.invalid.iter().map(invalid).collect::<Vec<_>>());
     for pod in &snapshot.pods {
         let ignores = || snapshot.options.ignore_resource_claims && !pod.resource_claims.is_empty();
@@ -155,12 +156,9 @@ fn in_order(mut pods: Vec<(Arc<Pod>, PodClassIx)>, classes: &PodClasses) -> Tabl
     pods.into_iter().collect()
 }
 
-fn key_ranks(pods: &Table<PodIx, (Arc<Pod>, PodClassIx)>) -> Vec<u32> {
-    let mut by_key: Vec<PodIx> = pods.ids().collect();
-    by_key.sort_by(|one, other| pods[*one].0.key.cmp(&pods[*other].0.key));
-    let mut ranks = vec![0; by_key.len()];
-    for (rank, pod) in by_key.into_iter().enumerate() {
-        ranks[pod.position()] = u32::try_from(rank).unwrap_or(u32::MAX);
-    }
-    ranks
+fn by_key(pods: &Table<PodIx, (Arc<Pod>, PodClassIx)>) -> Vec<(PodIx, Arc<PodKey>)> {
+    let mut by_key: Vec<(PodIx, Arc<PodKey>)> =
+        pods.pairs().map(|(number, (pod, _))| (number, pod.key.clone())).collect();
+    by_key.sort_by(|(_, one), (_, other)| one.cmp(other));
+    by_key
 }

@@ -43,6 +43,11 @@ impl<I: Id> Bits<I> {
         those
     }
 
+    /// Becomes the same as another one, in the room it has.
+    pub(crate) fn copy(&mut self, other: &Bits<I>) {
+        self.words.clone_from(&other.words);
+    }
+
     /// Puts one in, making room for it.
     pub(crate) fn insert(&mut self, id: I) {
         let (word, bit) = (id.position() / WORD, id.position() % WORD);

@@ -134,6 +134,15 @@ impl<I: Id, T> IndexMut<I> for Table<I, T> {
     }
 }
 
+impl<I, T> IntoIterator for Table<I, T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    fn into_iter(self) -> std::vec::IntoIter<T> {
+        self.things.into_iter()
+    }
+}
+
 impl<I, T> FromIterator<T> for Table<I, T> {
     fn from_iter<F: IntoIterator<Item = T>>(things: F) -> Table<I, T> {
         Table { things: things.into_iter().collect(), numbers: PhantomData }

@@ -12,7 +12,7 @@ use crate::capacity::Held;
 use crate::index::{AskIx, Bits, HostIx, OfferingIx, PodIx, SlotIx, StateIx, TemplateIx};
 use crate::instance_types::CatalogIndex;
 use crate::resources::fits;
-use crate::solver::{Failure, No, Work};
+use crate::solver::{Accepted, Failure, No, Work};
 
 impl Work<'_> {
     /// A reason for each pod that was not placed.
@@ -68,28 +68,22 @@ impl Work<'_> {
             return PoolRefusal::Taint(taint.clone());
         }
         let (template, index) = (&self.base.templates[number], self.base.catalog_of(number));
-        let slots = match self.allowances[number].affordable(template, index).clone() {
-            Ok(slots) => slots,
+        let slots = match self.allowances[number].affordable() {
+            Ok(slots) => slots.clone(),
             Err(resource) => {
-                let limit = pool.limits.get(&resource);
-                return PoolRefusal::Limit { resource, limit };
+                return PoolRefusal::Limit { resource: resource.to_owned(), limit: pool.limits.get(resource) };
             }
         };
         if let Err(why) = template.demands.meet(asked.demand, |label| index.catalog.is_well_known(label)) {
             return PoolRefusal::Labels(why);
         }
-        let refused = match self.narrow_new(number, asked.ask) {
-            Ok(narrowed) => {
-                let left = (narrowed.state, narrowed.slots.clone());
-                let secured = self.secure(&self.empty(number, &Held::new()), narrowed);
-                secured.err().map(|no| (no, Some(left)))
-            }
-            Err(no) => Some((no, None)),
-        };
-        match refused {
-            Some((No::MinValues(short), _)) => PoolRefusal::MinValues(short),
-            Some((No::Reserved(why), _)) => PoolRefusal::Reserved(why),
-            Some((No::Hosts, Some((state, slots)))) => self.no_host(number, state, &slots),
+        let mut becomes = Accepted::default();
+        let narrowed = self.narrow_new(number, asked.ask, &mut becomes);
+        let secured = narrowed.and_then(|()| self.secure(&self.empty(number, &Held::new()), &mut becomes));
+        match secured {
+            Err(No::MinValues(short)) => PoolRefusal::MinValues(short),
+            Err(No::Reserved(why)) => PoolRefusal::Reserved(why),
+            Err(No::Hosts) => self.no_host(number, becomes.state, &becomes.slots),
             _ => self.no_type(number, &slots, asked),
         }
     }

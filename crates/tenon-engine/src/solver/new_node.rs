@@ -3,8 +3,8 @@
 use tenon_model::ReservedTrouble;
 
 use super::Work;
-use super::admission::{Accepted, Candidate, Narrowed, No};
-use super::refused::Trust;
+use super::admission::{Accepted, Candidate, No};
+use super::refused::{Made, Trust};
 use crate::base::Ask;
 use crate::capacity::Held;
 use crate::index::{AskIx, PodIx, TemplateIx};
@@ -28,10 +28,9 @@ impl<'b> Work<'b> {
                 continue;
             }
             match judged {
-                Ok(accepted) => {
-                    let catalog = self.base.catalog_of(template);
-                    self.allowances[template].charge(catalog, &accepted.slots);
-                    self.open_node(template, accepted, (asked, pod));
+                Ok(()) => {
+                    self.allowances[template].charge(&self.judged.slots);
+                    self.open_node(template, (asked, pod));
                     return Ok(true);
                 }
                 Err(No::Reserved(trouble)) if self.reservations.are_strict() => return Err((template, trouble)),
@@ -51,31 +50,34 @@ impl<'b> Work<'b> {
     }
 
     /// A new node of a pool for the pod. Where nothing that it depends on changes, an equal one is a copy.
-    fn judge_new(&mut self, template: TemplateIx, (ask, asked): (AskIx, &Ask)) -> Result<Accepted, No> {
+    fn judge_new(&mut self, template: TemplateIx, (ask, asked): (AskIx, &Ask)) -> Result<(), No> {
         let index = self.base.catalog_of(template);
-        let is_constant = !index.has_places && !index.has_reserved && self.allowances[template].is_unlimited();
-        if let Some((_, made)) = self.refused[ask].made.as_ref().filter(|(of, _)| is_constant && *of == template) {
-            return Ok(made.clone());
+        let is_constant = !index.has_places && !index.has_reserved;
+        let changes = self.allowances[template].changes;
+        let is_equal = |made: &&Made| is_constant && made.template == template && made.changes == changes;
+        if let Some(made) = self.refused[ask].made.as_ref().filter(is_equal) {
+            self.judged = made.node.clone();
+            return Ok(());
         }
-        let narrowed = self.narrow_new(template, asked)?;
-        let accepted = self.secure(&self.empty(template, &Held::new()), narrowed)?;
-        if is_constant {
-            self.refused[ask].made = Some((template, accepted.clone()));
+        let mut becomes = std::mem::take(&mut self.judged);
+        let judged = self.narrow_new(template, asked, &mut becomes);
+        let judged = judged.and_then(|()| self.secure(&self.empty(template, &Held::new()), &mut becomes));
+        self.judged = becomes;
+        if is_constant && judged.is_ok() {
+            self.refused[ask].made = Some(Made { template, changes, node: self.judged.clone() });
         }
-        Ok(accepted)
+        judged
     }
 
     /// What taints, limits, labels and resources leave of a new node.
-    pub(crate) fn narrow_new(&mut self, template: TemplateIx, asked: &Ask) -> Result<Narrowed, No> {
+    pub(crate) fn narrow_new(&mut self, template: TemplateIx, asked: &Ask, becomes: &mut Accepted) -> Result<(), No> {
         if !self.memo.is_tolerated(asked.tolerations, template) {
             return Err(No::Closed);
         }
-        let (own, index) = (&self.base.templates[template], self.base.catalog_of(template));
-        let affordable = self.allowances[template].affordable(own, index).clone();
-        let slots = affordable.map_err(|_| No::Closed)?;
+        let slots = self.allowances[template].affordable().map_err(|_| No::Closed)?.clone();
         let (held, requests) = (Held::new(), self.base.columns.nothing());
         let candidate = Candidate { slots: &slots, requests: &requests, ..self.empty(template, &held) };
-        self.narrow(&candidate, asked)
+        self.narrow(&candidate, asked, becomes)
     }
 
     /// A node of a pool that nothing is planned for yet.

@@ -53,12 +53,19 @@ impl<'b> Work<'b> {
                 return self.place_on_ranked(ask, pod, node);
             }
             walked += 1;
-            if self.try_open(ask, pod, node) {
+            if self.is_passed_by(ask, node) {
+                self.effort.passed_by += 1;
+            } else if self.try_open(ask, pod, node) {
                 return true;
             }
             next = self.open.order.next(node);
         }
         false
+    }
+
+    /// Whether a planned node refused before, and that is believed.
+    fn is_passed_by(&self, ask: AskIx, node: OpenIx) -> bool {
+        self.trust == Trust::Remembered && self.refused[ask].has_refused(node)
     }
 
     /// The same from a node on, if it takes long: of all that may take the pod, the one that is asked first.
@@ -82,12 +89,7 @@ impl<'b> Work<'b> {
 
     /// Whether a planned node took the pod.
     fn try_open(&mut self, ask: AskIx, pod: PodIx, node: OpenIx) -> bool {
-        let refused = &self.refused[ask];
-        let is_known = refused.open.has(node) || refused.without_host.0.has(node);
-        if is_known && self.trust == Trust::Remembered {
-            self.effort.passed_by += 1;
-            return false;
-        }
+        let is_known = self.refused[ask].has_refused(node);
         self.effort.judgements += 1;
         let asked: &'b Ask = &self.base.classes.asks[ask];
         let judged = self.judge_open(node, asked);
@@ -97,11 +99,11 @@ impl<'b> Work<'b> {
             return false;
         }
         match judged {
-            Ok(accepted) => {
-                if self.adds_label(node, accepted.state) {
+            Ok(()) => {
+                if self.adds_label(node, self.judged.state) {
                     self.open.labelled.push(node);
                 }
-                self.accept(node, accepted, (asked, pod));
+                self.accept(node, (asked, pod));
                 self.open.order.advance(node);
                 true
             }
@@ -112,7 +114,7 @@ impl<'b> Work<'b> {
         }
     }
 
-    fn judge_open(&mut self, node: OpenIx, asked: &Ask) -> Result<Accepted, No> {
+    fn judge_open(&mut self, node: OpenIx, asked: &Ask) -> Result<(), No> {
         let open = &self.open.nodes[node];
         let needed = open.now.requests.iter().zip(&asked.row).map(|(now, more)| now.saturating_add(*more));
         if needed.zip(&open.reach).any(|(needed, reach)| needed > *reach) {
@@ -122,13 +124,15 @@ impl<'b> Work<'b> {
         if !self.memo.is_tolerated(asked.tolerations, open.template) || !asked.ports.iter().all(is_free) {
             return Err(No::Closed);
         }
-        // It is lent out, since asking adds to what is remembered.
+        // Both are lent out, since asking adds to what is remembered.
+        let mut becomes = std::mem::take(&mut self.judged);
         let now = std::mem::take(&mut self.open.nodes[node].now);
         let Accepted { state, slots, requests, held, hold, .. } = &now;
         let (template, state, hold) = (self.open.nodes[node].template, *state, *hold);
         let candidate = Candidate { template, state, slots, requests, held, hold, is_new: false };
-        let judged = self.judge(&candidate, asked);
+        let judged = self.judge(&candidate, asked, &mut becomes);
         self.open.nodes[node].now = now;
+        self.judged = becomes;
         judged
     }
 
@@ -157,31 +161,32 @@ impl<'b> Work<'b> {
     }
 
     /// Plans a node with its first pod.
-    pub(super) fn open_node(&mut self, template: TemplateIx, accepted: Accepted, (asked, pod): (&'b Ask, PodIx)) {
-        let (is_relaxed, now) = (accepted.is_relaxed, Accepted::default());
+    pub(super) fn open_node(&mut self, template: TemplateIx, (asked, pod): (&'b Ask, PodIx)) {
+        let (is_relaxed, now) = (self.judged.is_relaxed, Accepted::default());
         let (pods, reach, ports) = (Vec::new(), Row::new(), Vec::new());
         let node = self.open.nodes.push(OpenNode { template, now, pods, reach, ports, is_relaxed });
-        self.accept(node, accepted, (asked, pod));
+        self.accept(node, (asked, pod));
         self.open.order.add();
         debug_assert_eq!(node.position() + 1, self.open.nodes.len());
     }
 
     /// Becomes what was judged, and holds what that takes.
-    fn accept(&mut self, node: OpenIx, accepted: Accepted, (asked, pod): (&'b Ask, PodIx)) {
+    fn accept(&mut self, node: OpenIx, (asked, pod): (&'b Ask, PodIx)) {
         let OpenNode { template, now, .. } = &self.open.nodes[node];
         let template = *template;
-        if now.hold != accepted.hold {
+        if now.hold != self.judged.hold {
             let before = now.hold.and_then(|hold| self.footprint(template, hold));
-            let after = accepted.hold.and_then(|hold| self.footprint(template, hold));
+            let after = self.judged.hold.and_then(|hold| self.footprint(template, hold));
             before.into_iter().for_each(|(host, size)| self.hosts.release(host, size));
             after.into_iter().for_each(|(host, size)| self.hosts.hold(host, size));
         }
-        let open = &mut self.open.nodes[node];
-        self.reservations.change(&open.now.held, &accepted.held);
-        if open.now.slots != accepted.slots {
-            open.reach = self.base.templates[template].reach(&accepted.slots);
+        let (open, judged) = (&mut self.open.nodes[node], &mut self.judged);
+        self.reservations.change(&open.now.held, &judged.held);
+        if open.now.slots != judged.slots {
+            self.base.templates[template].reach(&judged.slots, &mut open.reach);
         }
-        open.now = accepted;
+        // What it was before is overwritten by the next one that is judged.
+        std::mem::swap(&mut open.now, judged);
         open.ports.extend(&asked.ports);
         open.pods.push(pod);
     }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, VecDeque};
 use tenon_model::ReservedTrouble;
 
 use super::Work;
-use super::refused::Effort;
 use crate::base::is_out_of_use;
 use crate::index::{AskIx, Id, PodIx, TemplateIx};
 
@@ -20,20 +19,13 @@ pub(crate) enum Failure {
     NoPools,
 }
 
-/// What came of placing all pods.
-pub(crate) struct Solved {
-    pub(crate) failures: BTreeMap<PodIx, Failure>,
-    pub(crate) effort: Effort,
-}
-
 impl Work<'_> {
     /// Places the pods.
-    pub(crate) fn solve(&mut self) -> Solved {
-        let failures = match self.base.pools.iter().all(|(pool, _)| is_out_of_use(pool)) {
+    pub(crate) fn solve(&mut self) {
+        self.failures = match self.base.pools.iter().all(|(pool, _)| is_out_of_use(pool)) {
             true => self.without_pools(),
             false => self.place_all(),
         };
-        Solved { failures, effort: self.effort }
     }
 
     fn place_all(&mut self) -> BTreeMap<PodIx, Failure> {
