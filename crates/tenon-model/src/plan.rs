@@ -11,6 +11,7 @@ use crate::quantity::Quantity;
 use crate::requirements::{Incompatible, Requirements};
 use crate::resources::{Resources, Shortage};
 use crate::taint::Taint;
+use crate::topology_refusal::TopologyRefusal;
 
 /// The outcome of planning.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -129,6 +130,8 @@ pub enum PoolRefusal {
     Taint(Taint),
     /// The pod asks for other labels.
     Labels(Incompatible),
+    /// Because of other pods, no domain is left.
+    Topology(Box<TopologyRefusal>),
     /// No size will do.
     NoType(Box<NoType>),
     /// Too few values of a label stay possible.

@@ -5,6 +5,7 @@ mod eligibility;
 mod node_pools;
 mod nodes;
 mod pod_classes;
+mod relaxation;
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -14,14 +15,16 @@ use tenon_model::{Effect, Options, Pod, PodKey, Pool, Reason, Snapshot, Unplaced
 pub(crate) use self::eligibility::refused;
 pub(crate) use self::node_pools::{SIMULATED, Template, is_out_of_use};
 pub(crate) use self::nodes::Nodes;
-pub(crate) use self::pod_classes::{Ask, PodClasses};
+pub(crate) use self::pod_classes::{Ask, PodClass, PodClasses, Step};
 
 use self::node_pools::Supplies;
-use self::pod_classes::{Rules, Sorted};
+use self::pod_classes::Sorted;
+use self::relaxation::Rules;
 use crate::capacity::{Hosts, Reserved};
 use crate::index::{CatalogIx, HostIx, OfferingIx, PodClassIx, PodIx, Table, TemplateIx};
 use crate::instance_types::CatalogIndex;
 use crate::resources::Columns;
+use crate::topology::{Build, Meanings, Provider, Relevant, Topology, World};
 
 /// A snapshot, indexed.
 #[derive(Debug, Default)]
@@ -46,6 +49,8 @@ pub(crate) struct Base {
     /// How many pods there are, those included that are not tried.
     pub(crate) pending: usize,
     pub(crate) nodes: Nodes,
+    /// Where pods may go because of other pods.
+    pub(crate) topology: Topology,
 }
 
 impl Base {
@@ -55,7 +60,8 @@ impl Base {
         let is_judged = |daemon: &&Pod| !options.ignore_resource_claims || daemon.resource_claims.is_empty();
         let daemons: Vec<&Pod> = snapshot.daemons.iter().map(AsRef::as_ref).filter(is_judged).collect();
         let (pods, refused) = sorted_out(snapshot);
-        let mut sorted = Sorted::default();
+        let relevant = Relevant::of(snapshot);
+        let mut sorted = Sorted::new(&relevant);
         let pods: Vec<(Arc<Pod>, PodClassIx)> =
             pods.into_iter().map(|pod| (pod.clone(), sorted.class_of(pod))).collect();
         let columns = Columns::of(sorted.requests().chain(daemons.iter().map(|daemon| &daemon.requests)));
@@ -65,10 +71,17 @@ impl Base {
         // A pool whose demands leave nothing to make nodes of still has nodes that are there.
         let in_use = pools.iter().map(|(pool, _)| pool).filter(|pool| !is_out_of_use(pool));
         let has_advice = in_use.flat_map(|pool| &pool.taints).any(|taint| taint.effect == Effect::PreferNoSchedule);
-        let classes = sorted.classes(&columns, &Rules { options, has_advice });
+        let mut build = Build::new(snapshot);
+        let mut classes = sorted.classes(&columns, &Rules { options, has_advice }, &mut build);
         let pods = in_order(pods, &classes);
+        let nodes = Nodes::new(&snapshot.nodes, &daemons, &columns);
+        let topology = match relevant.is_used {
+            true => topology(build, &mut classes, (&nodes, &templates, &catalogs)),
+            false => Topology::default(),
+        };
         Base {
-            nodes: Nodes::new(&snapshot.nodes, &daemons, &columns),
+            nodes,
+            topology,
             reserved: Reserved::new(snapshot),
             offered_on: catalogs.iter().map(|catalog| offered_on(catalog, &hosts)).collect(),
             by_key: by_key(&pods),
@@ -89,6 +102,20 @@ impl Base {
     pub(crate) fn catalog_of(&self, template: TemplateIx) -> &CatalogIndex {
         &self.catalogs[self.templates[template].catalog]
     }
+}
+
+type Made<'m> = (&'m Nodes, &'m Table<TemplateIx, Template>, &'m Table<CatalogIx, Arc<CatalogIndex>>);
+
+/// What constraints allow pods, and where pods are.
+fn topology<'m>(build: Build<'m>, classes: &'m mut PodClasses, (nodes, templates, catalogs): Made<'m>) -> Topology {
+    let provider = |template: &'m Template| Provider {
+        taints: &template.pool.taints,
+        demands: &template.demands,
+        types: catalogs[template.catalog].catalog.types().iter().map(|size| &size.requirements).collect(),
+    };
+    let meanings = Meanings { demands: &classes.demands, tolerations: &classes.tolerations };
+    let world = World { nodes: &nodes.nodes, providers: templates.iter().map(provider).collect(), meanings };
+    Topology::new(build, &mut classes.classes, &world)
 }
 
 fn catalogs(snapshot: &Snapshot, before: &Base) -> Table<CatalogIx, Arc<CatalogIndex>> {

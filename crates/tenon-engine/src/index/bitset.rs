@@ -64,6 +64,13 @@ impl<I: Id> Bits<I> {
         }
     }
 
+    /// Just one, made for as many.
+    pub(crate) fn only(&self, id: I) -> Bits<I> {
+        let mut only = Bits { words: vec![0; self.words.len()], of: PhantomData };
+        only.insert(id);
+        only
+    }
+
     /// Whether one is in it.
     pub(crate) fn has(&self, id: I) -> bool {
         self.words.get(id.position() / WORD).is_some_and(|word| word & (1 << (id.position() % WORD)) != 0)

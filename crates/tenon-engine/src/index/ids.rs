@@ -63,6 +63,18 @@ ids! {
     TolerationsIx;
     /// What is demanded of a planned node.
     StateIx;
+    /// A label whose values pods are spread over, or kept together in.
+    KeyIx;
+    /// A value of such a label, in the order of names.
+    DomainIx;
+    /// Constraints that count the same pods.
+    GroupIx;
+    /// Nodes that count for a group.
+    FilterIx;
+    /// A group as pods of one kind see it.
+    ViewIx;
+    /// Domains that were chosen for a pod.
+    ChoiceIx;
     /// So many pods on a planned node.
     PodCountIx;
     /// A list of instance types in order of price.
@@ -70,7 +82,7 @@ ids! {
 }
 
 /// Things by number.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Table<I, T> {
     things: Vec<T>,
     numbers: PhantomData<I>,
@@ -102,6 +114,11 @@ impl<I: Id, T> Table<I, T> {
     /// All things, in the order of their numbers.
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
         self.things.iter()
+    }
+
+    /// All things, to be changed.
+    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.things.iter_mut()
     }
 
     /// All numbers.

@@ -5,6 +5,7 @@ mod effective_zone;
 mod finish;
 mod improve;
 mod launch_choice;
+mod no_domain;
 mod reasons;
 
 pub use addresses::{NoAddress, give};

@@ -74,9 +74,8 @@ impl Work<'_> {
         let base = self.base;
         let template = &base.templates[node.template];
         let (catalog, index) = (template.catalog, base.catalog_of(node.template));
-        let demand = (ask.demand, &base.classes.demands[ask.demand]);
+        let state = self.memo.merge(base, catalog, node.state, ask.demand).ok_or(No::Labels)?;
         let states = self.memo.states(catalog);
-        let state = states.merge(index, node.state, demand).ok_or(No::Labels)?;
         let suiting = states.get(state);
         let Accepted { slots, requests, .. } = becomes;
         requests.clear();

@@ -4,6 +4,9 @@
 //! can, and what it becomes; `order` which of them is asked first; `refused` what need not be asked again.
 
 mod admission;
+mod allowed_nodes;
+mod domains;
+mod effective_asks;
 mod existing_node;
 mod memo;
 mod new_node;
@@ -28,8 +31,9 @@ use self::open_nodes::OpenNodes;
 use self::refused::Refused;
 use crate::base::Base;
 use crate::capacity::{Allowance, HostRoom, Reservations};
-use crate::index::{AskIx, NodeIx, PodIx, Table, TemplateIx};
+use crate::index::{AskIx, NodeIx, PodIx, Table, TemplateIx, ViewIx};
 use crate::resources::Rows;
+use crate::topology::{Counts, Valid};
 
 /// One solve: what is left of everything while pods are placed.
 pub(crate) struct Work<'b> {
@@ -48,6 +52,9 @@ pub(crate) struct Work<'b> {
     pub(crate) reservations: Reservations<'b>,
     pub(crate) allowances: Table<TemplateIx, Allowance<'b>>,
     refused: Table<AskIx, Refused>,
+    /// Pods by domain, and what constraints allow by that, with the version of the count it was found for.
+    pub(crate) counts: Counts,
+    valid: Table<ViewIx, Option<(u32, Valid)>>,
     /// What the node that was asked last would become.
     judged: Accepted,
     trust: Trust,
@@ -64,11 +71,13 @@ impl<'b> Work<'b> {
             ports: BTreeMap::new(),
             placed: Vec::new(),
             failures: BTreeMap::new(),
-            open: OpenNodes::new(ties),
+            open: OpenNodes::new(ties, base.topology.is_used()),
             hosts: base.hosts.room(),
             reservations: Reservations::new(&base.reserved, &base.options),
             allowances: base.templates.iter().map(|template| Allowance::of(&template.limits)).collect(),
             refused: base.classes.asks.iter().map(|_| Refused::default()).collect(),
+            counts: base.topology.counts.clone(),
+            valid: base.topology.views.iter().map(|_| None).collect(),
             judged: Accepted::default(),
             effort: Effort::default(),
             base,

@@ -5,37 +5,55 @@ use tenon_model::ReservedTrouble;
 use super::Work;
 use super::admission::{Accepted, Candidate, No};
 use super::refused::{Made, Trust};
-use crate::base::Ask;
+use crate::base::{Ask, Step};
 use crate::capacity::Held;
 use crate::index::{AskIx, PodIx, TemplateIx};
 
 impl<'b> Work<'b> {
     /// Plans a node for the pod, in the first pool that makes one. The pool and the trouble, if the pod has to wait for
     /// capacity that was set aside: then no other pool is asked.
-    pub(super) fn place_on_new(&mut self, ask: AskIx, pod: PodIx) -> Result<bool, (TemplateIx, ReservedTrouble)> {
-        let asked: &'b Ask = &self.base.classes.asks[ask];
+    pub(super) fn place_on_new(&mut self, step: &'b Step, pod: PodIx) -> Result<bool, (TemplateIx, ReservedTrouble)> {
+        if self.host_in_the_way(step).is_some() {
+            return Ok(false);
+        }
         for template in self.base.templates.ids() {
-            let refused = &self.refused[ask];
-            let is_known = refused.templates.has(template) || refused.without_host.1.has(template);
-            if is_known && self.trust == Trust::Remembered {
-                continue;
-            }
-            self.effort.judgements += 1;
-            let judged = self.judge_new(template, (ask, asked));
-            if is_known {
-                assert!(judged.is_err(), "a pool refused a pod before and takes it now");
-                self.effort.repeated += 1;
-                continue;
-            }
-            match judged {
-                Ok(()) => {
-                    self.allowances[template].charge(&self.judged.slots);
-                    self.open_node(template, (asked, pod));
+            for ask in self.effective_asks(step, template, self.memo.own_state(template)) {
+                if self.make_new(template, (step, ask), pod)? {
                     return Ok(true);
                 }
-                Err(No::Reserved(trouble)) if self.reservations.are_strict() => return Err((template, trouble)),
-                Err(no) => self.remember_closed(ask, template, &no),
             }
+        }
+        Ok(false)
+    }
+
+    /// Plans a node of a pool, if it can make one.
+    fn make_new(
+        &mut self,
+        template: TemplateIx,
+        (step, ask): (&'b Step, AskIx),
+        pod: PodIx,
+    ) -> Result<bool, (TemplateIx, ReservedTrouble)> {
+        let refused = &self.refused[ask];
+        let is_known = refused.templates.has(template) || refused.without_host.1.has(template);
+        if is_known && self.trust == Trust::Remembered {
+            return Ok(false);
+        }
+        self.effort.judgements += 1;
+        let asked = self.memo.ask(self.base, ask);
+        let judged = self.judge_new(template, (ask, &asked));
+        if is_known {
+            assert!(judged.is_err(), "a pool refused a pod before and takes it now");
+            self.effort.repeated += 1;
+            return Ok(false);
+        }
+        match judged {
+            Ok(()) => {
+                self.allowances[template].charge(&self.judged.slots);
+                self.open_node(template, (step, pod));
+                return Ok(true);
+            }
+            Err(No::Reserved(trouble)) if self.reservations.are_strict() => return Err((template, trouble)),
+            Err(no) => self.remember_closed(ask, template, &no),
         }
         Ok(false)
     }
