@@ -58,7 +58,7 @@ pub(crate) async fn follow_related(context: Arc<Context>, watch: RelatedWatch, m
             Some(Ok(true)) => context.watched.pods_changed.notify_one(),
             Some(Ok(false) | Err(Interrupted::Forbidden(None))) => {}
             Some(Err(Interrupted::Forbidden(Some(error)))) => {
-                tracing::error!(kind, error, "cannot read a kind; pods that depend on it wait");
+                tracing::error!(kind, error, "cannot watch this kind; pods that depend on it stay pending");
             }
             Some(Err(Interrupted::Reconnecting(error))) => {
                 tracing::warn!(kind, error, "watch interrupted; reconnecting");
