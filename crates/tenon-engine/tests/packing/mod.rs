@@ -6,6 +6,7 @@ mod bin_packing;
 mod checker;
 mod claims;
 mod cluster;
+mod constraints;
 mod daemons;
 mod effective_zones;
 mod existing;
