@@ -25,4 +25,6 @@ mod reserved;
 mod sizes;
 mod sound;
 mod speed;
+mod topology_checker;
+mod topology_spread_checker;
 mod well_known;
