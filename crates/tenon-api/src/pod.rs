@@ -26,7 +26,7 @@ pub fn to_model(pod: &KubePod) -> Pod {
 pub(crate) fn with_shape(pod: &KubePod, shape: Arc<PodShape>) -> Pod {
     let volumes = pod.spec.as_deref().map(|spec| volumes(pod.name(), spec));
     Pod {
-        key: pod_key(pod),
+        key: Arc::new(pod_key(pod)),
         created: pod.metadata.creation_timestamp.as_ref().map(|time| Seconds(time.0.as_second())),
         is_pending: pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Pending"),
         volumes: volumes.unwrap_or_default(),

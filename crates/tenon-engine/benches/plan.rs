@@ -58,7 +58,7 @@ fn pod(number: u64, are_alike: bool) -> Arc<Pod> {
         ..PodShape::default()
     };
     let key = PodKey { namespace: "default".to_owned(), name: format!("pod-{number}"), uid: number.to_string() };
-    Arc::new(Pod { key, shape: Arc::new(shape), ..Pod::default() })
+    Arc::new(Pod { key: Arc::new(key), shape: Arc::new(shape), ..Pod::default() })
 }
 
 /// A node with room for a few small pods.

@@ -3,7 +3,7 @@
 use tenon_model::{Plan, Snapshot};
 
 use crate::base::{Base, is_out_of_use};
-use crate::plan::{finished, improved};
+use crate::plan::{finished, improve};
 use crate::solver::{Effort, Memo, Ties, Trust, Work};
 
 /// Decides what is to be made for the pods that need a node. The order of the snapshot's lists does not matter.
@@ -36,22 +36,23 @@ impl Engine {
 
     /// Places the pods.
     pub fn plan(&self) -> Plan {
-        let mut memo = Memo::new(&self.base);
-        let (first, _) = self.solve(&mut memo, (Ties::Latest, Trust::Remembered));
-        improved(&self.base, first, |ties| self.solve(&mut memo, (ties, Trust::Remembered)).0)
+        let mut work = self.solved(Trust::Remembered);
+        improve(&mut work);
+        finished(work)
     }
 
     /// Places the pods once, and says how much was done for that. With `shadow`, whatever was refused before is asked again
     /// and must be refused again: a test panics where what is remembered is wrong.
     pub fn measure(&self, shadow: bool) -> (Plan, Effort) {
         let trust = if shadow { Trust::Shadow } else { Trust::Remembered };
-        self.solve(&mut Memo::new(&self.base), (Ties::Latest, trust))
+        let work = self.solved(trust);
+        let effort = work.effort;
+        (finished(work), effort)
     }
 
-    fn solve(&self, memo: &mut Memo, how: (Ties, Trust)) -> (Plan, Effort) {
-        let mut work = Work::new(&self.base, memo, how);
-        let solved = work.solve();
-        let effort = solved.effort;
-        (finished(&mut work, solved), effort)
+    fn solved(&self, trust: Trust) -> Work<'_> {
+        let mut work = Work::new(&self.base, Memo::new(&self.base), (Ties::Latest, trust));
+        work.solve();
+        work
     }
 }

@@ -4,7 +4,7 @@
 //! with it, knowing nothing of how it was made; [`sound_part`] leaves that out.
 //!
 //! `base` is a snapshot, indexed; `solver` places its pods; `plan` says what came of it. `index`, `resources`,
-//! `instance_types` and `capacity` are what these three are built from; `lifecycle` and `disruption` decide about nodes that
+//! `instance_types`, `topology` and `capacity` are what these three are built from; `lifecycle` and `disruption` decide about nodes that
 //! are there.
 
 mod base;
@@ -18,6 +18,7 @@ mod lifecycle;
 mod plan;
 mod resources;
 mod solver;
+mod topology;
 
 pub use checker::{CheckedPlan, Subject, Violation, check, sound_part};
 pub use engine::{Engine, plan};

@@ -53,6 +53,7 @@ mod schedule_tests;
 mod snapshot;
 mod taint;
 mod timestamp;
+mod topology_refusal;
 pub mod validation;
 #[cfg(test)]
 mod validation_tests;
@@ -99,6 +100,7 @@ pub use schedule::{Schedule, ScheduleError};
 pub use snapshot::Snapshot;
 pub use taint::{Effect, Taint, Tolerated, Toleration};
 pub use timestamp::Timestamp;
+pub use topology_refusal::{TopologyConstraint, TopologyRefusal};
 pub use vmid::{VmId, VmIdError, VmIdRange};
 pub use volumes::{AttachLimit, Attachment, PodStorage, PodVolumes, attach_limits};
 pub use written_requirement::{RequirementError, WrittenRequirement};

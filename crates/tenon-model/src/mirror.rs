@@ -44,8 +44,8 @@ pub struct Mirror {
     with_anti_affinity: BTreeSet<Arc<PodKey>>,
     /// Volumes of pods on nodes.
     attached: BTreeMap<PodKey, Vec<Attachment>>,
-    waiting: BTreeMap<PodKey, Arc<Pod>>,
-    invalid: BTreeMap<PodKey, String>,
+    waiting: BTreeMap<Arc<PodKey>, Arc<Pod>>,
+    invalid: BTreeMap<Arc<PodKey>, String>,
     daemons: BTreeMap<PodKey, Arc<Pod>>,
     /// Machines and pools whose sums are out of date.
     stale_machines: BTreeSet<String>,
@@ -119,7 +119,7 @@ impl Mirror {
     /// A pod needs a node, and none could ever be what it asks for.
     pub fn refuse(&mut self, key: &PodKey, why: String) {
         self.remove_pod(key);
-        self.invalid.insert(key.clone(), why);
+        self.invalid.insert(Arc::new(key.clone()), why);
     }
 
     /// A pod is gone, or over.
@@ -236,6 +236,6 @@ fn fill<'a>(state: &mut NodeState, pods: impl Iterator<Item = &'a BoundPod>) {
             state.bound_daemons.add(&pod.shape.requests);
         }
         let ports = pod.shape.host_ports.iter();
-        state.host_ports.extend(ports.map(|port| (PodKey::clone(&pod.key), port.clone())));
+        state.host_ports.extend(ports.map(|port| (pod.key.clone(), port.clone())));
     }
 }

@@ -87,7 +87,7 @@ fn tell(mirror: &mut Mirror, change: &Change) {
 
 fn waiting(key: PodKey, cpu: u8) -> Pod {
     let shape = PodShape { requests: cores(cpu), ..PodShape::default() };
-    Pod { key, shape: Arc::new(shape), ..Pod::default() }
+    Pod { key: Arc::new(key), shape: Arc::new(shape), ..Pod::default() }
 }
 
 fn term(number: u8) -> PodAffinityTerm {

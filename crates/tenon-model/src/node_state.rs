@@ -1,6 +1,7 @@
 //! A node that is there or on its way, as a plan sees it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::bound_pod::BoundPod;
 use crate::pod::{HostPort, PodKey};
@@ -37,7 +38,7 @@ pub struct NodeState {
     /// What the daemons on it need.
     pub bound_daemons: Resources,
     /// Ports of the pods on it.
-    pub host_ports: Vec<(PodKey, HostPort)>,
+    pub host_ports: Vec<(Arc<PodKey>, HostPort)>,
     /// How many volumes of a CSI driver it attaches; a driver that is not in it is not limited.
     pub attach_limits: BTreeMap<String, u32>,
     /// Volumes of the pods on it, sorted, each once.

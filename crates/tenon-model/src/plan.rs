@@ -11,6 +11,7 @@ use crate::quantity::Quantity;
 use crate::requirements::{Incompatible, Requirements};
 use crate::resources::{Resources, Shortage};
 use crate::taint::Taint;
+use crate::topology_refusal::TopologyRefusal;
 
 /// The outcome of planning.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -37,7 +38,7 @@ pub struct NewNode {
     /// What its pods need together, and the least its daemons do.
     pub requests: Resources,
     /// The pods it is made for, by key.
-    pub pods: Vec<PodKey>,
+    pub pods: Vec<Arc<PodKey>>,
     /// Whether it makes do with fewer values of a label than its pool asks for.
     pub min_values_relaxed: bool,
 }
@@ -61,7 +62,7 @@ pub struct Chosen {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
     /// The pod.
-    pub pod: PodKey,
+    pub pod: Arc<PodKey>,
     /// The Node or NodeClaim.
     pub node: String,
 }
@@ -70,7 +71,7 @@ pub struct Placement {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unplaced {
     /// The pod.
-    pub pod: PodKey,
+    pub pod: Arc<PodKey>,
     /// Why.
     pub reason: Reason,
 }
@@ -129,6 +130,8 @@ pub enum PoolRefusal {
     Taint(Taint),
     /// The pod asks for other labels.
     Labels(Incompatible),
+    /// Because of other pods, no domain is left.
+    Topology(Box<TopologyRefusal>),
     /// No size will do.
     NoType(Box<NoType>),
     /// Too few values of a label stay possible.

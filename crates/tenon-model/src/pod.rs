@@ -34,8 +34,8 @@ impl fmt::Display for PodKey {
 /// A pod that needs a node.
 #[derive(Debug, Clone, Default)]
 pub struct Pod {
-    /// Which.
-    pub key: PodKey,
+    /// Which. Plans speak of many pods, and share their keys.
+    pub key: Arc<PodKey>,
     /// When it was made.
     pub created: Option<Seconds>,
     /// Whether nothing of it runs yet, whether or not it has a node.

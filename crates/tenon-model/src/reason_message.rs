@@ -62,6 +62,7 @@ impl fmt::Display for PoolRefusal {
             }
             PoolRefusal::Taint(taint) => write!(f, "did not tolerate taint {taint}"),
             PoolRefusal::Labels(why) => write!(f, "incompatible requirements, {why}"),
+            PoolRefusal::Topology(why) => why.fmt(f),
             PoolRefusal::NoType(why) => why.fmt(f),
             PoolRefusal::MinValues(short) => write!(f, "minValues requirement is not met: {short}"),
             PoolRefusal::Limit { resource, .. } if resource == "nodes" => {

@@ -23,7 +23,7 @@ pub struct Snapshot {
     /// Pods that need a node: those that fit nowhere, and those whose node leaves.
     pub pods: Vec<Arc<Pod>>,
     /// Pods for which no node could ever be what they ask for, and why.
-    pub invalid: Vec<(PodKey, String)>,
+    pub invalid: Vec<(Arc<PodKey>, String)>,
     /// Pods that running pods must not be with, wherever those run.
     pub bound_anti_affinity: Vec<PodAffinityTerm>,
     /// The labels of every namespace, by its name.

@@ -34,7 +34,7 @@ impl<'a> Report<'a> {
     }
 
     /// References to pods, as far as they are known.
-    pub(super) fn references(&self, keys: &[PodKey]) -> Vec<ObjectReference> {
+    pub(super) fn references(&self, keys: &[Arc<PodKey>]) -> Vec<ObjectReference> {
         keys.iter().filter_map(|key| self.reference(key)).collect()
     }
 
@@ -43,7 +43,7 @@ impl<'a> Report<'a> {
     }
 
     /// Tells every pod the same. Who heard it before does not count, and once no more is said, nobody is asked any more.
-    pub(super) async fn publish(&mut self, pods: &[PodKey], event: &Event) {
+    pub(super) async fn publish(&mut self, pods: &[Arc<PodKey>], event: &Event) {
         for key in pods {
             if self.left == 0 {
                 return;

@@ -146,7 +146,7 @@ fn alone(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) -> Snap
     let wanted = wanted.filter_map(|(name, amount)| Some((name.clone(), tenon_api::quantity_of(amount)?)));
     let shape = PodShape { requests: wanted.collect(), ..PodShape::default() };
     let key = PodKey { namespace: String::new(), name: claim.name_any(), uid: claim.uid().unwrap_or_default() };
-    let pod = Pod { key, shape: Arc::new(shape), ..Pod::default() };
+    let pod = Pod { key: Arc::new(key), shape: Arc::new(shape), ..Pod::default() };
     Snapshot {
         hosts: hosts(gathered, types, &vec![(name.clone(), claim.spec.node_class_ref.name.clone())]),
         launch_site: class.map(|class| launch_site_for(&name, class, gathered)).unwrap_or_default(),

@@ -5,6 +5,7 @@ mod eligibility;
 mod node_pools;
 mod nodes;
 mod pod_classes;
+mod relaxation;
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -14,14 +15,16 @@ use tenon_model::{Effect, Options, Pod, PodKey, Pool, Reason, Snapshot, Unplaced
 pub(crate) use self::eligibility::refused;
 pub(crate) use self::node_pools::{SIMULATED, Template, is_out_of_use};
 pub(crate) use self::nodes::Nodes;
-pub(crate) use self::pod_classes::{Ask, PodClasses};
+pub(crate) use self::pod_classes::{Ask, PodClass, PodClasses, Step};
 
 use self::node_pools::Supplies;
-use self::pod_classes::{Rules, Sorted};
+use self::pod_classes::Sorted;
+use self::relaxation::Rules;
 use crate::capacity::{Hosts, Reserved};
-use crate::index::{CatalogIx, HostIx, Id, OfferingIx, PodClassIx, PodIx, Table, TemplateIx};
+use crate::index::{CatalogIx, HostIx, OfferingIx, PodClassIx, PodIx, Table, TemplateIx};
 use crate::instance_types::CatalogIndex;
 use crate::resources::Columns;
+use crate::topology::{Build, Meanings, Provider, Relevant, Topology, World};
 
 /// A snapshot, indexed.
 #[derive(Debug, Default)]
@@ -39,13 +42,15 @@ pub(crate) struct Base {
     pub(crate) classes: PodClasses,
     /// Pods to be placed, in the order they are tried, with their class.
     pub(crate) pods: Table<PodIx, (Arc<Pod>, PodClassIx)>,
-    /// The place of each pod in the order of keys.
-    pub(crate) key_ranks: Vec<u32>,
+    /// The same pods, in the order of their keys.
+    pub(crate) by_key: Vec<(PodIx, Arc<PodKey>)>,
     /// Pods that are not tried, and why.
     pub(crate) refused: Vec<Unplaced>,
     /// How many pods there are, those included that are not tried.
     pub(crate) pending: usize,
     pub(crate) nodes: Nodes,
+    /// Where pods may go because of other pods.
+    pub(crate) topology: Topology,
 }
 
 impl Base {
@@ -55,7 +60,8 @@ impl Base {
         let is_judged = |daemon: &&Pod| !options.ignore_resource_claims || daemon.resource_claims.is_empty();
         let daemons: Vec<&Pod> = snapshot.daemons.iter().map(AsRef::as_ref).filter(is_judged).collect();
         let (pods, refused) = sorted_out(snapshot);
-        let mut sorted = Sorted::default();
+        let relevant = Relevant::of(snapshot);
+        let mut sorted = Sorted::new(&relevant);
         let pods: Vec<(Arc<Pod>, PodClassIx)> =
             pods.into_iter().map(|pod| (pod.clone(), sorted.class_of(pod))).collect();
         let columns = Columns::of(sorted.requests().chain(daemons.iter().map(|daemon| &daemon.requests)));
@@ -65,13 +71,20 @@ impl Base {
         // A pool whose demands leave nothing to make nodes of still has nodes that are there.
         let in_use = pools.iter().map(|(pool, _)| pool).filter(|pool| !is_out_of_use(pool));
         let has_advice = in_use.flat_map(|pool| &pool.taints).any(|taint| taint.effect == Effect::PreferNoSchedule);
-        let classes = sorted.classes(&columns, &Rules { options, has_advice });
+        let mut build = Build::new(snapshot);
+        let mut classes = sorted.classes(&columns, &Rules { options, has_advice }, &mut build);
         let pods = in_order(pods, &classes);
+        let nodes = Nodes::new(&snapshot.nodes, &daemons, &columns);
+        let topology = match relevant.is_used {
+            true => topology(build, &mut classes, (&nodes, &templates, &catalogs)),
+            false => Topology::default(),
+        };
         Base {
-            nodes: Nodes::new(&snapshot.nodes, &daemons, &columns),
+            nodes,
+            topology,
             reserved: Reserved::new(snapshot),
             offered_on: catalogs.iter().map(|catalog| offered_on(catalog, &hosts)).collect(),
-            key_ranks: key_ranks(&pods),
+            by_key: by_key(&pods),
             pods,
             options: options.clone(),
             pending: snapshot.pods.len(),
@@ -89,6 +102,20 @@ impl Base {
     pub(crate) fn catalog_of(&self, template: TemplateIx) -> &CatalogIndex {
         &self.catalogs[self.templates[template].catalog]
     }
+}
+
+type Made<'m> = (&'m Nodes, &'m Table<TemplateIx, Template>, &'m Table<CatalogIx, Arc<CatalogIndex>>);
+
+/// What constraints allow pods, and where pods are.
+fn topology<'m>(build: Build<'m>, classes: &'m mut PodClasses, (nodes, templates, catalogs): Made<'m>) -> Topology {
+    let provider = |template: &'m Template| Provider {
+        taints: &template.pool.taints,
+        demands: &template.demands,
+        types: catalogs[template.catalog].catalog.types().iter().map(|size| &size.requirements).collect(),
+    };
+    let meanings = Meanings { demands: &classes.demands, tolerations: &classes.tolerations };
+    let world = World { nodes: &nodes.nodes, providers: templates.iter().map(provider).collect(), meanings };
+    Topology::new(build, &mut classes.classes, &world)
 }
 
 fn catalogs(snapshot: &Snapshot, before: &Base) -> Table<CatalogIx, Arc<CatalogIndex>> {
@@ -131,7 +158,8 @@ fn templates(
 
 /// Pods to be placed, and the others with the reason why they are not.
 fn sorted_out(snapshot: &Snapshot) -> (Vec<&Arc<Pod>>, Vec<Unplaced>) {
-    let invalid = |(key, why): &(PodKey, String)| Unplaced { pod: key.clone(), reason: Reason::Invalid(why.clone()) };
+    let invalid =
+        |(key, why): &(Arc<PodKey>, String)| Unplaced { pod: key.clone(), reason: Reason::Invalid(why.clone()) };
     let (mut pods, mut unplaced) = (Vec::new(), snapshot.invalid.iter().map(invalid).collect::<Vec<_>>());
     for pod in &snapshot.pods {
         let ignores = || snapshot.options.ignore_resource_claims && !pod.resource_claims.is_empty();
@@ -155,12 +183,9 @@ fn in_order(mut pods: Vec<(Arc<Pod>, PodClassIx)>, classes: &PodClasses) -> Tabl
     pods.into_iter().collect()
 }
 
-fn key_ranks(pods: &Table<PodIx, (Arc<Pod>, PodClassIx)>) -> Vec<u32> {
-    let mut by_key: Vec<PodIx> = pods.ids().collect();
-    by_key.sort_by(|one, other| pods[*one].0.key.cmp(&pods[*other].0.key));
-    let mut ranks = vec![0; by_key.len()];
-    for (rank, pod) in by_key.into_iter().enumerate() {
-        ranks[pod.position()] = u32::try_from(rank).unwrap_or(u32::MAX);
-    }
-    ranks
+fn by_key(pods: &Table<PodIx, (Arc<Pod>, PodClassIx)>) -> Vec<(PodIx, Arc<PodKey>)> {
+    let mut by_key: Vec<(PodIx, Arc<PodKey>)> =
+        pods.pairs().map(|(number, (pod, _))| (number, pod.key.clone())).collect();
+    by_key.sort_by(|(_, one), (_, other)| one.cmp(other));
+    by_key
 }

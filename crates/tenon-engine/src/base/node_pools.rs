@@ -6,7 +6,7 @@ use tenon_model::labels::NODEPOOL;
 use tenon_model::{MinValuesPolicy, Options, Pod, Pool, Requirement, Requirements};
 
 use super::daemon_overhead::{DaemonGroups, NodeSpec};
-use crate::capacity::Hosts;
+use crate::capacity::{Hosts, Limits};
 use crate::index::{Bits, CatalogIx, HostIx, SlotIx};
 use crate::instance_types::CatalogIndex;
 use crate::resources::{Columns, FitIndex, Row, Rows};
@@ -23,6 +23,7 @@ pub(crate) struct Template {
     pub(crate) demands: Requirements,
     /// What they leave of the catalogue.
     pub(crate) slots: Bits<SlotIx>,
+    pub(crate) limits: Limits,
     /// What each slot leaves to pods, daemons taken off.
     rooms: Rows<SlotIx>,
     fit: FitIndex,
@@ -67,9 +68,18 @@ impl Template {
         }
         let has_daemon_ports = supplies.daemons.iter().any(|daemon| !daemon.host_ports.is_empty());
         let fit = FitIndex::new(&rooms, (index.slots.len(), width));
-        let closed_hosts = supplies.hosts.closed_for(&pool.name);
-        let pool = pool.clone();
-        Some(Template { pool, catalog, demands, slots, rooms, fit, daemons, has_daemon_ports, closed_hosts })
+        Some(Template {
+            limits: Limits::new(pool, index, &slots),
+            closed_hosts: supplies.hosts.closed_for(&pool.name),
+            pool: pool.clone(),
+            catalog,
+            demands,
+            slots,
+            rooms,
+            fit,
+            daemons,
+            has_daemon_ports,
+        })
     }
 
     /// What a slot leaves to pods.
@@ -82,9 +92,9 @@ impl Template {
         self.fit.keep_holding(asked, slots);
     }
 
-    /// The most that any of these slots leaves to pods, resource by resource.
-    pub(crate) fn reach(&self, slots: &Bits<SlotIx>) -> Row {
-        self.fit.most_of(slots)
+    /// The most that any of these slots leaves to pods, resource by resource, in place of what the row says.
+    pub(crate) fn reach(&self, slots: &Bits<SlotIx>, row: &mut Row) {
+        self.fit.most_of(slots, row);
     }
 }
 

@@ -1,20 +1,21 @@
 //! Which pods are alike? Pods that ask for the same are one class; a class is tried in the same ways.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use tenon_model::{
-    Effect, HostPort, Options, Pod, PodShape, PreferencePolicy, Preferred, Quantity, Requirements, Resources,
-    Tolerated, Toleration,
-};
+use tenon_model::{HostPort, Pod, PodShape, Quantity, Requirements, Resources, Toleration};
 
-use crate::index::{AskIx, DemandIx, Interner, PodClassIx, Table, TolerationsIx, fixed_hash};
+use super::relaxation::{Rules, Stage, stages};
+use crate::index::{AskIx, DemandIx, GroupIx, Interner, KeyIx, PodClassIx, Table, TolerationsIx, ViewIx, fixed_hash};
 use crate::resources::{Columns, Row};
+use crate::topology::{Build, Group, Key, Kind, Meanings, NodeFilter, Relevant, View};
 
 /// All classes, and the ways to try their pods.
 #[derive(Debug, Default)]
 pub(crate) struct PodClasses {
     pub(crate) classes: Table<PodClassIx, PodClass>,
-    pub(crate) asks: Table<AskIx, Ask>,
+    pub(crate) asks: Table<AskIx, Arc<Ask>>,
     pub(crate) demands: Table<DemandIx, Requirements>,
     pub(crate) tolerations: Table<TolerationsIx, Vec<Toleration>>,
 }
@@ -23,12 +24,31 @@ pub(crate) struct PodClasses {
 #[derive(Debug)]
 pub(crate) struct PodClass {
     /// The ways to try them: with all wishes first, then with one given up after the other.
-    pub(crate) asks: Vec<AskIx>,
+    pub(crate) steps: Vec<Step>,
     /// By size: pods of a lower rank are tried first.
     pub(crate) rank: u32,
+    /// What other pods know them by.
+    namespace: String,
+    labels: BTreeMap<String, String>,
+    /// Groups that count them once they are placed.
+    pub(crate) counted_in: Vec<GroupIx>,
+    /// Groups of pods that must stay away once they are placed.
+    pub(crate) repels: Vec<GroupIx>,
 }
 
-/// One way to try a pod.
+/// One way to try a pod: what it asks of a node, and which constraints hold.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) ask: AskIx,
+    strict: DemandIx,
+    owned: Vec<GroupIx>,
+    /// Constraints by label; of each, a spread that was written first comes first.
+    pub(crate) keys: Vec<(KeyIx, Vec<ViewIx>)>,
+    /// Constraints on host names.
+    pub(crate) hosts: Vec<ViewIx>,
+}
+
+/// What is asked of a node.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Ask {
     pub(crate) demand: DemandIx,
@@ -37,70 +57,95 @@ pub(crate) struct Ask {
     pub(crate) ports: Vec<HostPort>,
 }
 
-/// What decides how pods are tried.
-pub(crate) struct Rules<'r> {
-    pub(crate) options: &'r Options,
-    /// Whether some pool has a taint that only advises; it counts until everything else was given up.
-    pub(crate) has_advice: bool,
-}
-
 /// Pods by class, the columns of what they ask for not known yet.
-#[derive(Debug, Default)]
-pub(crate) struct Sorted {
+#[derive(Debug)]
+pub(crate) struct Sorted<'r> {
+    relevant: &'r Relevant,
     shapes: Interner<PodClassIx, Shape>,
 }
 
-/// What decides how a pod is tried.
+/// What decides how a pod is tried, and what others know it by. The latter is left out where nobody looks.
 #[derive(Debug)]
 struct Shape {
-    requests: Resources,
-    alternatives: Vec<Requirements>,
-    preferred: Vec<Preferred>,
-    tolerations: Vec<Toleration>,
-    host_ports: Vec<HostPort>,
+    pod: Arc<PodShape>,
+    namespace: String,
+    labels: BTreeMap<String, String>,
 }
 
-impl Sorted {
+impl<'r> Sorted<'r> {
+    pub(crate) fn new(relevant: &'r Relevant) -> Sorted<'r> {
+        Sorted { relevant, shapes: Interner::default() }
+    }
+
     /// The class of a pod.
     pub(crate) fn class_of(&mut self, pod: &Pod) -> PodClassIx {
         let PodShape { requests, alternatives, preferred, tolerations, host_ports, .. } = &*pod.shape;
         let hash = fixed_hash(&(requests, alternatives, preferred, tolerations, host_ports));
+        if !self.relevant.is_used {
+            let is_same = |known: &Shape| Arc::ptr_eq(&known.pod, &pod.shape) || asks_the_same(&known.pod, &pod.shape);
+            let make = || Shape { pod: pod.shape.clone(), namespace: String::new(), labels: BTreeMap::new() };
+            return self.shapes.number_of(hash, is_same, make);
+        }
+        let labels = self.relevant.labels(&pod.shape.labels);
+        let namespace = pod.key.namespace.as_str();
+        let terms = (&pod.shape.spreads, &pod.shape.pod_affinity, &pod.shape.pod_anti_affinity);
+        let wishes = (&pod.shape.preferred_pod_affinity, &pod.shape.preferred_pod_anti_affinity);
+        let hash = fixed_hash(&(hash, namespace, &labels, terms, wishes));
         let is_same = |known: &Shape| {
-            known.requests == *requests
-                && known.alternatives == *alternatives
-                && known.preferred == *preferred
-                && known.tolerations == *tolerations
-                && known.host_ports == *host_ports
+            let is_known_by = || known.labels.iter().map(|(label, value)| (label.as_str(), value.as_str()));
+            known.namespace == namespace
+                && (Arc::ptr_eq(&known.pod, &pod.shape)
+                    || (is_known_by().eq(labels.iter().copied())
+                        && asks_the_same(&known.pod, &pod.shape)
+                        && is_constrained_the_same(&known.pod, &pod.shape)))
         };
         self.shapes.number_of(hash, is_same, || Shape {
-            requests: requests.clone(),
-            alternatives: alternatives.clone(),
-            preferred: preferred.clone(),
-            tolerations: tolerations.clone(),
-            host_ports: host_ports.clone(),
+            pod: pod.shape.clone(),
+            namespace: namespace.to_owned(),
+            labels: labels.iter().map(|(label, value)| ((*label).to_owned(), (*value).to_owned())).collect(),
         })
     }
 
     /// What the classes ask for.
     pub(crate) fn requests(&self) -> impl Iterator<Item = &Resources> {
-        self.shapes.things().iter().map(|shape| &shape.requests)
+        self.shapes.things().iter().map(|shape| &shape.pod.requests)
     }
 
     /// The ways to try the pods of each class.
-    pub(crate) fn classes(self, columns: &Columns, rules: &Rules<'_>) -> PodClasses {
+    pub(crate) fn classes(self, columns: &Columns, rules: &Rules<'_>, build: &mut Build<'_>) -> PodClasses {
         let shapes = self.shapes.into_things();
         let ranks = ranks(&shapes);
         let mut known = Known::default();
         let classes = shapes.iter().zip(ranks).map(|(shape, rank)| {
-            let row = columns.requested(&shape.requests);
-            let asks = chain(shape, rules).into_iter().map(|step| known.ask(step, &row, &shape.host_ports));
-            PodClass { asks: asks.collect(), rank }
+            let row = columns.requested(&shape.pod.requests);
+            let stages = stages(&shape.pod, rules);
+            let steps = stages.iter().map(|stage| known.step(stage, (shape, &row), build)).collect();
+            let apart = shape.pod.pod_anti_affinity.iter();
+            let repels = apart.map(|term| build.term(Kind::Inverse, term, NodeFilter::default())).collect();
+            let (namespace, labels) = (shape.namespace.clone(), shape.labels.clone());
+            PodClass { steps, rank, namespace, labels, counted_in: Vec::new(), repels }
         });
         let classes = classes.collect();
         let Known { asks, demands, tolerations } = known;
-        let (asks, demands, tolerations) = (asks.into_things(), demands.into_things(), tolerations.into_things());
-        PodClasses { classes, asks, demands, tolerations }
+        let asks = asks.into_things().into_iter().map(Arc::new).collect();
+        PodClasses { classes, asks, demands: demands.into_things(), tolerations: tolerations.into_things() }
     }
+}
+
+fn asks_the_same(one: &PodShape, other: &PodShape) -> bool {
+    one.requests == other.requests
+        && one.alternatives == other.alternatives
+        && one.preferred == other.preferred
+        && one.tolerations == other.tolerations
+        && one.host_ports == other.host_ports
+}
+
+fn is_constrained_the_same(one: &PodShape, other: &PodShape) -> bool {
+    one.spreads == other.spreads
+        && one.pod_affinity == other.pod_affinity
+        && one.pod_anti_affinity == other.pod_anti_affinity
+        && one.preferred_pod_affinity == other.preferred_pod_affinity
+        && one.preferred_pod_anti_affinity == other.preferred_pod_anti_affinity
 }
 
 #[derive(Default)]
@@ -111,16 +156,62 @@ struct Known {
 }
 
 impl Known {
-    fn ask(&mut self, (demand, tolerations): Step, row: &Row, ports: &[HostPort]) -> AskIx {
-        let (demand, tolerations) = (self.demands.number(demand), self.tolerations.number(tolerations));
-        self.asks.number(Ask { demand, tolerations, row: row.clone(), ports: ports.to_vec() })
+    fn step(&mut self, stage: &Stage<'_>, (shape, row): (&Shape, &Row), build: &mut Build<'_>) -> Step {
+        let demand = self.demands.number(stage.demand());
+        let tolerations = self.tolerations.number(stage.tolerations());
+        let (row, ports) = (row.clone(), shape.pod.host_ports.clone());
+        let ask = self.asks.number(Ask { demand, tolerations, row, ports });
+        let strict = self.demands.number(stage.strict());
+        let mut owned: Vec<GroupIx> = Vec::new();
+        for spread in &stage.spreads {
+            let honours = (spread.nodes.that_are_wanted, spread.nodes.that_are_tolerated);
+            let is_anywhere = stage.alternatives.iter().any(Requirements::is_empty);
+            let demands = (honours.0 && !is_anywhere)
+                .then(|| stage.alternatives.iter().map(|wanted| self.demands.number(wanted.clone())).collect());
+            let tolerations = honours.1.then_some(tolerations);
+            let filter = NodeFilter { demands, tolerations, domains_tolerated: tolerations };
+            owned.push(build.spread(spread, &shape.namespace, filter));
+        }
+        let domains_tolerated = build.has_taints.then_some(tolerations);
+        let filter = NodeFilter { domains_tolerated, ..NodeFilter::default() };
+        owned.extend(stage.near().map(|term| build.term(Kind::Affinity, term, filter.clone())));
+        owned.extend(stage.apart().map(|term| build.term(Kind::AntiAffinity, term, filter.clone())));
+        Step { ask, strict, owned, keys: Vec::new(), hosts: Vec::new() }
+    }
+}
+
+impl PodClass {
+    /// Learns which groups count its pods, and what each step is allowed by its own groups and by pods that must not be with it.
+    pub(crate) fn see(
+        &mut self,
+        (keys, groups): (&Table<KeyIx, Key>, &Table<GroupIx, Group>),
+        meanings: Meanings<'_>,
+        views: &mut Interner<ViewIx, View>,
+    ) {
+        let selecting = groups.pairs().filter(|(_, group)| group.selects(&self.namespace, &self.labels));
+        let (inverse, counting): (Vec<_>, Vec<_>) = selecting.partition(|(_, group)| group.kind == Kind::Inverse);
+        self.counted_in = counting.into_iter().map(|(number, _)| number).collect();
+        for step in &mut self.steps {
+            let owned = std::mem::take(&mut step.owned);
+            for group in owned.into_iter().chain(inverse.iter().map(|(number, _)| *number)) {
+                let (number, key) = (groups[group].key, &keys[groups[group].key]);
+                let (strict, selects_self) = (step.strict, self.counted_in.contains(&group));
+                let pod_domains = key.left_by(&meanings.demands[strict]);
+                let view = views.number(View { group, selects_self, strict, pod_domains });
+                match step.keys.iter_mut().find(|(known, _)| *known == number) {
+                    _ if key.is_hostname => step.hosts.push(view),
+                    Some((_, views)) => views.push(view),
+                    None => step.keys.push((number, vec![view])),
+                }
+            }
+        }
     }
 }
 
 /// Large ones first, because small ones fit into what they leave: by CPU, then by memory.
 fn ranks(shapes: &Table<PodClassIx, Shape>) -> Vec<u32> {
     let size = |shape: &Shape| {
-        let amount = |resource| -> Quantity { shape.requests.get(resource) };
+        let amount = |resource| -> Quantity { shape.pod.requests.get(resource) };
         Reverse((amount(tenon_model::resources::CPU), amount(tenon_model::resources::MEMORY)))
     };
     let mut sizes: Vec<_> = shapes.iter().map(size).collect();
@@ -129,43 +220,4 @@ fn ranks(shapes: &Table<PodClassIx, Shape>) -> Vec<u32> {
     sizes.dedup();
     let rank = |size| sizes.binary_search(size).map_or(u32::MAX, |rank| u32::try_from(rank).unwrap_or(u32::MAX));
     each.iter().map(rank).collect()
-}
-
-/// What is demanded and tolerated in one step.
-type Step = (Requirements, Vec<Toleration>);
-
-/// The steps in which a pod is tried.
-fn chain(shape: &Shape, rules: &Rules<'_>) -> Vec<Step> {
-    let demands = demands_of(shape, rules.options.preferences);
-    let mut chain: Vec<Step> = demands.into_iter().map(|wanted| (wanted, shape.tolerations.clone())).collect();
-    if let Some((last, _)) = chain.last().filter(|_| rules.has_advice) {
-        let more = Toleration { key: None, value: Tolerated::Exists, effect: Some(Effect::PreferNoSchedule) };
-        let patient = shape.tolerations.iter().cloned().chain([more]).collect();
-        chain.push((last.clone(), patient));
-    }
-    chain
-}
-
-/// Demands in the order they are tried: the alternatives one after the other, each with the heaviest wish; then the last
-/// alternative with one wish after the other given up.
-fn demands_of(shape: &Shape, policy: PreferencePolicy) -> Vec<Requirements> {
-    let mut wishes: Vec<&Preferred> = shape.preferred.iter().collect();
-    // Stable: of equal ones the first that was written is given up first.
-    wishes.sort_by_key(|wish| Reverse(wish.weight));
-    if policy == PreferencePolicy::Ignore {
-        wishes.clear();
-    }
-    let anything = [Requirements::default()];
-    let alternatives = if shape.alternatives.is_empty() { anything.as_slice() } else { shape.alternatives.as_slice() };
-    let joined = |wanted: &Requirements, wish: Option<&&Preferred>| {
-        let mut joined = wanted.clone();
-        wish.into_iter().for_each(|wish| joined.join(&wish.requirements));
-        joined
-    };
-    let mut demands: Vec<Requirements> = alternatives.iter().map(|wanted| joined(wanted, wishes.first())).collect();
-    if let Some(last) = alternatives.last() {
-        let later = wishes.iter().skip(1).map(Some).chain((!wishes.is_empty()).then_some(None));
-        demands.extend(later.map(|wish| joined(last, wish)));
-    }
-    demands
 }

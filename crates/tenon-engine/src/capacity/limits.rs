@@ -1,69 +1,113 @@
 //! What is left of what a pool may have?
+//!
+//! Sizes are ordered by how much they count as once for each limit, so that neither the largest that a node may become nor
+//! those that are too large now have to be looked for among all.
 
-use tenon_model::{Pool, Quantity, Resources};
+use tenon_model::{Pool, Quantity};
 
-use crate::base::Template;
 use crate::index::{Bits, SlotIx};
 use crate::instance_types::CatalogIndex;
 
 /// The key of a limit that counts nodes.
 const NODES: &str = "nodes";
 
-/// What the limits of a pool still allow.
-#[derive(Debug, Clone)]
-pub(crate) struct Allowance {
-    left: Resources,
-    /// What that leaves of the catalogue for one more node, once it was asked.
-    affordable: Option<Result<Bits<SlotIx>, String>>,
+/// The limits of a pool, by name of the resource.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    /// The slots that its nodes may be made from.
+    slots: Bits<SlotIx>,
+    limits: Vec<Limit>,
 }
 
-impl Allowance {
-    pub(crate) fn of(pool: &Pool) -> Allowance {
-        let left = pool.limits.iter().map(|(name, limit)| (name, limit - pool.used.get(name))).collect();
-        Allowance { left, affordable: None }
+#[derive(Debug)]
+struct Limit {
+    resource: String,
+    /// What is left of it before anything is planned.
+    left: Quantity,
+    /// How much each slot counts as, the largest first. Of nodes, every slot is one.
+    sizes: Vec<(Quantity, SlotIx)>,
+}
+
+impl Limits {
+    pub(crate) fn new(pool: &Pool, catalog: &CatalogIndex, slots: &Bits<SlotIx>) -> Limits {
+        let limit = |(resource, limit): (&str, Quantity)| {
+            let size = |slot: SlotIx| match resource {
+                NODES => Quantity::whole(1),
+                _ => catalog.size_of(slot).capacity.get(resource),
+            };
+            let mut sizes: Vec<(Quantity, SlotIx)> = slots.iter().map(|slot| (size(slot), slot)).collect();
+            sizes.sort_by(|(one, _), (other, _)| other.cmp(one));
+            Limit { resource: resource.to_owned(), left: limit - pool.used.get(resource), sizes }
+        };
+        Limits { slots: slots.clone(), limits: pool.limits.iter().map(limit).collect() }
+    }
+}
+
+impl Limit {
+    /// How many slots, from the largest on, are more than is left.
+    fn too_large(&self, left: Quantity) -> usize {
+        self.sizes.partition_point(|(size, _)| *size > left)
+    }
+}
+
+/// What the limits of a pool still allow in a plan.
+#[derive(Debug)]
+pub(crate) struct Allowance<'b> {
+    limits: &'b Limits,
+    /// What is left of each.
+    left: Vec<Quantity>,
+    /// How many slots are too large for each.
+    too_large: Vec<usize>,
+    /// What that leaves for one more node, or which limit leaves nothing.
+    affordable: Result<Bits<SlotIx>, &'b str>,
+    /// How often what is left became less for one more node.
+    pub(crate) changes: u64,
+}
+
+impl<'b> Allowance<'b> {
+    pub(crate) fn of(limits: &'b Limits) -> Allowance<'b> {
+        let left: Vec<Quantity> = limits.limits.iter().map(|limit| limit.left).collect();
+        let too_large: Vec<usize> = limits.limits.iter().map(|limit| limit.too_large(limit.left)).collect();
+        let affordable = limits.affordable(&too_large);
+        Allowance { limits, left, too_large, affordable, changes: 0 }
     }
 
     /// What the limits leave of the catalogue for one more node, or which limit leaves nothing.
-    pub(crate) fn affordable(&mut self, template: &Template, catalog: &CatalogIndex) -> &Result<Bits<SlotIx>, String> {
-        let Allowance { left, affordable } = self;
-        affordable.get_or_insert_with(|| within(left, template, catalog))
+    pub(crate) fn affordable(&self) -> Result<&Bits<SlotIx>, &'b str> {
+        self.affordable.as_ref().map_err(|limit| *limit)
     }
 
     /// Counts a new node against the limits: as the largest it may still become.
-    pub(crate) fn charge(&mut self, catalog: &CatalogIndex, slots: &Bits<SlotIx>) {
-        if self.left.iter().next().is_none() {
-            return;
+    pub(crate) fn charge(&mut self, slots: &Bits<SlotIx>) {
+        let mut is_less = false;
+        for ((limit, left), too_large) in self.limits.limits.iter().zip(&mut self.left).zip(&mut self.too_large) {
+            let largest = limit.sizes.iter().find(|(_, slot)| slots.has(*slot));
+            *left = *left - largest.map(|(size, _)| *size).unwrap_or_default();
+            let before = std::mem::replace(too_large, limit.too_large(*left));
+            is_less |= before != *too_large;
         }
-        let sizes: Vec<&Resources> = slots.iter().map(|slot| &catalog.size_of(slot).capacity).collect();
-        let left = |(name, left): (&str, Quantity)| {
-            let most = match name {
-                NODES => Quantity::whole(1),
-                _ => sizes.iter().map(|capacity| capacity.get(name)).max().unwrap_or_default(),
-            };
-            (name.to_owned(), left - most)
-        };
-        self.left = self.left.iter().map(left).collect();
-        self.affordable = None;
-    }
-
-    /// Whether nothing is limited, so that every new node finds the same.
-    pub(crate) fn is_unlimited(&self) -> bool {
-        self.left.iter().next().is_none()
+        if is_less {
+            self.affordable = self.limits.affordable(&self.too_large);
+            self.changes += 1;
+        }
     }
 }
 
-fn within(left: &Resources, template: &Template, catalog: &CatalogIndex) -> Result<Bits<SlotIx>, String> {
-    if left.names(NODES) && left.get(NODES) < Quantity::whole(1) {
-        return Err(NODES.to_owned());
-    }
-    let (mut slots, mut exceeded) = (template.slots.clone(), None);
-    for slot in template.slots.iter() {
-        let capacity = &catalog.size_of(slot).capacity;
-        let passed = left.iter().find(|(name, left)| *name != NODES && capacity.get(name) > *left);
-        if let Some((name, _)) = passed {
-            slots.remove(slot);
-            exceeded = exceeded.or_else(|| Some(name.to_owned()));
+impl Limits {
+    /// The slots that are not too large, or the limit that forbids the first of them.
+    fn affordable(&self, too_large: &[usize]) -> Result<Bits<SlotIx>, &str> {
+        let forbidden = || self.limits.iter().zip(too_large).map(|(limit, count)| (limit, &limit.sizes[..*count]));
+        // No node at all is said before anything else.
+        if let Some((nodes, _)) = forbidden().find(|(limit, sizes)| limit.resource == NODES && !sizes.is_empty()) {
+            return Err(&nodes.resource);
         }
+        let mut slots = self.slots.clone();
+        forbidden().flat_map(|(_, sizes)| sizes).for_each(|(_, slot)| slots.remove(*slot));
+        if !slots.is_empty() {
+            return Ok(slots);
+        }
+        let first_of = |sizes: &[(Quantity, SlotIx)]| sizes.iter().map(|(_, slot)| *slot).min();
+        let firsts = forbidden().filter_map(|(limit, sizes)| Some((first_of(sizes)?, limit.resource.as_str())));
+        Err(firsts.min().map(|(_, resource)| resource).unwrap_or_default())
     }
-    if slots.is_empty() { Err(exceeded.unwrap_or_default()) } else { Ok(slots) }
 }

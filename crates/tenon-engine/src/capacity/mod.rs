@@ -5,5 +5,5 @@ mod limits;
 mod reservations;
 
 pub(crate) use hosts::{HostRoom, Hosts};
-pub(crate) use limits::Allowance;
+pub(crate) use limits::{Allowance, Limits};
 pub(crate) use reservations::{Held, Reservations, Reserved};

@@ -100,6 +100,9 @@ impl<'a> Reservations<'a> {
 
     /// A node holds other reservations than before.
     pub(crate) fn change(&mut self, before: &Held, after: &Held) {
+        if before.is_empty() && after.is_empty() {
+            return;
+        }
         for id in before.difference(after) {
             self.left.entry(id.clone()).and_modify(|left| *left += 1);
         }

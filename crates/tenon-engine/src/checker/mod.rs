@@ -8,6 +8,7 @@ mod topology;
 mod violation;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tenon_model::{
     CatalogType, HostPort, NewNode, NodeState, Offering, Plan, Pod, PodKey, Pool, PreferencePolicy, Requirements,
@@ -19,7 +20,7 @@ pub use violation::{Subject, Violation};
 
 /// Everything that is wrong with a plan for this snapshot; nothing, if it is sound.
 pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
-    let pods = snapshot.pods.iter().map(|pod| (&pod.key, pod.as_ref())).collect();
+    let pods = snapshot.pods.iter().map(|pod| (pod.key.as_ref(), pod.as_ref())).collect();
     let mut checker = Checker { snapshot, plan, pods, violations: Vec::new() };
     checker.every_pod_is_spoken_of_once();
     checker.placements_fit();
@@ -66,7 +67,7 @@ impl<'a> Checker<'a> {
     }
 
     fn every_pod_is_spoken_of_once(&mut self) {
-        let mut times = BTreeMap::<&PodKey, usize>::new();
+        let mut times = BTreeMap::<&Arc<PodKey>, usize>::new();
         let plan = self.plan;
         let on_new = plan.new_nodes.iter().flat_map(|node| &node.pods);
         let elsewhere = plan.placements.iter().map(|placement| &placement.pod);
@@ -157,7 +158,7 @@ impl<'a> Checker<'a> {
 }
 
 /// A rule that a pod breaks.
-fn of_pod(key: &PodKey, rule: &str) -> (Subject, String) {
+fn of_pod(key: &Arc<PodKey>, rule: &str) -> (Subject, String) {
     (Subject::Pod(key.clone()), format!("pod {key} {rule}"))
 }
 

@@ -4,6 +4,7 @@
 //! nothing that was refused may be made.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tenon_model::{Plan, PodKey, Reason, Snapshot, Unplaced};
 
@@ -53,12 +54,12 @@ fn add_new(violations: &mut Vec<Violation>, found: Vec<Violation>) {
 /// A plan that makes nothing, because of these violations.
 fn nothing(snapshot: &Snapshot, violations: &[Violation]) -> Plan {
     let rule = violations.first().map(ToString::to_string).unwrap_or_default();
-    let reason = |key: &PodKey| Unplaced { pod: key.clone(), reason: Reason::CheckFailed(rule.clone()) };
+    let reason = |key: &Arc<PodKey>| Unplaced { pod: key.clone(), reason: Reason::CheckFailed(rule.clone()) };
     Plan { unplaced: asked(snapshot).into_iter().map(reason).collect(), ..Plan::default() }
 }
 
 /// The pods a plan has to speak of.
-fn asked(snapshot: &Snapshot) -> BTreeSet<&PodKey> {
+fn asked(snapshot: &Snapshot) -> BTreeSet<&Arc<PodKey>> {
     let refused = snapshot.invalid.iter().map(|(key, _)| key);
     snapshot.pods.iter().map(|pod| &pod.key).chain(refused).collect()
 }
@@ -66,7 +67,7 @@ fn asked(snapshot: &Snapshot) -> BTreeSet<&PodKey> {
 /// What is dropped from a plan, each with the rule it breaks.
 #[derive(Default)]
 struct Drop {
-    pods: BTreeMap<PodKey, String>,
+    pods: BTreeMap<Arc<PodKey>, String>,
     new_nodes: BTreeMap<usize, String>,
     existing_nodes: BTreeMap<String, String>,
 }

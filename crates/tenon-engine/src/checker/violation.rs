@@ -1,6 +1,7 @@
 //! What is wrong with a plan, and which part of the plan that concerns.
 
 use std::fmt;
+use std::sync::Arc;
 
 use tenon_model::{Place, PodKey, Shortage};
 
@@ -15,7 +16,7 @@ pub struct Violation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// One pod, wherever the plan puts it.
-    Pod(PodKey),
+    Pod(Arc<PodKey>),
     /// A new node, by its index in the plan.
     NewNode(usize),
     /// Everything the plan puts on this node that is there already.

@@ -43,6 +43,11 @@ impl<I: Id> Bits<I> {
         those
     }
 
+    /// Becomes the same as another one, in the room it has.
+    pub(crate) fn copy(&mut self, other: &Bits<I>) {
+        self.words.clone_from(&other.words);
+    }
+
     /// Puts one in, making room for it.
     pub(crate) fn insert(&mut self, id: I) {
         let (word, bit) = (id.position() / WORD, id.position() % WORD);
@@ -57,6 +62,13 @@ impl<I: Id> Bits<I> {
         if let Some(word) = self.words.get_mut(id.position() / WORD) {
             *word &= !(1 << (id.position() % WORD));
         }
+    }
+
+    /// Just one, made for as many.
+    pub(crate) fn only(&self, id: I) -> Bits<I> {
+        let mut only = Bits { words: vec![0; self.words.len()], of: PhantomData };
+        only.insert(id);
+        only
     }
 
     /// Whether one is in it.

@@ -63,6 +63,18 @@ ids! {
     TolerationsIx;
     /// What is demanded of a planned node.
     StateIx;
+    /// A label whose values pods are spread over, or kept together in.
+    KeyIx;
+    /// A value of such a label, in the order of names.
+    DomainIx;
+    /// Constraints that count the same pods.
+    GroupIx;
+    /// Nodes that count for a group.
+    FilterIx;
+    /// A group as pods of one kind see it.
+    ViewIx;
+    /// Domains that were chosen for a pod.
+    ChoiceIx;
     /// So many pods on a planned node.
     PodCountIx;
     /// A list of instance types in order of price.
@@ -70,7 +82,7 @@ ids! {
 }
 
 /// Things by number.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Table<I, T> {
     things: Vec<T>,
     numbers: PhantomData<I>,
@@ -104,6 +116,11 @@ impl<I: Id, T> Table<I, T> {
         self.things.iter()
     }
 
+    /// All things, to be changed.
+    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.things.iter_mut()
+    }
+
     /// All numbers.
     pub(crate) fn ids(&self) -> impl Iterator<Item = I> + use<I, T> {
         (0..self.things.len()).map(I::of)
@@ -131,6 +148,15 @@ impl<I: Id, T> Index<I> for Table<I, T> {
 impl<I: Id, T> IndexMut<I> for Table<I, T> {
     fn index_mut(&mut self, id: I) -> &mut T {
         &mut self.things[id.position()]
+    }
+}
+
+impl<I, T> IntoIterator for Table<I, T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    fn into_iter(self) -> std::vec::IntoIter<T> {
+        self.things.into_iter()
     }
 }
 

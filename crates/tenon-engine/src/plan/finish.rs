@@ -10,70 +10,101 @@ use tenon_model::{
 };
 
 use crate::base::SIMULATED;
-use crate::index::{Id, OfferingIx, PodClassIx, PodIx, TypeIx};
+use crate::index::{Id, NodeIx, OfferingIx, OpenIx, PodIx, Table, TypeIx};
 use crate::instance_types::CatalogIndex;
-use crate::solver::{OpenNode, Remaining, Solved, Work};
+use crate::solver::{OpenNode, Remaining, Work};
 
 /// The plan, in an order that does not depend on that of the snapshot.
-pub(crate) fn finished(work: &mut Work<'_>, solved: Solved) -> Plan {
+pub(crate) fn finished(mut work: Work<'_>) -> Plan {
     let mut plan = Plan { unplaced: work.base.refused.clone(), ..Plan::default() };
     let open = std::mem::take(&mut work.open.nodes);
-    for node in open.iter() {
-        match work.new_node(node) {
-            Ok(node) => plan.new_nodes.push(node),
-            Err(reason) => {
-                let dropped = node.pods.iter().map(|pod| work.key(*pod).clone());
-                plan.unplaced.extend(dropped.map(|pod| Unplaced { pod, reason: reason.clone() }));
+    let mut counts = vec![0; work.base.classes.classes.len()];
+    for (node, pods) in open.iter().zip(work.keys_of(&open)) {
+        match work.offering_for(node) {
+            Ok(offering) => {
+                let requests = work.requests(node, &mut counts);
+                plan.new_nodes.push(work.new_node(node, offering, (pods, requests)));
             }
+            Err(reason) => plan.unplaced.extend(pods.into_iter().map(|pod| Unplaced { pod, reason: reason.clone() })),
         }
     }
-    plan.unplaced.extend(work.reasons(solved.failures));
+    let failures = std::mem::take(&mut work.failures);
+    plan.unplaced.extend(work.reasons(failures));
     plan.placements = work.placements();
     plan.unplaced.sort_by(|a, b| a.pod.cmp(&b.pod));
     plan
 }
 
 impl Work<'_> {
-    fn key(&self, pod: PodIx) -> &PodKey {
-        &self.base.pods[pod].0.key
+    /// The pods of each node, by key. All pods are walked through once in that order, so that nothing has to be sorted.
+    fn keys_of(&self, open: &Table<OpenIx, OpenNode<'_>>) -> Table<OpenIx, Vec<Arc<PodKey>>> {
+        let mut keys: Table<OpenIx, Vec<Arc<PodKey>>> =
+            open.iter().map(|node| Vec::with_capacity(node.pods.len())).collect();
+        let mut node_of: Table<PodIx, Option<OpenIx>> = self.base.pods.iter().map(|_| None).collect();
+        for (number, node) in open.pairs() {
+            node.pods.iter().for_each(|pod| node_of[*pod] = Some(number));
+        }
+        for (pod, key) in &self.base.by_key {
+            if let Some(node) = node_of[*pod] {
+                keys[node].push(key.clone());
+            }
+        }
+        keys
     }
 
+    /// By name of the node, then by key.
     fn placements(&self) -> Vec<Placement> {
-        let name = |node| &self.base.nodes.nodes[node].name;
-        let placed = |(node, pod): &(_, PodIx)| Placement { pod: self.key(*pod).clone(), node: name(*node).clone() };
-        let mut placements: Vec<Placement> = self.placed.iter().map(placed).collect();
-        placements.sort_by(|a, b| (&a.node, &a.pod).cmp(&(&b.node, &b.pod)));
-        placements
+        if self.placed.is_empty() {
+            return Vec::new();
+        }
+        let mut node_of: Table<PodIx, Option<NodeIx>> = self.base.pods.iter().map(|_| None).collect();
+        self.placed.iter().for_each(|(node, pod)| node_of[*pod] = Some(*node));
+        let placed = self.base.by_key.iter().filter_map(|(pod, key)| Some((node_of[*pod]?, key)));
+        let mut placed: Vec<(NodeIx, &Arc<PodKey>)> = placed.collect();
+        let name = |node: NodeIx| &self.base.nodes.nodes[node].name;
+        placed.sort_by_key(|(node, _)| *node);
+        // Stable, and quick: nodes of each stage are numbered by name.
+        placed.sort_by(|(one, _), (other, _)| name(*one).cmp(name(*other)));
+        placed.into_iter().map(|(node, key)| Placement { pod: key.clone(), node: name(node).clone() }).collect()
     }
 
-    /// The node, or why its pods wait after all.
-    fn new_node(&mut self, node: &OpenNode<'_>) -> Result<NewNode, Reason> {
+    /// What a node is made from, or why its pods wait after all.
+    pub(super) fn offering_for(&mut self, node: &OpenNode<'_>) -> Result<OfferingIx, Reason> {
         let base = self.base;
         let (template, index) = (&base.templates[node.template], base.catalog_of(node.template));
-        let (instance_types, is_cut) = self.instance_types(node);
-        let state = self.memo.state(template.catalog, node.now.state);
-        if is_cut && base.options.min_values == MinValuesPolicy::Strict {
-            let types = instance_types.iter().filter_map(|name| index.catalog.find(name));
+        let has_min_values = self.memo.state(template.catalog, node.now.state).has_min_values;
+        if has_min_values && base.options.min_values == MinValuesPolicy::Strict {
+            let (names, is_cut) = self.instance_types(node);
+            let state = self.memo.state(template.catalog, node.now.state);
+            let types = names.iter().filter(|_| is_cut).filter_map(|name| index.catalog.find(name));
             let types = types.map(|size| &size.requirements);
-            state.requirements.min_values_satisfied_by(types).map_err(Reason::Truncated)?;
+            if is_cut {
+                state.requirements.min_values_satisfied_by(types).map_err(Reason::Truncated)?;
+            }
         }
         let left = Remaining { state: node.now.state, slots: &node.now.slots, held: &node.now.held };
         let chosen = node.now.hold.or_else(|| self.cheapest(node.template, left, None));
         // Only reserved offerings were left, and other nodes of this plan take all of them.
         let taken = || Reason::Reserved { pool: template.pool.name.clone(), why: ReservedTrouble::Taken };
-        let chosen = chosen.ok_or_else(taken)?;
-        let mut pods = node.pods.clone();
-        pods.sort_unstable_by_key(|pod| base.key_ranks[pod.position()]);
-        let pods = pods.into_iter().map(|pod| self.key(pod).clone()).collect();
-        Ok(NewNode {
+        chosen.ok_or_else(taken)
+    }
+
+    fn new_node(
+        &mut self,
+        node: &OpenNode<'_>,
+        offering: OfferingIx,
+        (pods, requests): (Vec<Arc<PodKey>>, Resources),
+    ) -> NewNode {
+        let (template, index) = (&self.base.templates[node.template], self.base.catalog_of(node.template));
+        NewNode {
             pool: template.pool.name.clone(),
-            instance_types,
-            chosen: chosen_of(index, chosen),
+            instance_types: self.instance_types(node).0,
+            chosen: chosen_of(index, offering),
             requirements: self.requirements(node),
-            requests: self.requests(node),
+            requests,
             pods,
             min_values_relaxed: node.is_relaxed,
-        })
+        }
     }
 
     /// Sizes that are left, the cheapest first by what can be launched of them now; and whether the list was cut.
@@ -123,25 +154,21 @@ impl Work<'_> {
         requirements
     }
 
-    /// One pod of each class on a node, in the order they came, and how many there are.
-    fn kinds_of(&self, node: &OpenNode<'_>) -> Vec<(PodIx, u32)> {
-        let mut kinds: Vec<(PodIx, u32)> = Vec::new();
-        let mut seen: BTreeMap<PodClassIx, usize> = BTreeMap::new();
+    /// What its pods need, and what its daemons need at least, whatever size it becomes. Pods are counted by class, in the
+    /// order the classes came; the counts are nothing before and after.
+    fn requests(&self, node: &OpenNode<'_>, counts: &mut [u32]) -> Resources {
+        let mut first_of_class: Vec<PodIx> = Vec::new();
         for pod in &node.pods {
-            let position = *seen.entry(self.base.pods[*pod].1).or_insert(kinds.len());
-            match kinds.get_mut(position) {
-                Some((_, count)) => *count += 1,
-                None => kinds.push((*pod, 1)),
+            let count = &mut counts[self.base.pods[*pod].1.position()];
+            if *count == 0 {
+                first_of_class.push(*pod);
             }
+            *count += 1;
         }
-        kinds
-    }
-
-    /// What its pods need, and what its daemons need at least, whatever size it becomes.
-    fn requests(&self, node: &OpenNode<'_>) -> Resources {
         let mut requests = Resources::default();
-        for (pod, count) in self.kinds_of(node) {
-            requests.add_times(&self.base.pods[pod].0.requests, count);
+        for pod in first_of_class {
+            let (pod, class) = &self.base.pods[pod];
+            requests.add_times(&pod.requests, std::mem::take(&mut counts[class.position()]));
         }
         let (template, index) = (&self.base.templates[node.template], self.base.catalog_of(node.template));
         let mut groups: Vec<usize> = Vec::new();

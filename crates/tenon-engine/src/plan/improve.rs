@@ -3,12 +3,8 @@
 //! Which of several planned nodes with equally many pods gets the next one is nobody's demand, and Karpenter leaves it to a
 //! sort that is not stable. So it is tried in a few ways, and the best plan is taken.
 
-use std::collections::BTreeSet;
-
-use tenon_model::{Plan, PodKey};
-
-use crate::base::Base;
-use crate::solver::Ties;
+use crate::index::PodIx;
+use crate::solver::{Ties, Trust, Work};
 
 /// With more pods than this the first plan stands: the difference is small there, and the time is not.
 const MOST_PODS: usize = 500;
@@ -16,32 +12,56 @@ const MOST_PODS: usize = 500;
 /// Up to so many pods a plan takes no time, and more ways are tried.
 const FEW_PODS: usize = 100;
 
-/// The plan, or a better one for the same pods.
-pub(crate) fn improved(base: &Base, first: Plan, mut solve: impl FnMut(Ties) -> Plan) -> Plan {
-    let pods = base.pending;
-    if first.new_nodes.len() < 2 || pods > MOST_PODS {
-        return first;
+/// Takes a better solve for the same pods, if one is found. Only the one that is kept is written as a plan.
+pub(crate) fn improve(best: &mut Work<'_>) {
+    let pods = best.base.pending;
+    if pods > MOST_PODS || best.open.nodes.len() < 2 {
+        return;
+    }
+    let mut score = Score::of(best);
+    if score.nodes < 2 {
+        return;
     }
     let mixed = if pods > FEW_PODS { 3 } else { 12 };
-    let ways = [Ties::Oldest, Ties::Newest].into_iter().chain((1..=mixed).map(Ties::Mixed));
-    ways.fold(first, |best, ties| {
-        let other = solve(ties);
-        if is_better(&other, &best) { other } else { best }
-    })
+    for ties in [Ties::Oldest, Ties::Newest].into_iter().chain((1..=mixed).map(Ties::Mixed)) {
+        let mut other = Work::new(best.base, std::mem::take(&mut best.memo), (ties, Trust::Remembered));
+        other.solve();
+        let found = Score::of(&mut other);
+        if found.is_better_than(&score) {
+            (*best, score) = (other, found);
+        } else {
+            best.memo = other.memo;
+        }
+    }
 }
 
-/// Whether a plan leaves the same pods waiting, needs neither more nodes nor more money, and less of one.
-fn is_better(plan: &Plan, than: &Plan) -> bool {
-    let nodes = (plan.new_nodes.len(), than.new_nodes.len());
-    let (cost, other) = (cost(plan), cost(than));
-    let is_no_worse = nodes.0 <= nodes.1 && cost <= other;
-    is_no_worse && (nodes.0 < nodes.1 || cost < other) && waiting(plan) == waiting(than)
+/// What counts when solves are compared.
+struct Score {
+    nodes: usize,
+    cost: f64,
+    /// Pods that were tried and wait.
+    waiting: Vec<PodIx>,
 }
 
-fn cost(plan: &Plan) -> f64 {
-    plan.new_nodes.iter().map(|node| node.chosen.price.value()).sum()
-}
+impl Score {
+    fn of(work: &mut Work<'_>) -> Score {
+        let open = std::mem::take(&mut work.open.nodes);
+        let mut waiting: Vec<PodIx> = work.failures.keys().copied().collect();
+        let mut prices = Vec::with_capacity(open.len());
+        for node in open.iter() {
+            match work.offering_for(node) {
+                Ok(offering) => prices.push(work.base.catalog_of(node.template).way(offering).price.value()),
+                Err(_) => waiting.extend(&node.pods),
+            }
+        }
+        waiting.sort_unstable();
+        work.open.nodes = open;
+        Score { nodes: prices.len(), cost: prices.iter().sum(), waiting }
+    }
 
-fn waiting(plan: &Plan) -> BTreeSet<&PodKey> {
-    plan.unplaced.iter().map(|unplaced| &unplaced.pod).collect()
+    /// Whether the same pods wait, and neither more nodes nor more money are needed, and less of one.
+    fn is_better_than(&self, other: &Score) -> bool {
+        let is_no_worse = self.nodes <= other.nodes && self.cost <= other.cost;
+        is_no_worse && (self.nodes < other.nodes || self.cost < other.cost) && self.waiting == other.waiting
+    }
 }

@@ -5,10 +5,11 @@ mod effective_zone;
 mod finish;
 mod improve;
 mod launch_choice;
+mod no_domain;
 mod reasons;
 
 pub use addresses::{NoAddress, give};
 pub use effective_zone::effective_zones;
 pub(crate) use finish::finished;
-pub(crate) use improve::improved;
+pub(crate) use improve::improve;
 pub use launch_choice::{LaunchRefusal, launches};

@@ -7,17 +7,17 @@ use tenon_model::{
     Met, NoType, Pod, Pool, PoolRefusal, Reason, Requirements, Resources, Shortage, Toleration, Unplaced,
 };
 
-use crate::base::{Ask, SIMULATED, Template, is_out_of_use};
+use crate::base::{Ask, SIMULATED, Step, Template, is_out_of_use};
 use crate::capacity::Held;
-use crate::index::{AskIx, Bits, HostIx, OfferingIx, PodIx, SlotIx, StateIx, TemplateIx};
+use crate::index::{Bits, HostIx, OfferingIx, PodClassIx, PodIx, SlotIx, StateIx, TemplateIx};
 use crate::instance_types::CatalogIndex;
 use crate::resources::fits;
-use crate::solver::{Failure, No, Work};
+use crate::solver::{Accepted, Failure, No, Work};
 
 impl Work<'_> {
     /// A reason for each pod that was not placed.
     pub(super) fn reasons(&mut self, failures: BTreeMap<PodIx, Failure>) -> Vec<Unplaced> {
-        let mut known: BTreeMap<AskIx, Reason> = BTreeMap::new();
+        let mut known: BTreeMap<PodClassIx, Reason> = BTreeMap::new();
         let mut waiting = Vec::new();
         for (pod, failure) in failures {
             let (pod, _) = &self.base.pods[pod];
@@ -26,11 +26,11 @@ impl Work<'_> {
                 Failure::Reserved(template, why) => {
                     Reason::Reserved { pool: self.base.templates[template].pool.name.clone(), why }
                 }
-                Failure::Nowhere(ask) => match known.get(&ask) {
+                Failure::Nowhere(class) => match known.get(&class) {
                     Some(reason) => reason.clone(),
                     None => {
-                        let reason = self.refusals(pod, ask);
-                        known.insert(ask, reason.clone());
+                        let reason = self.refusals(pod, class);
+                        known.insert(class, reason.clone());
                         reason
                     }
                 },
@@ -40,16 +40,19 @@ impl Work<'_> {
         waiting
     }
 
-    fn refusals(&mut self, pod: &Pod, ask: AskIx) -> Reason {
+    fn refusals(&mut self, pod: &Pod, class: PodClassIx) -> Reason {
         let base = self.base;
         let mut usable = base.pools.iter().filter(|(pool, _)| !is_out_of_use(pool)).peekable();
         if usable.peek().is_some() && usable.all(|(_, template)| template.is_none()) {
             return Reason::NothingOffered;
         }
-        let ask = &base.classes.asks[ask];
+        let Some(step) = base.classes.classes[class].steps.last() else {
+            return Reason::Internal("a way to try the pod");
+        };
+        let ask = &*base.classes.asks[step.ask];
         let demand = &base.classes.demands[ask.demand];
         let tolerations = &base.classes.tolerations[ask.tolerations];
-        let asked = Asked { ask, demand, tolerations, requests: &pod.requests };
+        let asked = Asked { step, ask, demand, tolerations, requests: &pod.requests };
         let refusals = base.pools.iter().map(|(pool, template)| {
             let refusal = self.refusal(pool, *template, &asked);
             (pool.name.clone(), refusal)
@@ -68,28 +71,26 @@ impl Work<'_> {
             return PoolRefusal::Taint(taint.clone());
         }
         let (template, index) = (&self.base.templates[number], self.base.catalog_of(number));
-        let slots = match self.allowances[number].affordable(template, index).clone() {
-            Ok(slots) => slots,
+        let slots = match self.allowances[number].affordable() {
+            Ok(slots) => slots.clone(),
             Err(resource) => {
-                let limit = pool.limits.get(&resource);
-                return PoolRefusal::Limit { resource, limit };
+                return PoolRefusal::Limit { resource: resource.to_owned(), limit: pool.limits.get(resource) };
             }
         };
         if let Err(why) = template.demands.meet(asked.demand, |label| index.catalog.is_well_known(label)) {
             return PoolRefusal::Labels(why);
         }
-        let refused = match self.narrow_new(number, asked.ask) {
-            Ok(narrowed) => {
-                let left = (narrowed.state, narrowed.slots.clone());
-                let secured = self.secure(&self.empty(number, &Held::new()), narrowed);
-                secured.err().map(|no| (no, Some(left)))
-            }
-            Err(no) => Some((no, None)),
+        let effective = self.effective_asks(asked.step, number, self.memo.own_state(number));
+        let Some(ask) = effective.first().filter(|_| self.host_in_the_way(asked.step).is_none()) else {
+            return self.no_domain(number, asked.step);
         };
-        match refused {
-            Some((No::MinValues(short), _)) => PoolRefusal::MinValues(short),
-            Some((No::Reserved(why), _)) => PoolRefusal::Reserved(why),
-            Some((No::Hosts, Some((state, slots)))) => self.no_host(number, state, &slots),
+        let (ask, mut becomes) = (self.memo.ask(self.base, *ask), Accepted::default());
+        let narrowed = self.narrow_new(number, &ask, &mut becomes);
+        let secured = narrowed.and_then(|()| self.secure(&self.empty(number, &Held::new()), &mut becomes));
+        match secured {
+            Err(No::MinValues(short)) => PoolRefusal::MinValues(short),
+            Err(No::Reserved(why)) => PoolRefusal::Reserved(why),
+            Err(No::Hosts) => self.no_host(number, becomes.state, &becomes.slots),
             _ => self.no_type(number, &slots, asked),
         }
     }
@@ -144,6 +145,7 @@ impl Work<'_> {
 
 /// What a pod asked for when it was tried last.
 struct Asked<'p> {
+    step: &'p Step,
     ask: &'p Ask,
     demand: &'p Requirements,
     tolerations: &'p [Toleration],

@@ -35,13 +35,14 @@ impl FitIndex {
 }
 
 impl FitIndex {
-    /// The most that any of these slots has, column by column.
-    pub(crate) fn most_of(&self, slots: &Bits<SlotIx>) -> Row {
+    /// The most that any of these slots has, column by column, in place of what the row says.
+    pub(crate) fn most_of(&self, slots: &Bits<SlotIx>, row: &mut Row) {
         let most = |column: &FitColumn| {
             let largest = column.ordered.iter().rev().find(|(_, slot)| slots.has(*slot));
             largest.map_or(i64::MIN, |(amount, _)| *amount)
         };
-        self.columns.iter().map(most).collect()
+        row.clear();
+        row.extend(self.columns.iter().map(most));
     }
 }
 
@@ -98,7 +99,9 @@ mod tests {
             let by_hand = Bits::those(rooms.len(), |slot| fits(&[asked.0, asked.1], rows.row(slot)));
             prop_assert_eq!(&slots, &by_hand);
             let most = |column: usize| slots.iter().map(|slot| rows.row(slot)[column]).max().unwrap_or(i64::MIN);
-            prop_assert_eq!(index.most_of(&slots), vec![most(0), most(1)]);
+            let mut row = vec![7];
+            index.most_of(&slots, &mut row);
+            prop_assert_eq!(row, vec![most(0), most(1)]);
         }
     }
 }

@@ -32,14 +32,6 @@ pub(crate) struct Remaining<'n> {
     pub(crate) held: &'n Held,
 }
 
-/// A node as it would be with the pod, before it holds anything.
-pub(crate) struct Narrowed {
-    pub(crate) state: StateIx,
-    pub(crate) slots: Bits<SlotIx>,
-    pub(crate) requests: Row,
-    pub(crate) is_relaxed: bool,
-}
-
 /// A node as it would be with the pod.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Accepted {
@@ -71,54 +63,54 @@ pub(crate) enum No {
 }
 
 impl Work<'_> {
-    /// What the node would be with the pod, or why it cannot take it.
-    pub(super) fn judge(&mut self, node: &Candidate<'_>, ask: &Ask) -> Result<Accepted, No> {
-        let narrowed = self.narrow(node, ask)?;
-        self.secure(node, narrowed)
+    /// What the node would become with the pod, or why it cannot take it.
+    pub(super) fn judge(&mut self, node: &Candidate<'_>, ask: &Ask, becomes: &mut Accepted) -> Result<(), No> {
+        self.narrow(node, ask, becomes)?;
+        self.secure(node, becomes)
     }
 
     /// What labels, resources and ports leave of the node.
-    pub(crate) fn narrow(&mut self, node: &Candidate<'_>, ask: &Ask) -> Result<Narrowed, No> {
+    pub(crate) fn narrow(&mut self, node: &Candidate<'_>, ask: &Ask, becomes: &mut Accepted) -> Result<(), No> {
         let base = self.base;
         let template = &base.templates[node.template];
         let (catalog, index) = (template.catalog, base.catalog_of(node.template));
-        let demand = (ask.demand, &base.classes.demands[ask.demand]);
+        let state = self.memo.merge(base, catalog, node.state, ask.demand).ok_or(No::Labels)?;
         let states = self.memo.states(catalog);
-        let mut state = states.merge(index, node.state, demand).ok_or(No::Labels)?;
-        let mut requests = node.requests.to_vec();
-        add(&mut requests, &ask.row);
         let suiting = states.get(state);
-        let mut slots = node.slots.clone();
+        let Accepted { slots, requests, .. } = becomes;
+        requests.clear();
+        requests.extend(node.requests);
+        add(requests, &ask.row);
+        slots.copy(node.slots);
         if state != node.state || node.is_new {
             slots.keep(&suiting.slots);
         }
-        template.keep_holding(&requests, &mut slots);
+        template.keep_holding(requests, slots);
         if !ask.ports.is_empty() && template.has_daemon_ports {
-            slots = with_free_ports(template, index, &slots, &ask.ports);
+            *slots = with_free_ports(template, index, slots, &ask.ports);
         }
         if slots.is_empty() {
             return Err(No::Types);
         }
-        let mut is_relaxed = false;
+        (becomes.state, becomes.is_relaxed) = (state, false);
         if suiting.has_min_values
-            && let Err(short) = min_values(index, &suiting.requirements, &slots)
+            && let Err(short) = min_values(index, &suiting.requirements, slots)
         {
             if base.options.min_values == MinValuesPolicy::Strict || !node.is_new {
                 return Err(No::MinValues(short));
             }
             let lowered = lowered(&suiting.requirements, &short);
-            state = states.enter(index, lowered);
-            is_relaxed = true;
+            (becomes.state, becomes.is_relaxed) = (states.enter(index, lowered), true);
         }
-        Ok(Narrowed { state, slots, requests, is_relaxed })
+        Ok(())
     }
 
-    /// The node with what it would hold of reservations and hosts.
-    pub(crate) fn secure(&self, node: &Candidate<'_>, narrowed: Narrowed) -> Result<Accepted, No> {
-        let Narrowed { state, slots, requests, is_relaxed } = narrowed;
-        let held = self.reserve(node, state, &slots)?;
-        let hold = self.hold(node, Remaining { state, slots: &slots, held: &held })?;
-        Ok(Accepted { state, slots, requests, held, hold, is_relaxed })
+    /// What the node would hold of reservations and hosts.
+    pub(crate) fn secure(&self, node: &Candidate<'_>, becomes: &mut Accepted) -> Result<(), No> {
+        becomes.held = self.reserve(node, becomes.state, &becomes.slots)?;
+        let Accepted { state, slots, held, .. } = &*becomes;
+        becomes.hold = self.hold(node, Remaining { state: *state, slots, held })?;
+        Ok(())
     }
 
     fn reserve(&self, node: &Candidate<'_>, state: StateIx, slots: &Bits<SlotIx>) -> Result<Held, No> {

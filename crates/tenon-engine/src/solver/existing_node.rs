@@ -4,23 +4,24 @@ use tenon_model::HostPort;
 
 use super::Work;
 use super::refused::Trust;
-use crate::base::Ask;
+use crate::base::{Ask, Step};
 use crate::index::{AskIx, Bits, NodeIx, PodIx};
 use crate::resources::{fits, raise, take};
 
 impl<'b> Work<'b> {
     /// Puts the pod on the first node that takes it.
-    pub(super) fn place_on_existing(&mut self, ask: AskIx, pod: PodIx) -> bool {
+    pub(super) fn place_on_existing(&mut self, step: &'b Step, pod: PodIx) -> bool {
         if self.base.nodes.nodes.is_empty() {
             return false;
         }
-        let asked: &'b Ask = &self.base.classes.asks[ask];
+        let (ask, asked): (AskIx, &'b Ask) = (step.ask, &self.base.classes.asks[step.ask]);
         if self.trust == Trust::Shadow {
             self.recheck_existing(ask, asked);
         }
         let known = self.refused[ask].nodes_left.take();
         let mut left = known.unwrap_or_else(|| self.memo.suiting(self.base, ask).clone());
-        let found = self.first_with_room(asked, &mut left);
+        let allowed = self.allowed_nodes(step);
+        let found = self.first_with_room(asked, &mut left, allowed.as_ref());
         self.refused[ask].nodes_left = Some(left);
         let Some(node) = found else { return false };
         take(self.remaining.row_mut(node), &asked.row);
@@ -28,17 +29,23 @@ impl<'b> Work<'b> {
             self.ports.entry(node).or_default().extend(&asked.ports);
         }
         self.placed.push((node, pod));
+        self.count_on_node(self.base.pods[pod].1, node);
         true
     }
 
-    /// The first node of these that has room. Those before it have none, and never will have.
-    fn first_with_room(&mut self, asked: &Ask, left: &mut Bits<NodeIx>) -> Option<NodeIx> {
+    /// The first node of these that has room and is allowed. Those before it that are allowed have none, and never will have.
+    fn first_with_room(
+        &mut self,
+        asked: &Ask,
+        left: &mut Bits<NodeIx>,
+        allowed: Option<&Bits<NodeIx>>,
+    ) -> Option<NodeIx> {
         for block in 0..left.blocks() {
             if self.blocks[block].as_ref().is_some_and(|most| !fits(&asked.row, most)) {
                 left.clear_block(block);
                 continue;
             }
-            for node in left.of_block(block) {
+            for node in left.of_block(block).filter(|node| allowed.is_none_or(|allowed| allowed.has(*node))) {
                 self.effort.judgements += 1;
                 if fits(&asked.row, self.remaining.row(node)) && self.has_free_ports(node, &asked.ports) {
                     return Some(node);

@@ -1,9 +1,16 @@
 //! What was found out and holds for every solve of one base.
 
-use crate::base::Base;
+use std::sync::Arc;
+
+use super::effective_asks::{DomainsLeft, EffectiveAsks, StateDomains};
+use crate::base::{Ask, Base};
 use crate::capacity::{Held, Reservations};
-use crate::index::{AskIx, Bits, CatalogIx, Id, NodeIx, OfferingIx, SlotIx, StateIx, Table, TemplateIx, TolerationsIx};
+use crate::index::{
+    AskIx, Bits, CatalogIx, DemandIx, FilterIx, Id, KeyIx, NodeIx, NumberMap, OfferingIx, SlotIx, StateIx, Table,
+    TemplateIx, TolerationsIx,
+};
 use crate::instance_types::{CatalogIndex, PricedTypes, State, States, TypeLists};
+use crate::topology::{Meanings, Picked};
 
 /// What was found out.
 #[derive(Debug, Default)]
@@ -15,6 +22,11 @@ pub(crate) struct Memo {
     tolerated: Table<TolerationsIx, Bits<TemplateIx>>,
     /// Nodes that are there with the right labels and no taint in the way.
     suiting: Table<AskIx, Option<Bits<NodeIx>>>,
+    /// Asks with domains that were chosen.
+    effective: EffectiveAsks,
+    domains: StateDomains,
+    /// Whether planned nodes of a state count for a filter.
+    counted: NumberMap<bool>,
     prices: Table<CatalogIx, Vec<Option<PricedTypes>>>,
     lists: Table<CatalogIx, TypeLists>,
 }
@@ -36,6 +48,9 @@ impl Memo {
         Memo {
             own_states,
             tolerated: tolerated.collect(),
+            effective: EffectiveAsks::default(),
+            domains: StateDomains::new(base.catalogs.len()),
+            counted: NumberMap::default(),
             suiting: base.classes.asks.iter().map(|_| None).collect(),
             prices: base.catalogs.iter().map(|_| Vec::new()).collect(),
             lists: base.catalogs.iter().map(|_| TypeLists::default()).collect(),
@@ -51,6 +66,61 @@ impl Memo {
     /// A state of a catalogue.
     pub(crate) fn state(&self, catalog: CatalogIx, state: StateIx) -> &State {
         self.states[catalog].get(state)
+    }
+
+    /// An ask, also one with domains that were chosen.
+    pub(crate) fn ask(&self, base: &Base, ask: AskIx) -> Arc<Ask> {
+        self.effective.ask(base, ask)
+    }
+
+    /// How many asks there are.
+    pub(super) fn asks_known(&self, base: &Base) -> usize {
+        self.effective.known(base)
+    }
+
+    /// The ask with these domains.
+    pub(super) fn with_domains(&mut self, base: &Base, ask: AskIx, picked: Picked) -> AskIx {
+        self.effective.with_domains(base, ask, picked)
+    }
+
+    /// The state after more is demanded, if both can be met.
+    pub(super) fn merge(
+        &mut self,
+        base: &Base,
+        catalog: CatalogIx,
+        state: StateIx,
+        demand: DemandIx,
+    ) -> Option<StateIx> {
+        let Memo { states, effective, .. } = self;
+        states[catalog].merge(&base.catalogs[catalog], state, (demand, effective.demand(base, demand)))
+    }
+
+    /// Which domains of a label are left to nodes of a state.
+    pub(super) fn domains_left(&mut self, base: &Base, at: (CatalogIx, KeyIx), state: StateIx) -> &DomainsLeft {
+        let Memo { states, domains, .. } = self;
+        domains.of(base, at, (state, states[at.0].get(state)))
+    }
+
+    /// Whether planned nodes of a pool in a state count for a filter.
+    pub(super) fn counts_open(
+        &mut self,
+        base: &Base,
+        filter: FilterIx,
+        (template, state): (TemplateIx, StateIx),
+    ) -> bool {
+        let found = &base.topology.filters[filter];
+        if found.is_open() {
+            return true;
+        }
+        let Memo { states, counted, .. } = self;
+        let number = |position: usize| u32::try_from(position).unwrap_or(u32::MAX);
+        let of_pool = number(filter.position() * base.templates.len() + template.position());
+        counted.get_or((of_pool, number(state.position())), || {
+            let template = &base.templates[template];
+            let meanings = Meanings { demands: &base.classes.demands, tolerations: &base.classes.tolerations };
+            let labels = &states[template.catalog].get(state).requirements;
+            found.admits(meanings, labels, template.pool.taints.iter())
+        })
     }
 
     /// The states of a catalogue, to be added to.
@@ -79,7 +149,7 @@ impl Memo {
         &mut self,
         (base, catalog): (&Base, CatalogIx),
         left: (StateIx, &Bits<SlotIx>),
-    ) -> (std::sync::Arc<[String]>, bool) {
+    ) -> (Arc<[String]>, bool) {
         let Memo { states, prices, lists, .. } = self;
         let (index, priced) = (&base.catalogs[catalog], &mut prices[catalog]);
         let (state, slots) = left;

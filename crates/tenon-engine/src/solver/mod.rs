@@ -4,6 +4,9 @@
 //! can, and what it becomes; `order` which of them is asked first; `refused` what need not be asked again.
 
 mod admission;
+mod allowed_nodes;
+mod domains;
+mod effective_asks;
 mod existing_node;
 mod memo;
 mod new_node;
@@ -12,11 +15,11 @@ mod order;
 mod queue;
 mod refused;
 
-pub(crate) use admission::{No, Remaining};
+pub(crate) use admission::{Accepted, No, Remaining};
 pub(crate) use memo::Memo;
 pub(crate) use open_nodes::OpenNode;
 pub(crate) use order::Ties;
-pub(crate) use queue::{Failure, Solved};
+pub(crate) use queue::Failure;
 pub use refused::Effort;
 pub(crate) use refused::Trust;
 
@@ -28,41 +31,54 @@ use self::open_nodes::OpenNodes;
 use self::refused::Refused;
 use crate::base::Base;
 use crate::capacity::{Allowance, HostRoom, Reservations};
-use crate::index::{AskIx, NodeIx, PodIx, Table, TemplateIx};
+use crate::index::{AskIx, NodeIx, PodIx, Table, TemplateIx, ViewIx};
 use crate::resources::Rows;
+use crate::topology::{Counts, Valid};
 
 /// One solve: what is left of everything while pods are placed.
 pub(crate) struct Work<'b> {
     pub(crate) base: &'b Base,
-    pub(crate) memo: &'b mut Memo,
+    pub(crate) memo: Memo,
     remaining: Rows<NodeIx>,
     /// The most that any node of a block leaves, or more.
     blocks: Vec<Option<Vec<i64>>>,
     /// Ports that pods of this plan take on nodes that are there.
     ports: BTreeMap<NodeIx, Vec<&'b HostPort>>,
     pub(crate) placed: Vec<(NodeIx, PodIx)>,
+    /// Pods that nothing took, once all were tried.
+    pub(crate) failures: BTreeMap<PodIx, Failure>,
     pub(crate) open: OpenNodes<'b>,
     pub(crate) hosts: HostRoom,
     pub(crate) reservations: Reservations<'b>,
-    pub(crate) allowances: Table<TemplateIx, Allowance>,
+    pub(crate) allowances: Table<TemplateIx, Allowance<'b>>,
     refused: Table<AskIx, Refused>,
+    /// Pods by domain, and what constraints allow by that, with the version of the count it was found for.
+    pub(crate) counts: Counts,
+    valid: Table<ViewIx, Option<(u32, Valid)>>,
+    /// What the node that was asked last would become.
+    judged: Accepted,
     trust: Trust,
-    effort: Effort,
+    pub(crate) effort: Effort,
 }
 
 impl<'b> Work<'b> {
-    pub(crate) fn new(base: &'b Base, memo: &'b mut Memo, (ties, trust): (Ties, Trust)) -> Work<'b> {
+    /// Nothing is placed yet. What was found out in another solve of the base is good for this one.
+    pub(crate) fn new(base: &'b Base, memo: Memo, (ties, trust): (Ties, Trust)) -> Work<'b> {
         let nodes = base.nodes.nodes.len();
         Work {
             remaining: base.nodes.remaining.clone(),
             blocks: vec![None; nodes.div_ceil(64)],
             ports: BTreeMap::new(),
             placed: Vec::new(),
-            open: OpenNodes::new(ties),
+            failures: BTreeMap::new(),
+            open: OpenNodes::new(ties, base.topology.is_used()),
             hosts: base.hosts.room(),
             reservations: Reservations::new(&base.reserved, &base.options),
-            allowances: base.templates.iter().map(|template| Allowance::of(&template.pool)).collect(),
+            allowances: base.templates.iter().map(|template| Allowance::of(&template.limits)).collect(),
             refused: base.classes.asks.iter().map(|_| Refused::default()).collect(),
+            counts: base.topology.counts.clone(),
+            valid: base.topology.views.iter().map(|_| None).collect(),
+            judged: Accepted::default(),
             effort: Effort::default(),
             base,
             memo,

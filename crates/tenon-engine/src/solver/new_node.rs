@@ -3,40 +3,57 @@
 use tenon_model::ReservedTrouble;
 
 use super::Work;
-use super::admission::{Accepted, Candidate, Narrowed, No};
-use super::refused::Trust;
-use crate::base::Ask;
+use super::admission::{Accepted, Candidate, No};
+use super::refused::{Made, Trust};
+use crate::base::{Ask, Step};
 use crate::capacity::Held;
 use crate::index::{AskIx, PodIx, TemplateIx};
 
 impl<'b> Work<'b> {
     /// Plans a node for the pod, in the first pool that makes one. The pool and the trouble, if the pod has to wait for
     /// capacity that was set aside: then no other pool is asked.
-    pub(super) fn place_on_new(&mut self, ask: AskIx, pod: PodIx) -> Result<bool, (TemplateIx, ReservedTrouble)> {
-        let asked: &'b Ask = &self.base.classes.asks[ask];
+    pub(super) fn place_on_new(&mut self, step: &'b Step, pod: PodIx) -> Result<bool, (TemplateIx, ReservedTrouble)> {
+        if self.host_in_the_way(step).is_some() {
+            return Ok(false);
+        }
         for template in self.base.templates.ids() {
-            let refused = &self.refused[ask];
-            let is_known = refused.templates.has(template) || refused.without_host.1.has(template);
-            if is_known && self.trust == Trust::Remembered {
-                continue;
-            }
-            self.effort.judgements += 1;
-            let judged = self.judge_new(template, (ask, asked));
-            if is_known {
-                assert!(judged.is_err(), "a pool refused a pod before and takes it now");
-                self.effort.repeated += 1;
-                continue;
-            }
-            match judged {
-                Ok(accepted) => {
-                    let catalog = self.base.catalog_of(template);
-                    self.allowances[template].charge(catalog, &accepted.slots);
-                    self.open_node(template, accepted, (asked, pod));
+            for ask in self.effective_asks(step, template, self.memo.own_state(template)) {
+                if self.make_new(template, (step, ask), pod)? {
                     return Ok(true);
                 }
-                Err(No::Reserved(trouble)) if self.reservations.are_strict() => return Err((template, trouble)),
-                Err(no) => self.remember_closed(ask, template, &no),
             }
+        }
+        Ok(false)
+    }
+
+    /// Plans a node of a pool, if it can make one.
+    fn make_new(
+        &mut self,
+        template: TemplateIx,
+        (step, ask): (&'b Step, AskIx),
+        pod: PodIx,
+    ) -> Result<bool, (TemplateIx, ReservedTrouble)> {
+        let refused = &self.refused[ask];
+        let is_known = refused.templates.has(template) || refused.without_host.1.has(template);
+        if is_known && self.trust == Trust::Remembered {
+            return Ok(false);
+        }
+        self.effort.judgements += 1;
+        let asked = self.memo.ask(self.base, ask);
+        let judged = self.judge_new(template, (ask, &asked));
+        if is_known {
+            assert!(judged.is_err(), "a pool refused a pod before and takes it now");
+            self.effort.repeated += 1;
+            return Ok(false);
+        }
+        match judged {
+            Ok(()) => {
+                self.allowances[template].charge(&self.judged.slots);
+                self.open_node(template, (step, pod));
+                return Ok(true);
+            }
+            Err(No::Reserved(trouble)) if self.reservations.are_strict() => return Err((template, trouble)),
+            Err(no) => self.remember_closed(ask, template, &no),
         }
         Ok(false)
     }
@@ -51,31 +68,34 @@ impl<'b> Work<'b> {
     }
 
     /// A new node of a pool for the pod. Where nothing that it depends on changes, an equal one is a copy.
-    fn judge_new(&mut self, template: TemplateIx, (ask, asked): (AskIx, &Ask)) -> Result<Accepted, No> {
+    fn judge_new(&mut self, template: TemplateIx, (ask, asked): (AskIx, &Ask)) -> Result<(), No> {
         let index = self.base.catalog_of(template);
-        let is_constant = !index.has_places && !index.has_reserved && self.allowances[template].is_unlimited();
-        if let Some((_, made)) = self.refused[ask].made.as_ref().filter(|(of, _)| is_constant && *of == template) {
-            return Ok(made.clone());
+        let is_constant = !index.has_places && !index.has_reserved;
+        let changes = self.allowances[template].changes;
+        let is_equal = |made: &&Made| is_constant && made.template == template && made.changes == changes;
+        if let Some(made) = self.refused[ask].made.as_ref().filter(is_equal) {
+            self.judged = made.node.clone();
+            return Ok(());
         }
-        let narrowed = self.narrow_new(template, asked)?;
-        let accepted = self.secure(&self.empty(template, &Held::new()), narrowed)?;
-        if is_constant {
-            self.refused[ask].made = Some((template, accepted.clone()));
+        let mut becomes = std::mem::take(&mut self.judged);
+        let judged = self.narrow_new(template, asked, &mut becomes);
+        let judged = judged.and_then(|()| self.secure(&self.empty(template, &Held::new()), &mut becomes));
+        self.judged = becomes;
+        if is_constant && judged.is_ok() {
+            self.refused[ask].made = Some(Made { template, changes, node: self.judged.clone() });
         }
-        Ok(accepted)
+        judged
     }
 
     /// What taints, limits, labels and resources leave of a new node.
-    pub(crate) fn narrow_new(&mut self, template: TemplateIx, asked: &Ask) -> Result<Narrowed, No> {
+    pub(crate) fn narrow_new(&mut self, template: TemplateIx, asked: &Ask, becomes: &mut Accepted) -> Result<(), No> {
         if !self.memo.is_tolerated(asked.tolerations, template) {
             return Err(No::Closed);
         }
-        let (own, index) = (&self.base.templates[template], self.base.catalog_of(template));
-        let affordable = self.allowances[template].affordable(own, index).clone();
-        let slots = affordable.map_err(|_| No::Closed)?;
+        let slots = self.allowances[template].affordable().map_err(|_| No::Closed)?.clone();
         let (held, requests) = (Held::new(), self.base.columns.nothing());
         let candidate = Candidate { slots: &slots, requests: &requests, ..self.empty(template, &held) };
-        self.narrow(&candidate, asked)
+        self.narrow(&candidate, asked, becomes)
     }
 
     /// A node of a pool that nothing is planned for yet.

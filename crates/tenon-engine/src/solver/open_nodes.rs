@@ -7,9 +7,10 @@ use tenon_model::HostPort;
 
 use super::Work;
 use super::admission::{Accepted, Candidate, No};
+use super::allowed_nodes::ByState;
 use super::order::{Order, Ties};
 use super::refused::Trust;
-use crate::base::Ask;
+use crate::base::{Ask, Step};
 use crate::index::{AskIx, Bits, Id, OpenIx, PodIx, StateIx, Table, TemplateIx};
 use crate::resources::Row;
 
@@ -31,29 +32,44 @@ pub(crate) struct OpenNode<'b> {
 /// All nodes that are being planned.
 pub(crate) struct OpenNodes<'b> {
     pub(crate) nodes: Table<OpenIx, OpenNode<'b>>,
-    order: Order,
+    pub(super) order: Order,
     /// Each time a planned node came by a label that its pool does not speak of: that node.
     pub(super) labelled: Vec<OpenIx>,
+    /// Nodes by what is demanded of them, where somebody asks for that.
+    pub(super) by_state: Option<ByState>,
 }
 
 impl OpenNodes<'_> {
-    pub(super) fn new(ties: Ties) -> Self {
-        OpenNodes { nodes: Table::default(), order: Order::new(ties), labelled: Vec::new() }
+    pub(super) fn new(ties: Ties, has_topology: bool) -> Self {
+        let by_state = has_topology.then(ByState::default);
+        OpenNodes { nodes: Table::default(), order: Order::new(ties), labelled: Vec::new(), by_state }
+    }
+
+    /// The pool of a planned node, and what is demanded of it.
+    pub(super) fn state_of(&self, node: OpenIx) -> (TemplateIx, StateIx) {
+        let OpenNode { template, now, .. } = &self.nodes[node];
+        (*template, now.state)
     }
 }
 
 impl<'b> Work<'b> {
     /// Puts the pod on the first planned node that takes it.
-    pub(super) fn place_on_open(&mut self, ask: AskIx, pod: PodIx) -> bool {
+    pub(super) fn place_on_open(&mut self, step: &'b Step, pod: PodIx) -> bool {
+        if !step.keys.is_empty() || !step.hosts.is_empty() {
+            return self.place_on_allowed(step, pod);
+        }
+        let ask = step.ask;
         self.refused[ask].catch_up(&self.open.labelled, self.hosts.releases);
         let mut next = self.open.order.first();
         let mut walked = 0;
         while let Some(node) = next {
             if walked == WALKED && self.open.order.is_ranked() {
-                return self.place_on_ranked(ask, pod, node);
+                return self.place_on_ranked(step, pod, node);
             }
             walked += 1;
-            if self.try_open(ask, pod, node) {
+            if self.is_passed_by(ask, node) {
+                self.effort.passed_by += 1;
+            } else if self.try_open((step, ask), pod, node) {
                 return true;
             }
             next = self.open.order.next(node);
@@ -61,47 +77,52 @@ impl<'b> Work<'b> {
         false
     }
 
+    /// Whether a planned node refused before, and that is believed.
+    fn is_passed_by(&self, ask: AskIx, node: OpenIx) -> bool {
+        self.trust == Trust::Remembered && self.refused[ask].has_refused(node)
+    }
+
     /// The same from a node on, if it takes long: of all that may take the pod, the one that is asked first.
-    fn place_on_ranked(&mut self, ask: AskIx, pod: PodIx, from: OpenIx) -> bool {
+    fn place_on_ranked(&mut self, step: &'b Step, pod: PodIx, from: OpenIx) -> bool {
         let from = self.open.order.rank(from);
         let mut left: Bits<OpenIx> = Bits::all(self.open.nodes.len());
-        if self.trust == Trust::Remembered {
-            left.drop_all(&self.refused[ask].open);
-            left.drop_all(&self.refused[ask].without_host.0);
-        }
+        self.drop_refused(step.ask, &mut left);
         self.effort.passed_by += left.blocks() as u64;
         let ranked = left.iter().map(|node| Reverse((self.open.order.rank(node), node)));
         let mut ranked: BinaryHeap<_> = ranked.filter(|Reverse((rank, _))| *rank >= from).collect();
         while let Some(Reverse((_, node))) = ranked.pop() {
-            if self.try_open(ask, pod, node) {
+            if self.try_open((step, step.ask), pod, node) {
                 return true;
             }
         }
         false
     }
 
-    /// Whether a planned node took the pod.
-    fn try_open(&mut self, ask: AskIx, pod: PodIx, node: OpenIx) -> bool {
-        let refused = &self.refused[ask];
-        let is_known = refused.open.has(node) || refused.without_host.0.has(node);
-        if is_known && self.trust == Trust::Remembered {
-            self.effort.passed_by += 1;
-            return false;
+    /// Takes planned nodes out that refused before, if that is believed.
+    pub(super) fn drop_refused(&self, ask: AskIx, nodes: &mut Bits<OpenIx>) {
+        if self.trust == Trust::Remembered {
+            nodes.drop_all(&self.refused[ask].open);
+            nodes.drop_all(&self.refused[ask].without_host.0);
         }
+    }
+
+    /// Whether a planned node took the pod.
+    pub(super) fn try_open(&mut self, (step, ask): (&'b Step, AskIx), pod: PodIx, node: OpenIx) -> bool {
+        let is_known = self.refused[ask].has_refused(node);
         self.effort.judgements += 1;
-        let asked: &'b Ask = &self.base.classes.asks[ask];
-        let judged = self.judge_open(node, asked);
+        let asked = self.memo.ask(self.base, ask);
+        let judged = self.judge_open(node, &asked);
         if is_known {
             assert!(judged.is_err(), "a planned node refused a pod before and takes it now");
             self.effort.repeated += 1;
             return false;
         }
         match judged {
-            Ok(accepted) => {
-                if self.adds_label(node, accepted.state) {
+            Ok(()) => {
+                if self.adds_label(node, self.judged.state) {
                     self.open.labelled.push(node);
                 }
-                self.accept(node, accepted, (asked, pod));
+                self.accept(node, (step, pod));
                 self.open.order.advance(node);
                 true
             }
@@ -112,7 +133,7 @@ impl<'b> Work<'b> {
         }
     }
 
-    fn judge_open(&mut self, node: OpenIx, asked: &Ask) -> Result<Accepted, No> {
+    fn judge_open(&mut self, node: OpenIx, asked: &Ask) -> Result<(), No> {
         let open = &self.open.nodes[node];
         let needed = open.now.requests.iter().zip(&asked.row).map(|(now, more)| now.saturating_add(*more));
         if needed.zip(&open.reach).any(|(needed, reach)| needed > *reach) {
@@ -122,13 +143,15 @@ impl<'b> Work<'b> {
         if !self.memo.is_tolerated(asked.tolerations, open.template) || !asked.ports.iter().all(is_free) {
             return Err(No::Closed);
         }
-        // It is lent out, since asking adds to what is remembered.
+        // Both are lent out, since asking adds to what is remembered.
+        let mut becomes = std::mem::take(&mut self.judged);
         let now = std::mem::take(&mut self.open.nodes[node].now);
         let Accepted { state, slots, requests, held, hold, .. } = &now;
         let (template, state, hold) = (self.open.nodes[node].template, *state, *hold);
         let candidate = Candidate { template, state, slots, requests, held, hold, is_new: false };
-        let judged = self.judge(&candidate, asked);
+        let judged = self.judge(&candidate, asked, &mut becomes);
         self.open.nodes[node].now = now;
+        self.judged = becomes;
         judged
     }
 
@@ -157,32 +180,37 @@ impl<'b> Work<'b> {
     }
 
     /// Plans a node with its first pod.
-    pub(super) fn open_node(&mut self, template: TemplateIx, accepted: Accepted, (asked, pod): (&'b Ask, PodIx)) {
-        let (is_relaxed, now) = (accepted.is_relaxed, Accepted::default());
+    pub(super) fn open_node(&mut self, template: TemplateIx, (step, pod): (&'b Step, PodIx)) {
+        let (is_relaxed, now) = (self.judged.is_relaxed, Accepted::default());
         let (pods, reach, ports) = (Vec::new(), Row::new(), Vec::new());
         let node = self.open.nodes.push(OpenNode { template, now, pods, reach, ports, is_relaxed });
-        self.accept(node, accepted, (asked, pod));
+        self.accept(node, (step, pod));
         self.open.order.add();
         debug_assert_eq!(node.position() + 1, self.open.nodes.len());
     }
 
     /// Becomes what was judged, and holds what that takes.
-    fn accept(&mut self, node: OpenIx, accepted: Accepted, (asked, pod): (&'b Ask, PodIx)) {
+    fn accept(&mut self, node: OpenIx, (step, pod): (&'b Step, PodIx)) {
         let OpenNode { template, now, .. } = &self.open.nodes[node];
         let template = *template;
-        if now.hold != accepted.hold {
+        if now.hold != self.judged.hold {
             let before = now.hold.and_then(|hold| self.footprint(template, hold));
-            let after = accepted.hold.and_then(|hold| self.footprint(template, hold));
+            let after = self.judged.hold.and_then(|hold| self.footprint(template, hold));
             before.into_iter().for_each(|(host, size)| self.hosts.release(host, size));
             after.into_iter().for_each(|(host, size)| self.hosts.hold(host, size));
         }
-        let open = &mut self.open.nodes[node];
-        self.reservations.change(&open.now.held, &accepted.held);
-        if open.now.slots != accepted.slots {
-            open.reach = self.base.templates[template].reach(&accepted.slots);
+        let (open, judged) = (&mut self.open.nodes[node], &mut self.judged);
+        self.reservations.change(&open.now.held, &judged.held);
+        if open.now.slots != judged.slots {
+            self.base.templates[template].reach(&judged.slots, &mut open.reach);
         }
-        open.now = accepted;
-        open.ports.extend(&asked.ports);
+        // What it was before is overwritten by the next one that is judged.
+        std::mem::swap(&mut open.now, judged);
+        open.ports.extend(&self.base.classes.asks[step.ask].ports);
         open.pods.push(pod);
+        if let Some(by_state) = &mut self.open.by_state {
+            by_state.put(node, (template, self.open.nodes[node].now.state));
+            self.count_on_open(self.base.pods[pod].1, node);
+        }
     }
 }

@@ -5,35 +5,27 @@ use std::collections::{BTreeMap, VecDeque};
 use tenon_model::ReservedTrouble;
 
 use super::Work;
-use super::refused::Effort;
 use crate::base::is_out_of_use;
-use crate::index::{AskIx, Id, PodIx, TemplateIx};
+use crate::index::{Id, PodClassIx, PodIx, TemplateIx};
 
 /// Why a pod was not placed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Failure {
-    /// Nothing took it; the way it was tried last.
-    Nowhere(AskIx),
+    /// Nothing took a pod of its class, whatever it gave up.
+    Nowhere(PodClassIx),
     /// It must wait for capacity that was set aside, in this pool.
     Reserved(TemplateIx, ReservedTrouble),
     /// There is no pool at all.
     NoPools,
 }
 
-/// What came of placing all pods.
-pub(crate) struct Solved {
-    pub(crate) failures: BTreeMap<PodIx, Failure>,
-    pub(crate) effort: Effort,
-}
-
 impl Work<'_> {
     /// Places the pods.
-    pub(crate) fn solve(&mut self) -> Solved {
-        let failures = match self.base.pools.iter().all(|(pool, _)| is_out_of_use(pool)) {
+    pub(crate) fn solve(&mut self) {
+        self.failures = match self.base.pools.iter().all(|(pool, _)| is_out_of_use(pool)) {
             true => self.without_pools(),
             false => self.place_all(),
         };
-        Solved { failures, effort: self.effort }
     }
 
     fn place_all(&mut self) -> BTreeMap<PodIx, Failure> {
@@ -61,13 +53,13 @@ impl Work<'_> {
     fn place(&mut self, pod: PodIx) -> Result<(), Failure> {
         let (_, class) = self.base.pods[pod];
         let mut last = Failure::NoPools;
-        for ask in &self.base.classes.classes[class].asks {
-            last = Failure::Nowhere(*ask);
-            if self.place_on_existing(*ask, pod) || self.place_on_open(*ask, pod) {
+        for step in &self.base.classes.classes[class].steps {
+            last = Failure::Nowhere(class);
+            if self.place_on_existing(step, pod) || self.place_on_open(step, pod) {
                 return Ok(());
             }
             let waits = |(template, trouble)| Failure::Reserved(template, trouble);
-            if self.place_on_new(*ask, pod).map_err(waits)? {
+            if self.place_on_new(step, pod).map_err(waits)? {
                 return Ok(());
             }
         }
@@ -76,9 +68,9 @@ impl Work<'_> {
 
     /// Without a pool that could make nodes nothing is decided, as in Karpenter.
     fn without_pools(&self) -> BTreeMap<PodIx, Failure> {
-        let nowhere = |pod: PodIx| match self.base.classes.classes[self.base.pods[pod].1].asks.last() {
-            Some(last) if !self.base.pools.is_empty() => Failure::Nowhere(*last),
-            _ => Failure::NoPools,
+        let nowhere = |pod: PodIx| match self.base.pools.is_empty() {
+            true => Failure::NoPools,
+            false => Failure::Nowhere(self.base.pods[pod].1),
         };
         self.base.pods.ids().map(|pod| (pod, nowhere(pod))).collect()
     }

@@ -22,10 +22,24 @@ pub(super) struct Refused {
     /// How often something had been given back by then.
     pub(super) releases_seen: u64,
     /// The last new node that was made for it, where an equal one can be made again.
-    pub(super) made: Option<(TemplateIx, Accepted)>,
+    pub(super) made: Option<Made>,
+}
+
+/// A new node, and what it depends on.
+#[derive(Debug)]
+pub(super) struct Made {
+    pub(super) template: TemplateIx,
+    /// How often less was left of the limits by then.
+    pub(super) changes: u64,
+    pub(super) node: Accepted,
 }
 
 impl Refused {
+    /// Whether a planned node refused.
+    pub(super) fn has_refused(&self, node: OpenIx) -> bool {
+        self.open.has(node) || self.without_host.0.has(node)
+    }
+
     /// Forgets what may have changed since it was last tried.
     pub(super) fn catch_up(&mut self, labelled: &[OpenIx], releases: u64) {
         for node in labelled.iter().skip(self.labels_seen) {

@@ -273,8 +273,8 @@ fn node(line: &Line<'_>) -> NodeState {
     }
 }
 
-fn key(name: &str) -> PodKey {
-    PodKey { namespace: "default".to_owned(), name: name.to_owned(), uid: format!("uid-{name}") }
+fn key(name: &str) -> Arc<PodKey> {
+    Arc::new(PodKey { namespace: "default".to_owned(), name: name.to_owned(), uid: format!("uid-{name}") })
 }
 
 /// Puts a pod on its node.
@@ -352,7 +352,7 @@ pub(crate) fn sound_plan(snapshot: &Snapshot) -> Plan {
 /// A plan in words: each new node as `pool/type[@host]: pods`, each placement as `node: pod`, each waiting pod as
 /// `pod waits`.
 pub(crate) fn told(plan: &Plan) -> Vec<String> {
-    let names = |pods: &[PodKey]| pods.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>().join(" ");
+    let names = |pods: &[Arc<PodKey>]| pods.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>().join(" ");
     let new = plan.new_nodes.iter().map(|node| {
         let at = node.chosen.place.as_ref().map(|place| format!("@{}", place.host)).unwrap_or_default();
         format!("{}/{}{at}: {}", node.pool, node.chosen.instance_type, names(&node.pods))

@@ -1,0 +1,119 @@
+//! How many pods are where? Kept by group and domain; of host names by node, because every node is a domain of its own.
+
+use super::groups::Kind;
+use crate::index::{Bits, DomainIx, GroupIx, Id, NodeIx, OpenIx, Table};
+
+/// The counts of all groups.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) groups: Table<GroupIx, Count>,
+}
+
+/// The counts of one group.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    /// Domains that exist for the group. Nothing of host names.
+    pub(crate) registered: Bits<DomainIx>,
+    /// Domains with a pod.
+    pub(crate) occupied: Bits<DomainIx>,
+    domains: Table<DomainIx, u32>,
+    /// Of host names: pods by node that is there, and by planned node.
+    pub(crate) nodes: ByNode<NodeIx>,
+    pub(crate) open: ByNode<OpenIx>,
+    /// Rises with every change: what was found out from it before is out of date.
+    pub(crate) version: u32,
+    max_skew: u32,
+}
+
+/// Pods by node, and which nodes have some, or as many as may be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ByNode<I> {
+    counts: Vec<u32>,
+    /// Nodes with a pod.
+    pub(crate) hit: Bits<I>,
+    /// Nodes that no pod of the group may be added to.
+    pub(crate) full: Bits<I>,
+    /// Nodes that have more than they may have.
+    pub(crate) over: Bits<I>,
+}
+
+impl<I: Id> ByNode<I> {
+    fn add(&mut self, node: I, max_skew: u32) {
+        let position = node.position();
+        if self.counts.len() <= position {
+            self.counts.resize(position + 1, 0);
+        }
+        self.counts[position] += 1;
+        self.hit.insert(node);
+        if self.counts[position] >= max_skew {
+            self.full.insert(node);
+        }
+        if self.counts[position] > max_skew {
+            self.over.insert(node);
+        }
+    }
+}
+
+impl Count {
+    pub(crate) fn new(kind: Kind, registered: Bits<DomainIx>, domains: usize) -> Count {
+        let max_skew = match kind {
+            Kind::Spread { max_skew, .. } => max_skew,
+            _ => u32::MAX,
+        };
+        let domains = (0..domains).map(|_| 0).collect();
+        Count { registered, domains, max_skew, ..Count::default() }
+    }
+
+    /// How many pods a domain has.
+    pub(crate) fn of(&self, domain: DomainIx) -> u32 {
+        self.domains[domain]
+    }
+
+    /// A pod is in a domain.
+    pub(crate) fn add(&mut self, domain: DomainIx) {
+        self.domains[domain] += 1;
+        self.occupied.insert(domain);
+        self.registered.insert(domain);
+        self.version += 1;
+    }
+
+    /// A pod is on a node that is there.
+    pub(crate) fn add_on_node(&mut self, node: NodeIx) {
+        self.nodes.add(node, self.max_skew);
+        self.version += 1;
+    }
+
+    /// A pod is on a planned node.
+    pub(crate) fn add_on_open(&mut self, node: OpenIx) {
+        self.open.add(node, self.max_skew);
+        self.version += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_full_for_pods_that_are_counted_before_it_is_over_for_others() {
+        let mut count = Count::new(Kind::Spread { max_skew: 2, min_domains: None }, Bits::default(), 0);
+        let node = OpenIx::of(3);
+        let told = |count: &Count| (count.open.hit.has(node), count.open.full.has(node), count.open.over.has(node));
+        assert_eq!(told(&count), (false, false, false));
+        count.add_on_open(node);
+        assert_eq!(told(&count), (true, false, false));
+        count.add_on_open(node);
+        assert_eq!(told(&count), (true, true, false));
+        count.add_on_open(node);
+        assert_eq!((told(&count), count.version), ((true, true, true), 3));
+    }
+
+    #[test]
+    fn a_domain_with_a_pod_exists_and_is_occupied() {
+        let mut count = Count::new(Kind::Affinity, Bits::none(2), 2);
+        let domain = DomainIx::of(1);
+        count.add(domain);
+        assert!(count.registered.has(domain) && count.occupied.has(domain) && !count.occupied.has(DomainIx::of(0)));
+        assert_eq!((count.of(domain), count.of(DomainIx::of(0))), (1, 0));
+    }
+}
