@@ -4,6 +4,7 @@
 mod nodes;
 mod sound;
 mod sums;
+mod topology;
 mod violation;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     checker.hosts_hold_their_vms();
     checker.limits_hold();
     checker.reservations_hold();
+    checker.topology_holds();
     checker.violations
 }
 
