@@ -284,7 +284,7 @@ fn bind(line: &Line<'_>, nodes: &mut [NodeState]) {
     node.bound.add(&pod.requests);
     node.host_ports.extend(pod.host_ports.iter().map(|port| (pod.key.clone(), port.clone())));
     let is_terminating = line.get("terminating").is_some();
-    let (key, shape) = (Arc::new(pod.key), pod.shape);
+    let (key, shape) = (pod.key, pod.shape);
     node.pods.push(BoundPod { key, shape, is_terminating, ..BoundPod::default() });
     node.pods.sort_by(|one, other| one.key.cmp(&other.key));
 }
@@ -329,7 +329,7 @@ fn pod(line: &Line<'_>) -> Pod {
         ..PodShape::default()
     };
     Pod {
-        key: PodKey { namespace: namespace.to_owned(), ..key(line.name) },
+        key: Arc::new(PodKey { namespace: namespace.to_owned(), ..key(line.name).as_ref().clone() }),
         created: line.get("created").map(|second| Seconds(second.parse().unwrap())),
         is_pending: line.get("pending").is_some(),
         shape: Arc::new(shape),

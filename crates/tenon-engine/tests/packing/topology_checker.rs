@@ -1,5 +1,7 @@
 //! The checker finds planned pods that are with pods they must not be with, or without those they must be with.
 
+use std::sync::Arc;
+
 use tenon_engine::{CheckedPlan, Subject, Violation, check, sound_part};
 use tenon_model::{
     Chosen, NewNode, Offering, Placement, Plan, PodKey, Reason, Requirement, Requirements, Resources, Snapshot,
@@ -13,7 +15,7 @@ pub(crate) fn hand_made(snapshot: &Snapshot, text: &str) -> Plan {
     let mut plan = Plan::default();
     for word in text.split_whitespace() {
         let (names, node) = word.split_once('=').unwrap();
-        let keys: Vec<PodKey> = names.split(',').map(|name| key(snapshot, name)).collect();
+        let keys: Vec<Arc<PodKey>> = names.split(',').map(|name| key(snapshot, name)).collect();
         match node.strip_prefix('+') {
             Some(zone) => plan.new_nodes.push(new_node(snapshot, zone, keys)),
             None => plan.placements.extend(keys.into_iter().map(|pod| Placement { pod, node: node.to_owned() })),
@@ -25,11 +27,11 @@ pub(crate) fn hand_made(snapshot: &Snapshot, text: &str) -> Plan {
     plan
 }
 
-fn key(snapshot: &Snapshot, name: &str) -> PodKey {
+fn key(snapshot: &Snapshot, name: &str) -> Arc<PodKey> {
     snapshot.pods.iter().find(|pod| pod.key.name == name).unwrap().key.clone()
 }
 
-fn new_node(snapshot: &Snapshot, zone: &str, pods: Vec<PodKey>) -> NewNode {
+fn new_node(snapshot: &Snapshot, zone: &str, pods: Vec<Arc<PodKey>>) -> NewNode {
     let is_there = |way: &&Offering| way.requirements.get(&label("zone")).is_some_and(|found| found.has(zone));
     let size = snapshot.pools[0].catalog.find("one").unwrap();
     let way = size.offerings.iter().find(is_there).unwrap();

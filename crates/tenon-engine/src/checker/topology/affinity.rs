@@ -4,6 +4,7 @@
 //! itself may be the first of its kind, unless there is a pod of that kind where it could have gone.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use tenon_model::{PodKey, PodShape};
 
@@ -22,7 +23,10 @@ struct Replay<'p, 'a> {
 }
 
 /// Pods of the plan that never have the pods they must be with, and why.
-pub(super) fn broken<'a>(placed: &Placed<'a>, domains: &BTreeMap<&'a str, Domains<'_>>) -> Vec<(&'a PodKey, String)> {
+pub(super) fn broken<'a>(
+    placed: &Placed<'a>,
+    domains: &BTreeMap<&'a str, Domains<'_>>,
+) -> Vec<(&'a Arc<PodKey>, String)> {
     let terms = Terms::of(placed, domains, placed.planned_classes, |shape: &PodShape| &shape.pod_affinity);
     if terms.all.is_empty() {
         return Vec::new();

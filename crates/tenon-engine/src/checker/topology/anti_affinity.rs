@@ -3,6 +3,7 @@
 //! Pods are added one after the other, so of two that must not be together only the later one is refused.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tenon_model::{PodKey, PodShape};
 
@@ -12,12 +13,12 @@ use super::terms::{Term, Terms, pods, words};
 /// Who is in a domain of a term: the first of them, and how many there are.
 #[derive(Default)]
 struct Those<'a> {
-    first: Option<&'a PodKey>,
+    first: Option<&'a Arc<PodKey>>,
     count: usize,
 }
 
 impl<'a> Those<'a> {
-    fn add(&mut self, key: &'a PodKey) {
+    fn add(&mut self, key: &'a Arc<PodKey>) {
         self.first.get_or_insert(key);
         self.count += 1;
     }
@@ -31,7 +32,10 @@ struct Tally<'p, 'a> {
 }
 
 /// Pods of the plan that break a required anti-affinity, and how.
-pub(super) fn broken<'a>(placed: &Placed<'a>, domains: &BTreeMap<&'a str, Domains<'_>>) -> Vec<(&'a PodKey, String)> {
+pub(super) fn broken<'a>(
+    placed: &Placed<'a>,
+    domains: &BTreeMap<&'a str, Domains<'_>>,
+) -> Vec<(&'a Arc<PodKey>, String)> {
     let terms = Terms::of(placed, domains, placed.classes.len(), |shape: &PodShape| &shape.pod_anti_affinity);
     if terms.all.is_empty() {
         return Vec::new();
@@ -53,7 +57,7 @@ pub(super) fn broken<'a>(placed: &Placed<'a>, domains: &BTreeMap<&'a str, Domain
 }
 
 impl<'a> Tally<'_, 'a> {
-    fn add(&mut self, key: &'a PodKey, class: usize, node: usize, is_counted: bool) {
+    fn add(&mut self, key: &'a Arc<PodKey>, class: usize, node: usize, is_counted: bool) {
         for term in self.terms.choosing[class].iter().filter(|_| is_counted) {
             if let Some(domain) = self.terms.all[*term].domains.of_node[node] {
                 self.chosen.entry((*term, domain)).or_default().add(key);

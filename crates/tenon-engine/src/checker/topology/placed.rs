@@ -51,7 +51,7 @@ pub(super) struct Planned<'a> {
 }
 
 pub(super) struct Bound<'a> {
-    pub(super) key: &'a PodKey,
+    pub(super) key: &'a Arc<PodKey>,
     pub(super) class: usize,
     pub(super) node: usize,
     pub(super) is_terminating: bool,
@@ -79,10 +79,10 @@ impl<'a> Placed<'a> {
         let planned = planned(snapshot, plan, &mut classes);
         let planned_classes = classes.all.len();
         // Whoever is to be placed again is no longer where it was.
-        let moving: BTreeSet<&PodKey> = snapshot.pods.iter().map(|pod| &pod.key).collect();
+        let moving: BTreeSet<&Arc<PodKey>> = snapshot.pods.iter().map(|pod| &pod.key).collect();
         let mut bound = Vec::new();
         for (node, state) in snapshot.nodes.iter().enumerate() {
-            for pod in state.pods.iter().filter(|pod| !moving.contains(pod.key.as_ref())) {
+            for pod in state.pods.iter().filter(|pod| !moving.contains(&pod.key)) {
                 let class = classes.of(&pod.key.namespace, &pod.shape);
                 bound.push(Bound { key: &pod.key, class, node, is_terminating: pod.is_terminating });
             }
@@ -110,7 +110,7 @@ impl<'a> Placed<'a> {
 
 /// Pods of the plan, with the places of their nodes among all nodes. What is unknown or nowhere was found before.
 fn planned<'a>(snapshot: &'a Snapshot, plan: &'a Plan, classes: &mut Classes<'a>) -> Vec<Planned<'a>> {
-    let pods: BTreeMap<&PodKey, &'a Pod> = snapshot.pods.iter().map(|pod| (&pod.key, pod.as_ref())).collect();
+    let pods: BTreeMap<&Arc<PodKey>, &'a Pod> = snapshot.pods.iter().map(|pod| (&pod.key, pod.as_ref())).collect();
     let names: BTreeMap<&str, usize> =
         snapshot.nodes.iter().enumerate().map(|(place, node)| (node.name.as_str(), place)).collect();
     let on_existing = plan.placements.iter().filter_map(|put| Some((&put.pod, *names.get(put.node.as_str())?)));

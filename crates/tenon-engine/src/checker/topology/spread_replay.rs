@@ -6,6 +6,7 @@
 //! one line at a time, and only the first of a line is asked again, so the work grows with the number of pods.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tenon_model::PodKey;
 
@@ -35,7 +36,10 @@ enum Answer {
 }
 
 /// Pods of the plan that can never be bound where they are, and why.
-pub(super) fn broken<'a>(placed: &Placed<'a>, domains: &BTreeMap<&'a str, Domains<'_>>) -> Vec<(&'a PodKey, String)> {
+pub(super) fn broken<'a>(
+    placed: &Placed<'a>,
+    domains: &BTreeMap<&'a str, Domains<'_>>,
+) -> Vec<(&'a Arc<PodKey>, String)> {
     let groups = Groups::of(placed, domains);
     if groups.all.is_empty() {
         return Vec::new();
