@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tenon_model::{
-    CatalogType, HostPort, NewNode, NodeState, Offering, Plan, Pod, PodKey, Pool, PreferencePolicy, Requirements,
-    Resources, Snapshot, Taint, WhenUnsatisfiable,
+    CatalogType, HostPort, NewNode, NodeState, Offering, Plan, Pod, PodKey, Pool, Requirements, Resources, Snapshot,
+    Taint,
 };
 
 pub use sound::{CheckedPlan, sound_part};
@@ -119,17 +119,9 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// Whether everything the pod asks for is known to whoever placed it. What it only prefers does not count where the
-    /// operator said so.
+    /// Whether everything the pod asks for is known to whoever placed it.
     fn is_placeable(&mut self, pod: &Pod) {
-        let prefers = self.snapshot.options.preferences == PreferencePolicy::Respect;
-        let counts = |when: WhenUnsatisfiable| prefers || when == WhenUnsatisfiable::DoNotSchedule;
-        let is_spread = pod.spreads.iter().any(|spread| counts(spread.when_unsatisfiable));
-        let is_bound_to_others = !pod.pod_affinity.is_empty() || !pod.pod_anti_affinity.is_empty();
-        let prefers_others =
-            prefers && !(pod.preferred_pod_affinity.is_empty() && pod.preferred_pod_anti_affinity.is_empty());
-        let asks_for_more = is_spread || is_bound_to_others || prefers_others || !pod.volumes.is_empty();
-        let is_judged = pod.unsupported.is_none() && !asks_for_more && self.is_judged(pod);
+        let is_judged = pod.unsupported.is_none() && pod.volumes.is_empty() && self.is_judged(pod);
         self.expect(is_judged, || of_pod(&pod.key, "is placed, but asks for something that is not supported yet"));
     }
 

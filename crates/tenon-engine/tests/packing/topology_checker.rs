@@ -50,11 +50,9 @@ fn new_node(snapshot: &Snapshot, zone: &str, pods: Vec<Arc<PodKey>>) -> NewNode 
     NewNode { pool, instance_types, chosen, requirements, requests, pods, min_values_relaxed: false }
 }
 
-/// What the checker finds, without its word that nobody places such pods yet.
+/// What the checker finds.
 pub(crate) fn found(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
-    let mut found = check(snapshot, plan);
-    found.retain(|violation| !violation.to_string().contains("is not supported yet"));
-    found
+    check(snapshot, plan)
 }
 
 /// A cluster with a size that is offered in zones a, b and c, and a node in each of the first two.
