@@ -1,4 +1,4 @@
-//! How long a plan takes, and how that grows: with pods, with how much they differ, with nodes that are there.
+//! How long a plan and its check take, and how that grows: with pods, with how much they differ, with nodes that are there.
 //!
 //! The catalogue is that of the reference's own benchmark: 400 sizes with five offerings each.
 
@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use tenon_engine::Engine;
+use tenon_engine::{Engine, check};
 use tenon_model::labels::{CAPACITY_TYPE, ZONE};
 use tenon_model::{
     Catalog, CatalogType, NodeState, Offering, Overhead, Pod, PodKey, PodShape, Pool, Price, Quantity, Requirement,
@@ -102,5 +102,20 @@ fn plans(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, plans);
+/// The controller checks every plan before anything is created.
+fn checks(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("check");
+    group.sample_size(10);
+    for (pods, nodes) in [(5000, 0), (20_000, 0), (5000, 2000)] {
+        let world = snapshot(pods, true, nodes);
+        let plan = tenon_engine::plan(&world);
+        assert!(check(&world, &plan).is_empty(), "the plan that is checked is sound");
+        group.bench_function(format!("{pods} pods, {nodes} nodes"), |bencher| {
+            bencher.iter(|| black_box(check(&world, &plan)));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, plans, checks);
 criterion_main!(benches);

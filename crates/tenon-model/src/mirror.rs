@@ -11,7 +11,7 @@ use crate::launch::Seconds;
 use crate::launch_site::LaunchSite;
 use crate::node_state::NodeState;
 use crate::options::Options;
-use crate::pod::{Pod, PodAffinityTerm, PodKey};
+use crate::pod::{Pod, PodKey};
 use crate::pool::Pool;
 use crate::quantity::Quantity;
 use crate::resources::Resources;
@@ -40,8 +40,6 @@ pub struct Mirror {
     bound: BTreeMap<Arc<str>, BTreeMap<Arc<PodKey>, BoundPod>>,
     /// The node of each pod that has one.
     node_of: BTreeMap<Arc<PodKey>, Arc<str>>,
-    /// Pods that must not be with others.
-    with_anti_affinity: BTreeSet<Arc<PodKey>>,
     waiting: BTreeMap<Arc<PodKey>, Arc<Pod>>,
     invalid: BTreeMap<Arc<PodKey>, String>,
     daemons: BTreeMap<PodKey, Arc<Pod>>,
@@ -91,9 +89,6 @@ impl Mirror {
     pub fn bind(&mut self, node: &str, pod: BoundPod) {
         self.remove_pod(&pod.key);
         self.mark(node);
-        if !pod.shape.pod_anti_affinity.is_empty() && !pod.is_terminating {
-            self.with_anti_affinity.insert(pod.key.clone());
-        }
         // There are many pods: each name is held once.
         let node = self.bound.get_key_value(node).map_or_else(|| Arc::from(node), |(known, _)| known.clone());
         self.node_of.insert(pod.key.clone(), node.clone());
@@ -116,7 +111,6 @@ impl Mirror {
     pub fn remove_pod(&mut self, key: &PodKey) {
         self.waiting.remove(key);
         self.invalid.remove(key);
-        self.with_anti_affinity.remove(key);
         let Some(node) = self.node_of.remove(key) else { return };
         self.mark(&node);
         if let Some(others) = self.bound.get_mut(&node) {
@@ -155,7 +149,6 @@ impl Mirror {
             nodes,
             pods: self.waiting.values().cloned().collect(),
             invalid: self.invalid.iter().map(|(key, why)| (key.clone(), why.clone())).collect(),
-            bound_anti_affinity: self.bound_anti_affinity(),
             namespaces: Arc::default(),
             daemons: self.daemons.values().cloned().collect(),
             launch_site: LaunchSite::default(),
@@ -166,22 +159,6 @@ impl Mirror {
 
     fn mark(&mut self, node: &str) {
         self.stale_machines.extend(self.by_node.get(node).into_iter().flatten().cloned());
-    }
-
-    /// Pods that pods on nodes that stay must not be with.
-    fn bound_anti_affinity(&self) -> Vec<PodAffinityTerm> {
-        let leaving = self.leaving();
-        let mut terms: Vec<PodAffinityTerm> = Vec::new();
-        for key in &self.with_anti_affinity {
-            let Some(node) = self.node_of.get(key).filter(|node| !leaving.contains(node.as_ref())) else { continue };
-            let pod = self.bound.get(node).and_then(|pods| pods.get(key));
-            for term in pod.into_iter().flat_map(|pod| &pod.shape.pod_anti_affinity) {
-                if !terms.contains(term) {
-                    terms.push(term.clone());
-                }
-            }
-        }
-        terms
     }
 
     fn sum_up(&mut self) {

@@ -170,11 +170,3 @@ fn what_did_not_change_is_shared_between_snapshots() {
     assert!(Arc::ptr_eq(&before.pools[0], &after.pools[0]));
     assert!(!Arc::ptr_eq(&before.nodes[1], &after.nodes[1]), "this one got a pod");
 }
-
-#[test]
-fn who_must_be_apart_counts_while_its_node_stays() {
-    let mut mirror = told(&[Change::Node(0, 0, 8, false, Some(0)), Change::Bind(1, 0, 2, false, true)]);
-    assert_eq!(look(&mut mirror).bound_anti_affinity, [term(2)]);
-    tell(&mut mirror, &Change::Node(0, 0, 8, true, Some(0)));
-    assert_eq!(look(&mut mirror).bound_anti_affinity, []);
-}

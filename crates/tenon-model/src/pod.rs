@@ -202,7 +202,7 @@ pub struct Spread {
 }
 
 /// Pods to be with, or not to be with.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodAffinityTerm {
     /// The label whose equal values mean "together".
     pub label: String,
@@ -213,7 +213,7 @@ pub struct PodAffinityTerm {
 }
 
 /// Namespaces to look for pods in: those that are named, and those with labels.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NamespaceChoice {
     /// By name.
     pub names: BTreeSet<String>,
@@ -231,7 +231,7 @@ pub struct WeightedPodAffinityTerm {
 }
 
 /// A choice of things by their labels; all demands must hold. An empty one chooses everything.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Selector {
     /// Each a demand on one label, in the order they were written. Several on one label are possible.
     pub requirements: Vec<WrittenRequirement>,

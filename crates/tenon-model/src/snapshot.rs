@@ -8,7 +8,7 @@ use crate::launch_site::LaunchSite;
 use crate::node_state::NodeState;
 use crate::options::Options;
 use crate::place::Host;
-use crate::pod::{Pod, PodAffinityTerm, PodKey};
+use crate::pod::{Pod, PodKey};
 use crate::pool::Pool;
 
 /// The world at one moment. The order of its lists means nothing.
@@ -24,8 +24,6 @@ pub struct Snapshot {
     pub pods: Vec<Arc<Pod>>,
     /// Pods for which no node could ever be what they ask for, and why.
     pub invalid: Vec<(Arc<PodKey>, String)>,
-    /// Pods that running pods must not be with, wherever those run.
-    pub bound_anti_affinity: Vec<PodAffinityTerm>,
     /// The labels of every namespace, by its name.
     pub namespaces: Arc<BTreeMap<String, BTreeMap<String, String>>>,
     /// One pod of each DaemonSet, as it would be on a new node.

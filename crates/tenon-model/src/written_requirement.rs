@@ -6,7 +6,7 @@ use crate::requirement::{Operator, Requirement};
 use crate::requirements::Requirements;
 
 /// One entry of a list of requirements.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WrittenRequirement {
     /// The label.
     pub label: String,

@@ -280,15 +280,16 @@ fn several_expressions_of_one_pod_on_a_label_do_not_let_it_be_absent() {
 }
 
 #[test]
-fn running_pods_that_must_be_alone_are_told_of() {
+fn running_pods_stand_on_their_nodes_with_what_they_ask_of_others() {
     let term =
         json!([{ "topologyKey": "kubernetes.io/hostname", "labelSelector": { "matchLabels": { "app": "db" } } }]);
     let apart = json!({ "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": term } });
     let alone = |more: Value| pod("a", &merged(json!({ "spec": { "nodeName": "n1", "affinity": apart } }), &more));
-    assert_eq!(snapshot(&[node("n1", &json!({})), alone(json!({}))]).bound_anti_affinity.len(), 1);
-    assert!(
-        snapshot(&[node("n1", &json!({})), alone(json!({ "status": { "phase": "Succeeded" } }))])
-            .bound_anti_affinity
-            .is_empty()
-    );
+    let found = snapshot(&[node("n1", &json!({})), alone(json!({}))]);
+    assert_eq!(found.nodes[0].pods[0].shape.pod_anti_affinity.len(), 1);
+    assert!(!found.nodes[0].pods[0].is_terminating);
+    let going = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } });
+    assert!(snapshot(&[node("n1", &json!({})), alone(going)]).nodes[0].pods[0].is_terminating);
+    let ended = snapshot(&[node("n1", &json!({})), alone(json!({ "status": { "phase": "Succeeded" } }))]);
+    assert!(ended.nodes[0].pods.is_empty());
 }

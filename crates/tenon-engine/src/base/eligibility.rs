@@ -1,9 +1,7 @@
 //! Can a pod be planned for at all? Asked before anything is tried.
 
 use tenon_model::labels::{self, NODEPOOL};
-use tenon_model::{
-    Operator, Pod, PodAffinityTerm, PreferencePolicy, Reason, Requirement, Requirements, Snapshot, WhenUnsatisfiable,
-};
+use tenon_model::{Operator, Pod, Reason, Requirement, Requirements, Snapshot};
 
 /// Why a pod is refused before anything is tried, if it is.
 pub(crate) fn refused(snapshot: &Snapshot, pod: &Pod) -> Option<Reason> {
@@ -18,7 +16,7 @@ pub(crate) fn refused(snapshot: &Snapshot, pod: &Pod) -> Option<Reason> {
     if let Some(why) = demands.into_iter().find_map(|(label, demand)| fault(snapshot, label, demand)) {
         return Some(Reason::Invalid(why));
     }
-    pod.unsupported.clone().or_else(|| unknown(snapshot, pod).map(str::to_owned)).map(Reason::Unsupported)
+    pod.unsupported.clone().or_else(|| unknown(pod).map(str::to_owned)).map(Reason::Unsupported)
 }
 
 /// What is wrong with a demand, whatever nodes there are.
@@ -34,27 +32,7 @@ fn fault(snapshot: &Snapshot, label: &str, demand: &Requirement) -> Option<Strin
     })
 }
 
-/// The first demand that is not known yet. A pod is never placed as if it had not asked.
-fn unknown(snapshot: &Snapshot, pod: &Pod) -> Option<&'static str> {
-    let counts = snapshot.options.preferences == PreferencePolicy::Respect;
-    let is_hard = |when: WhenUnsatisfiable| when == WhenUnsatisfiable::DoNotSchedule;
-    let is_repelled = || snapshot.bound_anti_affinity.iter().any(|term| may_choose(term, pod));
-    let found = [
-        (pod.spreads.iter().any(|spread| counts || is_hard(spread.when_unsatisfiable)), "topology spread constraints"),
-        (!pod.pod_affinity.is_empty() || !pod.pod_anti_affinity.is_empty(), "required pod affinity or anti-affinity"),
-        (
-            counts && !(pod.preferred_pod_affinity.is_empty() && pod.preferred_pod_anti_affinity.is_empty()),
-            "preferred pod affinity",
-        ),
-        (!pod.volumes.is_empty(), "persistent volumes"),
-        (is_repelled(), "labels that a running pod's required anti-affinity looks for"),
-    ];
-    found.into_iter().find(|(is_used, _)| *is_used).map(|(_, what)| what)
-}
-
-/// Whether a running pod that must not be with these may mean the pod. Where namespaces are chosen by their labels, any
-/// may be meant.
-fn may_choose(term: &PodAffinityTerm, pod: &Pod) -> bool {
-    let is_near = term.namespaces.names.contains(&pod.key.namespace) || term.namespaces.selector.is_some();
-    is_near && term.selector.as_ref().is_some_and(|selector| selector.chooses(&pod.labels))
+/// A demand that is not known yet. A pod is never placed as if it had not asked.
+fn unknown(pod: &Pod) -> Option<&'static str> {
+    (!pod.volumes.is_empty()).then_some("persistent volumes")
 }

@@ -165,9 +165,11 @@ impl Known {
         let mut owned: Vec<GroupIx> = Vec::new();
         for spread in &stage.spreads {
             let honours = (spread.nodes.that_are_wanted, spread.nodes.that_are_tolerated);
-            let is_anywhere = stage.alternatives.iter().any(Requirements::is_empty);
+            // As they were written: nodes count the same whatever was given up.
+            let alternatives = &shape.pod.alternatives;
+            let is_anywhere = alternatives.iter().any(Requirements::is_empty);
             let demands = (honours.0 && !is_anywhere)
-                .then(|| stage.alternatives.iter().map(|wanted| self.demands.number(wanted.clone())).collect());
+                .then(|| alternatives.iter().map(|wanted| self.demands.number(wanted.clone())).collect());
             let tolerations = honours.1.then_some(tolerations);
             let filter = NodeFilter { demands, tolerations, domains_tolerated: tolerations };
             owned.push(build.spread(spread, &shape.namespace, filter));

@@ -1,39 +1,44 @@
-//! Reads a finished plan again and says what is wrong with it. It knows nothing of how plans are made, and is slow and
-//! plain on purpose.
+//! Reads a finished plan again and says what is wrong with it. It knows nothing of how plans are made, counts in exact
+//! quantities, and is plain on purpose: what it finds once for all nodes is what a size has and which pod a key means.
 
+mod mentions;
 mod nodes;
+mod sizes;
 mod sound;
 mod sums;
+mod topology;
 mod violation;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tenon_model::{
-    CatalogType, HostPort, NewNode, NodeState, Offering, Plan, Pod, PodKey, Pool, PreferencePolicy, Requirements,
-    Resources, Snapshot, Taint, WhenUnsatisfiable,
+    CatalogType, HostPort, NewNode, NodeState, Offering, Plan, Pod, PodKey, Pool, Requirements, Resources, Snapshot,
+    Taint,
 };
 
 pub use sound::{CheckedPlan, sound_part};
 pub use violation::{Subject, Violation};
 
+use self::mentions::Mentions;
+
 /// Everything that is wrong with a plan for this snapshot; nothing, if it is sound.
 pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
-    let pods = snapshot.pods.iter().map(|pod| (pod.key.as_ref(), pod.as_ref())).collect();
-    let mut checker = Checker { snapshot, plan, pods, violations: Vec::new() };
+    let mut checker = Checker { snapshot, plan, mentions: Mentions::of(snapshot, plan), violations: Vec::new() };
     checker.every_pod_is_spoken_of_once();
     checker.placements_fit();
     checker.new_nodes_carry_their_pods();
     checker.hosts_hold_their_vms();
     checker.limits_hold();
     checker.reservations_hold();
+    checker.topology_holds();
     checker.violations
 }
 
 struct Checker<'a> {
     snapshot: &'a Snapshot,
     plan: &'a Plan,
-    pods: BTreeMap<&'a PodKey, &'a Pod>,
+    mentions: Mentions<'a>,
     violations: Vec<Violation>,
 }
 
@@ -43,10 +48,6 @@ impl<'a> Checker<'a> {
             let (subject, rule) = broken();
             self.violations.push(Violation::new(vec![subject], rule));
         }
-    }
-
-    fn pod(&self, key: &PodKey) -> Option<&'a Pod> {
-        self.pods.get(key).copied()
     }
 
     fn pool(&self, node: &NewNode) -> Option<&'a Pool> {
@@ -64,35 +65,18 @@ impl<'a> Checker<'a> {
         Some((size, size.offerings.iter().find(is_it)?))
     }
 
-    fn every_pod_is_spoken_of_once(&mut self) {
-        let mut times = BTreeMap::<&Arc<PodKey>, usize>::new();
-        let plan = self.plan;
-        let on_new = plan.new_nodes.iter().flat_map(|node| &node.pods);
-        let elsewhere = plan.placements.iter().map(|placement| &placement.pod);
-        let waiting = plan.unplaced.iter().map(|unplaced| &unplaced.pod);
-        for key in on_new.chain(elsewhere).chain(waiting) {
-            *times.entry(key).or_default() += 1;
-        }
-        let refused = self.snapshot.invalid.iter().map(|(key, _)| key);
-        for key in self.snapshot.pods.iter().map(|pod| &pod.key).chain(refused) {
-            let count = times.remove(key).unwrap_or_default();
-            self.expect(count == 1, || of_pod(key, &format!("is in the plan {count} times instead of once")));
-        }
-        for key in times.into_keys() {
-            self.expect(false, || of_pod(key, "is in the plan, but needs no node"));
-        }
-    }
-
     fn placements_fit(&mut self) {
+        let placed = std::mem::take(&mut self.mentions.placed);
         let mut by_node: BTreeMap<&str, Vec<&Pod>> = BTreeMap::new();
-        for placement in &self.plan.placements {
-            // One that is not known was found before.
-            if let Some(pod) = self.pod(&placement.pod) {
-                by_node.entry(&placement.node).or_default().push(pod);
-            }
+        // A pod that is not known was found before.
+        for (placement, pod) in self.plan.placements.iter().zip(placed) {
+            by_node.entry(&placement.node).or_default().extend(pod);
         }
+        by_node.retain(|_, pods| !pods.is_empty());
+        let wanted = self.snapshot.nodes.iter().filter(|node| by_node.contains_key(node.name.as_str()));
+        let nodes: BTreeMap<&str, &NodeState> = wanted.rev().map(|node| (node.name.as_str(), node.as_ref())).collect();
         for (name, pods) in by_node {
-            match self.snapshot.nodes.iter().find(|node| node.name == name) {
+            match nodes.get(name) {
                 Some(node) => self.node_carries(node, &pods),
                 None => self.expect(false, || of_node(name, "takes pods, but does not exist")),
             }
@@ -135,17 +119,9 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// Whether everything the pod asks for is known to whoever placed it. What it only prefers does not count where the
-    /// operator said so.
+    /// Whether everything the pod asks for is known to whoever placed it.
     fn is_placeable(&mut self, pod: &Pod) {
-        let prefers = self.snapshot.options.preferences == PreferencePolicy::Respect;
-        let counts = |when: WhenUnsatisfiable| prefers || when == WhenUnsatisfiable::DoNotSchedule;
-        let is_spread = pod.spreads.iter().any(|spread| counts(spread.when_unsatisfiable));
-        let is_bound_to_others = !pod.pod_affinity.is_empty() || !pod.pod_anti_affinity.is_empty();
-        let prefers_others =
-            prefers && !(pod.preferred_pod_affinity.is_empty() && pod.preferred_pod_anti_affinity.is_empty());
-        let asks_for_more = is_spread || is_bound_to_others || prefers_others || !pod.volumes.is_empty();
-        let is_judged = pod.unsupported.is_none() && !asks_for_more && self.is_judged(pod);
+        let is_judged = pod.unsupported.is_none() && pod.volumes.is_empty() && self.is_judged(pod);
         self.expect(is_judged, || of_pod(&pod.key, "is placed, but asks for something that is not supported yet"));
     }
 

@@ -1,19 +1,26 @@
 //! Can each new node be made, and does it carry its pods whatever size it becomes?
 
-use tenon_model::{
-    CatalogType, HostPort, MinValuesPolicy, NewNode, Offering, Pod, Pool, Requirement, Requirements, Resources,
-};
+use tenon_model::{HostPort, MinValuesPolicy, NewNode, Offering, Pod, Pool, Requirement, Requirements, Resources};
 
+use super::sizes::{Size, Sizes};
 use super::violation::missing;
 use super::{Checker, Subject, is_let_in, of_pod};
 
-/// Labels that daemons may ask for and that every node has once it takes pods.
-const LATER: [&str; 2] = ["karpenter.sh/registered", "karpenter.sh/initialized"];
+/// A new node of a plan, and what belongs to it.
+#[derive(Clone, Copy)]
+struct Made<'c> {
+    number: usize,
+    node: &'c NewNode,
+    pool: &'c Pool,
+    sizes: &'c Sizes<'c>,
+    pods: &'c [&'c Pod],
+}
 
-impl<'a> Checker<'a> {
+impl Checker<'_> {
     pub(super) fn new_nodes_carry_their_pods(&mut self) {
-        for (number, node) in self.plan.new_nodes.iter().enumerate() {
-            let Some(pool) = self.pool(node) else {
+        let (sizes, pods_of) = (self.sizes_in_use(), std::mem::take(&mut self.mentions.on_new));
+        for ((number, node), pods) in self.plan.new_nodes.iter().enumerate().zip(pods_of) {
+            let (Some(pool), Some(sizes)) = (self.pool(node), sizes.get(node.pool.as_str())) else {
                 self.expect(false, || of_new(number, node, "is of a NodePool that does not exist"));
                 continue;
             };
@@ -25,15 +32,16 @@ impl<'a> Checker<'a> {
             self.expect(is_listed && node.instance_types.len() <= most, || {
                 of_new(number, node, "lists too many instance types, or not the one it is created from")
             });
-            let pods: Vec<&Pod> = node.pods.iter().filter_map(|key| self.pod(key)).collect();
-            self.every_size_will_do(number, node, (pool, &pods));
+            let pods: Vec<&Pod> = pods.into_iter().flatten().collect();
+            self.every_size_will_do(&Made { number, node, pool, sizes, pods: &pods });
             self.chosen_can_be_made(number, node);
             self.pods_suit(number, node, (pool, &pods));
             self.min_values_hold(number, node, pool);
         }
     }
 
-    fn every_size_will_do(&mut self, number: usize, node: &NewNode, (pool, pods): (&Pool, &[&Pod])) {
+    fn every_size_will_do(&mut self, made: &Made<'_>) {
+        let Made { number, node, sizes, pods, .. } = *made;
         let mut needed = Resources::default();
         pods.iter().for_each(|pod| needed.add(&pod.requests));
         let short = needed.shortage_in(&node.requests);
@@ -41,34 +49,28 @@ impl<'a> Checker<'a> {
             let missing = short.as_ref().map(missing).unwrap_or_default();
             of_new(number, node, &format!("requests less than its pods: {missing}"))
         });
+        let with_ports: Vec<&Pod> = pods.iter().copied().filter(|pod| !pod.host_ports.is_empty()).collect();
         for name in node.instance_types.iter() {
-            let Some(size) = pool.catalog.find(name) else {
+            let Some(size) = sizes.find(name) else {
                 self.expect(false, || {
                     of_new(number, node, &format!("lists instance type {name}, which does not exist"))
                 });
                 continue;
             };
-            self.expect(size.requirements.intersects(&node.requirements), || {
+            self.expect(size.size.requirements.intersects(&node.requirements), || {
                 of_new(number, node, &format!("lists instance type {name}, which does not meet its requirements"))
             });
-            let daemons: Vec<&Pod> = self.daemons_on(pool, size);
-            let mut all = needed.clone();
-            daemons.iter().for_each(|daemon| all.add(&daemon.requests));
-            let carries = |way: &Offering| {
-                let room = size.allocatable(&way.overrides);
-                way.available
-                    && node.requirements.can_meet(&way.requirements, |label| pool.catalog.is_well_known(label))
-                    && all.shortage_in(&room).is_none()
-                    && room.iter().all(|(_, amount)| !amount.is_negative())
-            };
-            self.expect(size.offerings.iter().any(carries), || {
+            self.expect(carries(made, size, &needed), || {
                 of_new(number, node, &format!("is too small as {name}, or {name} is not offered as it requires"))
             });
-            self.ports_are_free(number, &daemons, pods);
+            self.ports_are_free(number, &size.daemons, &with_ports);
         }
     }
 
     fn ports_are_free(&mut self, number: usize, daemons: &[&Pod], pods: &[&Pod]) {
+        if pods.is_empty() {
+            return;
+        }
         let mut used: Vec<&HostPort> = daemons.iter().flat_map(|daemon| &daemon.host_ports).collect();
         for pod in pods {
             let is_free = pod.host_ports.iter().all(|port| !used.iter().any(|other| other.conflicts_with(port)));
@@ -77,20 +79,6 @@ impl<'a> Checker<'a> {
             });
             used.extend(&pod.host_ports);
         }
-    }
-
-    /// Daemons that run on a new node of a pool and size.
-    fn daemons_on(&self, pool: &Pool, size: &CatalogType) -> Vec<&'a Pod> {
-        let mut own = pool.requirements.clone();
-        own.add(tenon_model::labels::NODEPOOL, &Requirement::is(&pool.name));
-        LATER.into_iter().for_each(|label| own.add(label, &Requirement::is("true")));
-        let runs = |wanted: &Requirements| {
-            own.meet(wanted, |label| pool.catalog.is_well_known(label)).is_ok() && size.requirements.intersects(wanted)
-        };
-        let here = |daemon: &&Pod| {
-            self.is_judged(daemon) && is_let_in(daemon, pool.taints.iter()) && daemon.alternatives.iter().any(runs)
-        };
-        self.snapshot.daemons.iter().map(AsRef::as_ref).filter(here).collect()
     }
 
     fn chosen_can_be_made(&mut self, number: usize, node: &NewNode) {
@@ -128,6 +116,9 @@ impl<'a> Checker<'a> {
     fn min_values_hold(&mut self, number: usize, node: &NewNode, pool: &Pool) {
         let is_strict = self.snapshot.options.min_values == MinValuesPolicy::Strict;
         self.expect(!is_strict || !node.min_values_relaxed, || of_new(number, node, "relaxes minValues"));
+        if !node.requirements.have_min_values() && !pool.requirements.have_min_values() {
+            return;
+        }
         let asked = node.requirements.iter().map(|(label, demand)| (label, demand.clone()));
         let pools_own = |label: &str| pool.requirements.get(label).and_then(Requirement::min_values);
         let asked: Requirements = asked
@@ -146,6 +137,16 @@ impl<'a> Checker<'a> {
             of_new(number, node, &format!("misses minValues: {why}"))
         });
     }
+}
+
+/// Whether some offering of a size that suits the node has room for its pods and daemons.
+fn carries(made: &Made<'_>, size: &Size<'_>, needed: &Resources) -> bool {
+    let mut all = needed.clone();
+    all.add(&size.overhead);
+    let is_well_known = |label: &str| made.pool.catalog.is_well_known(label);
+    let suits = |way: &Offering| made.node.requirements.can_meet(&way.requirements, is_well_known);
+    let mut with_room = size.rooms.iter().filter(|room| all.shortage_in(&room.allocatable).is_none());
+    with_room.any(|room| room.offerings.iter().filter_map(|way| size.size.offerings.get(*way)).any(suits))
 }
 
 /// A rule that a new node breaks.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tenon_model::{Plan, PodKey, Reason, Snapshot, Unplaced};
 
+use super::mentions::asked;
 use super::{Subject, Violation, check};
 
 /// Dropping one part may break the rest, say a node that shares a reservation. After this many rounds nothing of the plan
@@ -55,13 +56,7 @@ fn add_new(violations: &mut Vec<Violation>, found: Vec<Violation>) {
 fn nothing(snapshot: &Snapshot, violations: &[Violation]) -> Plan {
     let rule = violations.first().map(ToString::to_string).unwrap_or_default();
     let reason = |key: &Arc<PodKey>| Unplaced { pod: key.clone(), reason: Reason::CheckFailed(rule.clone()) };
-    Plan { unplaced: asked(snapshot).into_iter().map(reason).collect(), ..Plan::default() }
-}
-
-/// The pods a plan has to speak of.
-fn asked(snapshot: &Snapshot) -> BTreeSet<&Arc<PodKey>> {
-    let refused = snapshot.invalid.iter().map(|(key, _)| key);
-    snapshot.pods.iter().map(|pod| &pod.key).chain(refused).collect()
+    Plan { unplaced: asked(snapshot).collect::<BTreeSet<_>>().into_iter().map(reason).collect(), ..Plan::default() }
 }
 
 /// What is dropped from a plan, each with the rule it breaks.
@@ -126,7 +121,7 @@ impl Drop {
             None => !pods.contains_key(&placement.pod),
         });
         unplaced.retain(|waits| !self.pods.contains_key(&waits.pod));
-        let asked = asked(snapshot);
+        let asked: BTreeSet<&Arc<PodKey>> = asked(snapshot).collect();
         let dropped = self.pods.into_iter().filter(|(pod, _)| asked.contains(pod));
         unplaced.extend(dropped.map(|(pod, rule)| Unplaced { pod, reason: Reason::CheckFailed(rule) }));
         Plan { new_nodes: kept, placements: stay, unplaced }

@@ -42,10 +42,14 @@ impl Checker<'_> {
 
     /// Whatever sizes the new nodes become, their pools stay within limits.
     pub(super) fn limits_hold(&mut self) {
-        for pool in &self.snapshot.pools {
+        for pool in self.snapshot.pools.iter().filter(|pool| pool.limits.iter().next().is_some()) {
             let new: Vec<&NewNode> = self.plan.new_nodes.iter().filter(|node| node.pool == pool.name).collect();
             let mut used = pool.used.clone();
-            new.iter().for_each(|node| used.add(&largest(pool, node)));
+            // Equal lists of sizes are often one.
+            let mut known: BTreeMap<*const String, Resources> = BTreeMap::new();
+            for node in &new {
+                used.add(known.entry(node.instance_types.as_ptr()).or_insert_with(|| largest(pool, node)));
+            }
             let count = Quantity::whole(i64::try_from(new.len()).unwrap_or(i64::MAX));
             used.add(&Resources::default().with("nodes", count));
             let passed = pool.limits.iter().find(|(resource, limit)| used.get(resource) > *limit);
@@ -93,8 +97,9 @@ impl Checker<'_> {
     }
 }
 
-/// The most a new node may become.
+/// The most a new node may become, of all that is limited.
 fn largest(pool: &Pool, node: &NewNode) -> Resources {
-    let sizes = node.instance_types.iter().filter_map(|name| pool.catalog.find(name));
-    sizes.fold(Resources::default(), |most, size| most.or_larger(&size.capacity))
+    let sizes: Vec<_> = node.instance_types.iter().filter_map(|name| pool.catalog.find(name)).collect();
+    let most = |resource: &str| sizes.iter().map(|size| size.capacity.get(resource)).max().unwrap_or_default();
+    pool.limits.iter().map(|(resource, _)| (resource, most(resource))).collect()
 }

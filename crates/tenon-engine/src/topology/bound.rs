@@ -42,14 +42,16 @@ impl<'c> Counting<'c> {
     fn empty(&self, group: &Group) -> Count {
         let (key, filter) = (&self.keys[group.key], &self.filters[group.filter]);
         let tolerations = filter.domains_tolerated.map(|number| self.world.meanings.tolerations[number].as_slice());
-        let mut registered = key.provided(tolerations);
+        let (mut registered, mut with_nodes) = (key.provided(tolerations), Bits::none(key.values.len()));
         if !key.is_hostname {
             let staying = self.world.nodes.pairs().filter_map(|(number, node)| Some((key.of_node(number)?, node)));
-            let counting = staying.filter(|(domain, node)| !registered.has(*domain) && self.admits(filter, node));
-            let domains: Vec<_> = counting.map(|(domain, _)| domain).collect();
-            domains.into_iter().for_each(|domain| registered.insert(domain));
+            let counting = staying.filter(|(_, node)| self.admits(filter, node));
+            counting.for_each(|(domain, _)| with_nodes.insert(domain));
+            registered.join(&with_nodes);
         }
-        Count::new(group.kind, registered, key.values.len())
+        let mut count = Count::new(group.kind, registered, key.values.len());
+        count.with_nodes = with_nodes;
+        count
     }
 
     fn admits(&self, filter: &NodeFilter, node: &NodeState) -> bool {

@@ -131,7 +131,7 @@ impl Topology {
 
     /// Whether anybody cares where pods are.
     pub(crate) fn is_used(&self) -> bool {
-        self.groups.len() > 0
+        !self.groups.is_empty()
     }
 
     /// Whether a node that is there counts for a group.

@@ -16,6 +16,8 @@ pub(crate) struct Count {
     pub(crate) registered: Bits<DomainIx>,
     /// Domains with a pod.
     pub(crate) occupied: Bits<DomainIx>,
+    /// Domains of nodes that are there and count.
+    pub(crate) with_nodes: Bits<DomainIx>,
     domains: Table<DomainIx, u32>,
     /// Of host names: pods by node that is there, and by planned node.
     pub(crate) nodes: ByNode<NodeIx>,

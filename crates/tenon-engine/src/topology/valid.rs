@@ -32,10 +32,12 @@ pub(crate) fn valid(kind: Kind, view: &View, count: &Count) -> Valid {
     Valid { domains, founds: false }
 }
 
-/// How many pods the emptiest domain has, of those the pod insists on.
+/// How many pods the emptiest domain has: of those the pod insists on, and of nodes that are there and count. The latter is what
+/// kube-scheduler looks at; Karpenter does not, and then its pods stay pending on the nodes it made for them.
 fn least(view: &View, count: &Count, min_domains: Option<u32>) -> i64 {
     let mut domains = count.registered.clone();
     domains.keep(&view.pod_domains);
+    domains.join(&count.with_nodes);
     let (mut least, mut number) = (None, 0);
     for domain in domains.iter() {
         number += 1;

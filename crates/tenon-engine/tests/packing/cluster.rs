@@ -8,8 +8,12 @@
 //! pool      web weight=5 label:team=red need:zone=In:a,b taint=gpu:NoSchedule limit:cpu=4 used:cpu=2 replicas=1
 //! node      n1 cpu=4 memory=8Gi label:team=red taint=x:NoSchedule rising pool=web
 //! daemon    agent cpu=100m
-//! pod       p1 cpu=1 memory=1Gi need:zone=In:a prefer:5:zone=In:b tolerate=gpu port=80 pending
+//! pod       p1 cpu=1 memory=1Gi need:zone=In:a prefer:5:zone=In:b tolerate=gpu port=80 pending label:app=web ns=shop
+//! bound     b1 on=n1 cpu=1 terminating
+//! namespace shop label:team=red
 //! ```
+//!
+//! Which pods a pod must or must not be with is read in `constraints.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,10 +21,13 @@ use std::sync::Arc;
 use tenon_engine::{check, plan};
 use tenon_model::resources::{CPU, MEMORY, PODS};
 use tenon_model::{
-    Catalog, CatalogType, Effect, Host, HostPort, InstanceType, MinValuesPolicy, NodeStage, NodeState, Offering,
-    Operator, Overrides, Place, Plan, Pod, PodKey, PodShape, Pool, PreferencePolicy, Preferred, Price, Quantity,
-    Requirement, Requirements, Reservation, ReservedMode, Resources, Seconds, Snapshot, Taint, Tolerated, Toleration,
+    BoundPod, Catalog, CatalogType, Effect, Host, HostPort, InstanceType, MinValuesPolicy, NodeStage, NodeState,
+    Offering, Operator, Overrides, Place, Plan, Pod, PodKey, PodShape, Pool, PreferencePolicy, Preferred, Price,
+    Quantity, Requirement, Requirements, Reservation, ReservedMode, Resources, Seconds, Snapshot, Taint, Tolerated,
+    Toleration,
 };
+
+use crate::packing::constraints;
 
 /// Short names of labels that tests use often.
 const LABELS: [(&str, &str); 8] = [
@@ -131,7 +138,10 @@ pub(crate) fn cluster(text: &str) -> Snapshot {
     let pools: Vec<&Line<'_>> = of("pool").collect();
     let pools = if pools.is_empty() { default.iter().collect() } else { pools };
     snapshot.pools = pools.into_iter().map(|line| Arc::new(pool(line, &catalog))).collect();
-    snapshot.nodes = of("node").map(|line| Arc::new(node(line))).collect();
+    let mut nodes: Vec<NodeState> = of("node").map(node).collect();
+    of("bound").for_each(|line| bind(line, &mut nodes));
+    snapshot.nodes = nodes.into_iter().map(Arc::new).collect();
+    snapshot.namespaces = Arc::new(of("namespace").map(|line| (line.name.to_owned(), line.labels())).collect());
     snapshot.daemons = of("daemon").map(|line| Arc::new(pod(line))).collect();
     snapshot.pods = of("pod").map(|line| Arc::new(pod(line))).collect();
     of("option").for_each(|line| options(line, &mut snapshot));
@@ -267,6 +277,18 @@ fn key(name: &str) -> Arc<PodKey> {
     Arc::new(PodKey { namespace: "default".to_owned(), name: name.to_owned(), uid: format!("uid-{name}") })
 }
 
+/// Puts a pod on its node.
+fn bind(line: &Line<'_>, nodes: &mut [NodeState]) {
+    let pod = pod(line);
+    let node = nodes.iter_mut().find(|node| Some(node.name.as_str()) == line.get("on")).unwrap();
+    node.bound.add(&pod.requests);
+    node.host_ports.extend(pod.host_ports.iter().map(|port| (pod.key.clone(), port.clone())));
+    let is_terminating = line.get("terminating").is_some();
+    let (key, shape) = (pod.key, pod.shape);
+    node.pods.push(BoundPod { key, shape, is_terminating, ..BoundPod::default() });
+    node.pods.sort_by(|one, other| one.key.cmp(&other.key));
+}
+
 fn port(number: &str) -> HostPort {
     let address = "0.0.0.0".parse().unwrap();
     HostPort { address, port: number.parse().unwrap(), protocol: "TCP".to_owned() }
@@ -287,6 +309,7 @@ fn pod(line: &Line<'_>) -> Pod {
         let requirements = [(label(key), requirement(value))].into_iter().collect();
         Preferred { weight: weight.parse().unwrap(), requirements }
     });
+    let namespace = line.get("ns").unwrap_or("default");
     let tolerations = line.words.iter().filter(|(key, _)| *key == "tolerate");
     let shape = PodShape {
         requests: line.amounts("").with(PODS, Quantity::whole(1)),
@@ -297,10 +320,16 @@ fn pod(line: &Line<'_>) -> Pod {
             .collect(),
         host_ports: line.words.iter().filter(|(key, _)| *key == "port").map(|(_, number)| port(number)).collect(),
         resource_claims: line.get("claim").map(str::to_owned).into_iter().collect(),
+        labels: line.labels(),
+        spreads: constraints::spreads(&line.words),
+        pod_affinity: constraints::terms(&line.words, "with", namespace),
+        pod_anti_affinity: constraints::terms(&line.words, "apart", namespace),
+        preferred_pod_affinity: constraints::weighted(&line.words, "with?", namespace),
+        preferred_pod_anti_affinity: constraints::weighted(&line.words, "apart?", namespace),
         ..PodShape::default()
     };
     Pod {
-        key: key(line.name),
+        key: Arc::new(PodKey { namespace: namespace.to_owned(), ..key(line.name).as_ref().clone() }),
         created: line.get("created").map(|second| Seconds(second.parse().unwrap())),
         is_pending: line.get("pending").is_some(),
         shape: Arc::new(shape),

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use tenon_engine::Engine;
-use tenon_model::{
-    NamespaceChoice, Pod, PodAffinityTerm, Selector, Snapshot, Spread, UseNodes, Volume, WhenUnsatisfiable,
-};
+use tenon_model::{Pod, Snapshot, Volume};
 
 use crate::packing::cluster::{cluster, reason, sound_plan};
 
@@ -137,36 +135,10 @@ fn changed(text: &str, change: impl Fn(&mut Pod)) -> Snapshot {
     snapshot
 }
 
-fn term() -> PodAffinityTerm {
-    let names = ["default".to_owned()].into();
-    PodAffinityTerm {
-        label: "zone".to_owned(),
-        selector: Some(Selector::default()),
-        namespaces: NamespaceChoice { names, selector: None },
-    }
-}
-
-fn spread(when_unsatisfiable: WhenUnsatisfiable) -> Spread {
-    Spread {
-        label: "zone".to_owned(),
-        max_skew: 1,
-        min_domains: None,
-        when_unsatisfiable,
-        selector: Some(Selector::default()),
-        nodes: UseNodes { that_are_wanted: true, that_are_tolerated: false },
-    }
-}
-
 #[test]
 fn a_demand_that_is_not_judged_yet_is_never_passed_over() {
     let text = format!("{ONE}\nnode n cpu=4 memory=8Gi\npod p cpu=1");
-    let wish = || tenon_model::WeightedPodAffinityTerm { weight: 1, term: term() };
-    let changes: [(&str, ChangePod); 7] = [
-        ("affinity", Box::new(|pod| pod.pod_affinity = vec![term()])),
-        ("affinity", Box::new(|pod| pod.pod_anti_affinity = vec![term()])),
-        ("affinity", Box::new(move |pod| pod.preferred_pod_affinity = vec![wish()])),
-        ("spread", Box::new(|pod| pod.spreads = vec![spread(WhenUnsatisfiable::DoNotSchedule)])),
-        ("spread", Box::new(|pod| pod.spreads = vec![spread(WhenUnsatisfiable::ScheduleAnyway)])),
+    let changes: [(&str, ChangePod); 2] = [
         ("volumes", Box::new(|pod| pod.volumes = vec![Volume { claim: "data".to_owned(), is_ephemeral: false }])),
         ("odd things", Box::new(|pod| pod.unsupported = Some("odd things".to_owned()))),
     ];
@@ -176,17 +148,4 @@ fn a_demand_that_is_not_judged_yet_is_never_passed_over() {
         let reason = &plan.unplaced[0].reason;
         assert!(reason.is_rejected() && reason.to_string().contains(words), "{reason}");
     }
-    let ignored = changed(&format!("option preferences=Ignore\n{text}"), |pod| {
-        pod.spreads = vec![spread(WhenUnsatisfiable::ScheduleAnyway)];
-    });
-    assert!(tenon_engine::plan(&ignored).unplaced.is_empty(), "wishes that are ignored need not be known");
-}
-
-#[test]
-fn a_pod_that_a_running_pod_must_not_be_with_is_not_placed_yet() {
-    let mut snapshot = cluster(&format!("{ONE}\nnode n cpu=4 memory=8Gi\npod p cpu=1"));
-    snapshot.bound_anti_affinity = vec![term()];
-    assert!(sound_plan(&snapshot).unplaced[0].reason.is_rejected());
-    snapshot.bound_anti_affinity[0].namespaces.names = ["other".to_owned()].into();
-    assert!(sound_plan(&snapshot).unplaced.is_empty());
 }

@@ -3,11 +3,8 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tenon_engine::{CheckedPlan, Subject, check, plan, sound_part};
-use tenon_model::{
-    NamespaceChoice, Placement, Plan, PodAffinityTerm, PodKey, Reason, Snapshot, Unplaced, WeightedPodAffinityTerm,
-};
-use tenon_model::{Spread, UseNodes, WhenUnsatisfiable};
+use tenon_engine::{CheckedPlan, Subject, check, sound_part};
+use tenon_model::{Placement, Plan, PodKey, Reason, Snapshot, Unplaced};
 
 use crate::packing::cluster::{amounts, cluster, place, sound_plan, told};
 
@@ -106,37 +103,6 @@ fn a_limit_costs_the_new_nodes_of_its_pool_and_a_full_host_those_on_it() {
     let left = salvaged(&snapshot, plan).plan;
     assert_eq!((left.new_nodes.len(), left.new_nodes[0].pods[0].name.as_str()), (1, "b"));
     assert!(bug(&left, "a").contains("host pve1 cannot be used: offline"));
-}
-
-#[test]
-fn what_a_pod_only_prefers_is_no_violation_where_preferences_are_ignored() {
-    let mut snapshot =
-        cluster("option preferences=Ignore\ntype one cpu=4 memory=8Gi price=1\npod a cpu=1\npod b cpu=1");
-    let others = PodAffinityTerm {
-        label: "kubernetes.io/hostname".to_owned(),
-        selector: None,
-        namespaces: NamespaceChoice { names: ["default".to_owned()].into(), selector: None },
-    };
-    let nodes = UseNodes { that_are_wanted: true, that_are_tolerated: false };
-    let spread = Spread {
-        label: others.label.clone(),
-        max_skew: 1,
-        min_domains: None,
-        when_unsatisfiable: WhenUnsatisfiable::ScheduleAnyway,
-        selector: None,
-        nodes,
-    };
-    for pod in &mut snapshot.pods {
-        let pod = Arc::make_mut(pod);
-        pod.preferred_pod_affinity = vec![WeightedPodAffinityTerm { weight: 1, term: others.clone() }];
-        pod.preferred_pod_anti_affinity = pod.preferred_pod_affinity.clone();
-        pod.spreads = vec![spread.clone()];
-    }
-    assert_eq!(told(&sound_plan(&snapshot)), ["default/one: a b"]);
-    // The same plan would break a rule where preferences count.
-    let plan = plan(&snapshot);
-    snapshot.options.preferences = tenon_model::PreferencePolicy::Respect;
-    assert_eq!(salvaged(&snapshot, plan).plan.unplaced.len(), 2);
 }
 
 proptest! {
