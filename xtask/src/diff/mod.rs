@@ -24,6 +24,7 @@ pub(crate) mod scenario;
 mod seeds;
 mod sound;
 mod topology;
+mod topology_void;
 pub(crate) mod vocabulary;
 mod void;
 
