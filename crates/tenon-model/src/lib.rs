@@ -58,6 +58,7 @@ pub mod validation;
 #[cfg(test)]
 mod validation_tests;
 mod vmid;
+mod volume_refusal;
 mod volumes;
 mod written_requirement;
 
@@ -102,5 +103,6 @@ pub use taint::{Effect, Taint, Tolerated, Toleration};
 pub use timestamp::Timestamp;
 pub use topology_refusal::{TopologyConstraint, TopologyRefusal};
 pub use vmid::{VmId, VmIdError, VmIdRange};
+pub use volume_refusal::VolumeRefusal;
 pub use volumes::{AttachLimit, Attachment, PodStorage, PodVolumes, attach_limits};
 pub use written_requirement::{RequirementError, WrittenRequirement};

@@ -12,6 +12,7 @@ use crate::requirements::{Incompatible, Requirements};
 use crate::resources::{Resources, Shortage};
 use crate::taint::Taint;
 use crate::topology_refusal::TopologyRefusal;
+use crate::volume_refusal::VolumeRefusal;
 
 /// The outcome of planning.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -132,6 +133,8 @@ pub enum PoolRefusal {
     Labels(Incompatible),
     /// Because of other pods, no domain is left.
     Topology(Box<TopologyRefusal>),
+    /// Volumes of the pod are in the way.
+    Volumes(Box<VolumeRefusal>),
     /// No size will do.
     NoType(Box<NoType>),
     /// Too few values of a label stay possible.
@@ -165,6 +168,8 @@ pub struct NoType {
     pub met: Met,
     /// What the node would have to be.
     pub requirements: Requirements,
+    /// What of that is required by a volume of the pod.
+    pub volumes: Requirements,
     /// What its pods and daemons would need: with the fewest daemons, and with the most.
     pub resources: (Resources, Resources),
     /// The nearest miss, where resources are short.

@@ -63,6 +63,7 @@ impl fmt::Display for PoolRefusal {
             PoolRefusal::Taint(taint) => write!(f, "did not tolerate taint {taint}"),
             PoolRefusal::Labels(why) => write!(f, "incompatible requirements, {why}"),
             PoolRefusal::Topology(why) => why.fmt(f),
+            PoolRefusal::Volumes(why) => why.fmt(f),
             PoolRefusal::NoType(why) => why.fmt(f),
             PoolRefusal::MinValues(short) => write!(f, "minValues requirement is not met: {short}"),
             PoolRefusal::Limit { resource, .. } if resource == "nodes" => {
@@ -114,7 +115,11 @@ impl fmt::Display for NoType {
                 f.write_str(" (lower the request or add a larger instance type)")?;
             }
         }
-        write!(f, ", requirements={}, resources=", self.requirements)?;
+        write!(f, ", requirements={}", self.requirements)?;
+        if !self.volumes.is_empty() {
+            write!(f, " (required by a volume of the pod: {})", self.volumes)?;
+        }
+        f.write_str(", resources=")?;
         if least == most {
             f.write_str(&listed(least))
         } else {

@@ -16,7 +16,10 @@ pub(crate) fn refused(snapshot: &Snapshot, pod: &Pod) -> Option<Reason> {
     if let Some(why) = demands.into_iter().find_map(|(label, demand)| fault(snapshot, label, demand)) {
         return Some(Reason::Invalid(why));
     }
-    pod.unsupported.clone().or_else(|| unknown(pod).map(str::to_owned)).map(Reason::Unsupported)
+    if let Some(why) = pod.storage.refusal() {
+        return Some(Reason::Invalid(why.to_owned()));
+    }
+    pod.unsupported.clone().map(Reason::Unsupported)
 }
 
 /// What is wrong with a demand, whatever nodes there are.
@@ -30,9 +33,4 @@ fn fault(snapshot: &Snapshot, label: &str, demand: &Requirement) -> Option<Strin
     (!has_known).then(|| {
         format!("label {label}: the pod requires {demand}, but the only known values are {}", known.join(", "))
     })
-}
-
-/// A demand that is not known yet. A pod is never placed as if it had not asked.
-fn unknown(pod: &Pod) -> Option<&'static str> {
-    (!pod.volumes.is_empty()).then_some("persistent volumes")
 }

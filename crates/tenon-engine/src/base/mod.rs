@@ -20,7 +20,7 @@ pub(crate) use self::pod_classes::{Ask, PodClass, PodClasses, Step};
 use self::node_pools::Supplies;
 use self::pod_classes::Sorted;
 use self::relaxation::Rules;
-use crate::capacity::{Hosts, Reserved};
+use crate::capacity::{Attachments, Hosts, Reserved};
 use crate::index::{CatalogIx, HostIx, OfferingIx, PodClassIx, PodIx, Table, TemplateIx};
 use crate::instance_types::CatalogIndex;
 use crate::resources::Columns;
@@ -36,6 +36,8 @@ pub(crate) struct Base {
     /// The host of each offering, if it is one that is known.
     pub(crate) offered_on: Table<CatalogIx, Table<OfferingIx, Option<HostIx>>>,
     pub(crate) reserved: Reserved,
+    /// Volumes that can be attached.
+    pub(crate) attachments: Attachments,
     /// Every pool, the first to be asked first, and its template if new nodes can be made from it.
     pub(crate) pools: Vec<(Arc<Pool>, Option<TemplateIx>)>,
     pub(crate) templates: Table<TemplateIx, Template>,
@@ -75,6 +77,7 @@ impl Base {
         let mut classes = sorted.classes(&columns, &Rules { options, has_advice }, &mut build);
         let pods = in_order(pods, &classes);
         let nodes = Nodes::new(&snapshot.nodes, &daemons, &columns);
+        let attachments = Attachments::new(&pods, &nodes.nodes, &catalogs);
         let topology = match relevant.is_used {
             true => topology(build, &mut classes, (&nodes, &templates, &catalogs)),
             false => Topology::default(),
@@ -83,6 +86,7 @@ impl Base {
             nodes,
             topology,
             reserved: Reserved::new(snapshot),
+            attachments,
             offered_on: catalogs.iter().map(|catalog| offered_on(catalog, &hosts)).collect(),
             by_key: by_key(&pods),
             pods,

@@ -40,6 +40,9 @@ pub(crate) struct PodClass {
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) ask: AskIx,
+    /// The same for each place where the volumes of the pod can be used, the first that works is taken. None if that is
+    /// anywhere.
+    pub(crate) at_volumes: Vec<AskIx>,
     strict: DemandIx,
     owned: Vec<GroupIx>,
     /// Constraints by label; of each, a spread that was written first comes first.
@@ -70,6 +73,8 @@ struct Shape {
     pod: Arc<PodShape>,
     namespace: String,
     labels: BTreeMap<String, String>,
+    /// Where its volumes can be used.
+    volumes: Vec<Requirements>,
 }
 
 impl<'r> Sorted<'r> {
@@ -81,9 +86,15 @@ impl<'r> Sorted<'r> {
     pub(crate) fn class_of(&mut self, pod: &Pod) -> PodClassIx {
         let PodShape { requests, alternatives, preferred, tolerations, host_ports, .. } = &*pod.shape;
         let hash = fixed_hash(&(requests, alternatives, preferred, tolerations, host_ports));
+        let volumes = pod.storage.volumes().map(|known| known.alternatives.as_slice()).unwrap_or_default();
+        let hash = if volumes.is_empty() { hash } else { fixed_hash(&(hash, volumes)) };
         if !self.relevant.is_used {
-            let is_same = |known: &Shape| Arc::ptr_eq(&known.pod, &pod.shape) || asks_the_same(&known.pod, &pod.shape);
-            let make = || Shape { pod: pod.shape.clone(), namespace: String::new(), labels: BTreeMap::new() };
+            let is_same = |known: &Shape| {
+                known.volumes == volumes
+                    && (Arc::ptr_eq(&known.pod, &pod.shape) || asks_the_same(&known.pod, &pod.shape))
+            };
+            let (namespace, labels) = (String::new(), BTreeMap::new());
+            let make = || Shape { pod: pod.shape.clone(), namespace, labels, volumes: volumes.to_vec() };
             return self.shapes.number_of(hash, is_same, make);
         }
         let labels = self.relevant.labels(&pod.shape.labels);
@@ -94,6 +105,7 @@ impl<'r> Sorted<'r> {
         let is_same = |known: &Shape| {
             let is_known_by = || known.labels.iter().map(|(label, value)| (label.as_str(), value.as_str()));
             known.namespace == namespace
+                && known.volumes == volumes
                 && (Arc::ptr_eq(&known.pod, &pod.shape)
                     || (is_known_by().eq(labels.iter().copied())
                         && asks_the_same(&known.pod, &pod.shape)
@@ -103,6 +115,7 @@ impl<'r> Sorted<'r> {
             pod: pod.shape.clone(),
             namespace: namespace.to_owned(),
             labels: labels.iter().map(|(label, value)| ((*label).to_owned(), (*value).to_owned())).collect(),
+            volumes: volumes.to_vec(),
         })
     }
 
@@ -157,10 +170,18 @@ struct Known {
 
 impl Known {
     fn step(&mut self, stage: &Stage<'_>, (shape, row): (&Shape, &Row), build: &mut Build<'_>) -> Step {
-        let demand = self.demands.number(stage.demand());
         let tolerations = self.tolerations.number(stage.tolerations());
-        let (row, ports) = (row.clone(), shape.pod.host_ports.clone());
-        let ask = self.asks.number(Ask { demand, tolerations, row, ports });
+        let mut ask = |demand: Requirements| {
+            let (demand, row, ports) = (self.demands.number(demand), row.clone(), shape.pod.host_ports.clone());
+            self.asks.number(Ask { demand, tolerations, row, ports })
+        };
+        let (plain, wanted) = (ask(stage.demand()), stage.demand());
+        let at_volumes = shape.volumes.iter().map(|place| {
+            let mut wanted = wanted.clone();
+            wanted.join(place);
+            ask(wanted)
+        });
+        let at_volumes = at_volumes.collect();
         let strict = self.demands.number(stage.strict());
         let mut owned: Vec<GroupIx> = Vec::new();
         for spread in &stage.spreads {
@@ -178,7 +199,14 @@ impl Known {
         let filter = NodeFilter { domains_tolerated, ..NodeFilter::default() };
         owned.extend(stage.near().map(|term| build.term(Kind::Affinity, term, filter.clone())));
         owned.extend(stage.apart().map(|term| build.term(Kind::AntiAffinity, term, filter.clone())));
-        Step { ask, strict, owned, keys: Vec::new(), hosts: Vec::new() }
+        Step { ask: plain, at_volumes, strict, owned, keys: Vec::new(), hosts: Vec::new() }
+    }
+}
+
+impl Step {
+    /// What is asked of a planned node: one after the other, until it says yes.
+    pub(crate) fn asks(&self) -> &[AskIx] {
+        if self.at_volumes.is_empty() { std::slice::from_ref(&self.ask) } else { &self.at_volumes }
     }
 }
 

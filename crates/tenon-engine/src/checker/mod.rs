@@ -8,6 +8,7 @@ mod sound;
 mod sums;
 mod topology;
 mod violation;
+mod volumes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -107,11 +108,13 @@ impl<'a> Checker<'a> {
             let suits = |wanted: &Requirements| labels.meet(wanted, |_| false).is_ok();
             let meets = pod.alternatives.is_empty() || pod.alternatives.iter().any(suits);
             self.expect(meets, || of_pod(&pod.key, &format!("requires other labels than node {name} has")));
+            self.volumes_are_near(pod, suits, &format!("node {name}"));
             let is_free = pod.host_ports.iter().all(|port| !ports.iter().any(|used| used.conflicts_with(port)));
             self.expect(is_free, || of_pod(&pod.key, &format!("needs a host port that is taken on node {name}")));
             ports.extend(&pod.host_ports);
             left = left.without(&pod.requests);
         }
+        self.node_attaches(node, pods);
         let short = left.iter().find(|(_, amount)| amount.is_negative());
         self.expect(short.is_none(), || {
             let resource = short.map(|(resource, _)| resource).unwrap_or_default();
@@ -121,7 +124,7 @@ impl<'a> Checker<'a> {
 
     /// Whether everything the pod asks for is known to whoever placed it.
     fn is_placeable(&mut self, pod: &Pod) {
-        let is_judged = pod.unsupported.is_none() && pod.volumes.is_empty() && self.is_judged(pod);
+        let is_judged = pod.unsupported.is_none() && pod.storage.refusal().is_none() && self.is_judged(pod);
         self.expect(is_judged, || of_pod(&pod.key, "is placed, but asks for something that is not supported yet"));
     }
 

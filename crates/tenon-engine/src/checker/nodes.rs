@@ -36,6 +36,7 @@ impl Checker<'_> {
             self.every_size_will_do(&Made { number, node, pool, sizes, pods: &pods });
             self.chosen_can_be_made(number, node);
             self.pods_suit(number, node, (pool, &pods));
+            self.every_size_attaches(number, node, (pool, &pods));
             self.min_values_hold(number, node, pool);
         }
     }
@@ -110,6 +111,7 @@ impl Checker<'_> {
             let suits = |wanted: &Requirements| labels.meet(wanted, |label| pool.catalog.is_well_known(label)).is_ok();
             let meets = pod.alternatives.is_empty() || pod.alternatives.iter().any(suits);
             self.expect(meets, || of_pod(&pod.key, &format!("requires other labels than new node {} has", number + 1)));
+            self.volumes_are_near(pod, suits, &format!("new node {}", number + 1));
         }
     }
 
@@ -150,7 +152,7 @@ fn carries(made: &Made<'_>, size: &Size<'_>, needed: &Resources) -> bool {
 }
 
 /// A rule that a new node breaks.
-fn of_new(number: usize, node: &NewNode, rule: &str) -> (Subject, String) {
+pub(super) fn of_new(number: usize, node: &NewNode, rule: &str) -> (Subject, String) {
     let words = format!("new node {} (NodePool {}, {}) {rule}", number + 1, node.pool, node.chosen.instance_type);
     (Subject::NewNode(number), words)
 }

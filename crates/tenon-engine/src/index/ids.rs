@@ -75,6 +75,10 @@ ids! {
     ViewIx;
     /// Domains that were chosen for a pod.
     ChoiceIx;
+    /// A CSI driver of which a node attaches only so many volumes, by name.
+    DriverIx;
+    /// A volume of such a driver.
+    VolumeIx;
     /// So many pods on a planned node.
     PodCountIx;
     /// A list of instance types in order of price.

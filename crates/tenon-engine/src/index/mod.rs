@@ -7,8 +7,9 @@ mod labels;
 
 pub(crate) use bitset::Bits;
 pub(crate) use ids::{
-    AskIx, CatalogIx, ChoiceIx, DemandIx, DomainIx, FilterIx, GroupIx, HostIx, Id, KeyIx, NodeIx, OfferingIx, OpenIx,
-    PodClassIx, PodCountIx, PodIx, SlotIx, StateIx, Table, TemplateIx, TolerationsIx, TypeIx, TypeListIx, ViewIx,
+    AskIx, CatalogIx, ChoiceIx, DemandIx, DomainIx, DriverIx, FilterIx, GroupIx, HostIx, Id, KeyIx, NodeIx, OfferingIx,
+    OpenIx, PodClassIx, PodCountIx, PodIx, SlotIx, StateIx, Table, TemplateIx, TolerationsIx, TypeIx, TypeListIx,
+    ViewIx, VolumeIx,
 };
 pub(crate) use interner::{Interner, NumberMap, fixed_hash};
 pub(crate) use labels::LabelIndex;

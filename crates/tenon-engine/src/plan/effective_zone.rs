@@ -1,9 +1,9 @@
 //! Which zones do pods wait for? What is counted is what they insist on, not what they would like.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tenon_model::labels::ZONE;
-use tenon_model::{Operator, Pod, Reason, Snapshot};
+use tenon_model::{Operator, Pod, Reason, Requirements, Snapshot};
 
 use crate::base::refused;
 
@@ -23,14 +23,25 @@ pub fn effective_zones(snapshot: &Snapshot) -> BTreeMap<String, u64> {
     counts
 }
 
-/// Where one pod may go. Volumes and pods it must be with or apart from will narrow it further once they are judged.
+/// Where one pod may go: what it insists on, and where its volumes can be used.
 fn effective_zone(pod: &Pod) -> String {
     // Of several alternatives only the first is insisted on; the others are looked at when it cannot be had.
     let strict = pod.strict_requirements();
-    let zones = strict.get(ZONE).map(|zone| (zone.operator(), zone.values()));
-    match zones {
-        Some((Operator::DoesNotExist, _)) => NONE.to_owned(),
-        Some((Operator::In, values)) if values.len() == 1 => values.first().cloned().unwrap_or_default(),
-        _ => FLEXIBLE.to_owned(),
+    let places = pod.storage.volumes().map(|known| known.alternatives.as_slice()).unwrap_or_default();
+    let anywhere = [Requirements::default()];
+    let mut zones: BTreeSet<String> = BTreeSet::new();
+    for place in if places.is_empty() { &anywhere } else { places } {
+        let mut wanted = strict.clone();
+        wanted.join(place);
+        match wanted.get(ZONE) {
+            Some(zone) if zone.operator() == Operator::In => zones.extend(zone.values().iter().cloned()),
+            Some(zone) if zone.operator() == Operator::DoesNotExist => {}
+            _ => return FLEXIBLE.to_owned(),
+        }
+    }
+    match zones.pop_first() {
+        None => NONE.to_owned(),
+        Some(only) if zones.is_empty() => only,
+        Some(_) => FLEXIBLE.to_owned(),
     }
 }

@@ -7,8 +7,9 @@ use tenon_model::{
     Met, NoType, Pod, Pool, PoolRefusal, Reason, Requirements, Resources, Shortage, Toleration, Unplaced,
 };
 
+use super::no_volumes::place_of_volumes;
 use crate::base::{Ask, SIMULATED, Step, Template, is_out_of_use};
-use crate::capacity::Held;
+use crate::capacity::{Held, VolumeCount};
 use crate::index::{Bits, HostIx, OfferingIx, PodClassIx, PodIx, SlotIx, StateIx, TemplateIx};
 use crate::instance_types::CatalogIndex;
 use crate::resources::fits;
@@ -17,30 +18,27 @@ use crate::solver::{Accepted, Failure, No, Work};
 impl Work<'_> {
     /// A reason for each pod that was not placed.
     pub(super) fn reasons(&mut self, failures: BTreeMap<PodIx, Failure>) -> Vec<Unplaced> {
-        let mut known: BTreeMap<PodClassIx, Reason> = BTreeMap::new();
+        let mut known: BTreeMap<(PodClassIx, Vec<VolumeCount>), Reason> = BTreeMap::new();
         let mut waiting = Vec::new();
-        for (pod, failure) in failures {
-            let (pod, _) = &self.base.pods[pod];
+        for (number, failure) in failures {
+            let (pod, _) = &self.base.pods[number];
             let reason = match failure {
                 Failure::NoPools => Reason::NoPools,
                 Failure::Reserved(template, why) => {
                     Reason::Reserved { pool: self.base.templates[template].pool.name.clone(), why }
                 }
-                Failure::Nowhere(class) => match known.get(&class) {
-                    Some(reason) => reason.clone(),
-                    None => {
-                        let reason = self.refusals(pod, class);
-                        known.insert(class, reason.clone());
-                        reason
-                    }
-                },
+                Failure::Nowhere(class) => {
+                    // A new node attaches nothing yet, so how many volumes a pod has is all that matters of them.
+                    let alike = (class, self.volumes_of(number));
+                    known.entry(alike).or_insert_with_key(|(_, volumes)| self.refusals(pod, class, volumes)).clone()
+                }
             };
             waiting.push(Unplaced { pod: pod.key.clone(), reason });
         }
         waiting
     }
 
-    fn refusals(&mut self, pod: &Pod, class: PodClassIx) -> Reason {
+    fn refusals(&mut self, pod: &Pod, class: PodClassIx, counts: &[VolumeCount]) -> Reason {
         let base = self.base;
         let mut usable = base.pools.iter().filter(|(pool, _)| !is_out_of_use(pool)).peekable();
         if usable.peek().is_some() && usable.all(|(_, template)| template.is_none()) {
@@ -52,7 +50,8 @@ impl Work<'_> {
         let ask = &*base.classes.asks[step.ask];
         let demand = &base.classes.demands[ask.demand];
         let tolerations = &base.classes.tolerations[ask.tolerations];
-        let asked = Asked { step, ask, demand, tolerations, requests: &pod.requests };
+        let places = pod.storage.volumes().map(|known| known.alternatives.as_slice()).unwrap_or_default();
+        let asked = Asked { step, ask, demand, tolerations, requests: &pod.requests, places, counts };
         let refusals = base.pools.iter().map(|(pool, template)| {
             let refusal = self.refusal(pool, *template, &asked);
             (pool.name.clone(), refusal)
@@ -80,27 +79,44 @@ impl Work<'_> {
         if let Err(why) = template.demands.meet(asked.demand, |label| index.catalog.is_well_known(label)) {
             return PoolRefusal::Labels(why);
         }
-        let effective = self.effective_asks(asked.step, number, self.memo.own_state(number));
-        let Some(ask) = effective.first().filter(|_| self.host_in_the_way(asked.step).is_none()) else {
-            return self.no_domain(number, asked.step);
+        let place = match place_of_volumes(template, index, asked) {
+            Ok(place) => place,
+            Err(why) => return PoolRefusal::Volumes(Box::new(why)),
         };
-        let (ask, mut becomes) = (self.memo.ask(self.base, *ask), Accepted::default());
-        let narrowed = self.narrow_new(number, &ask, &mut becomes);
-        let secured = narrowed.and_then(|()| self.secure(&self.empty(number, &Held::new()), &mut becomes));
+        let effective = self.effective_asks(asked.step, number, self.memo.own_state(number));
+        if effective.is_empty() || self.host_in_the_way(asked.step).is_some() {
+            return self.no_domain(number, asked.step);
+        }
+        let (mut becomes, mut secured) = (Accepted::default(), Err(No::Labels));
+        for ask in effective {
+            let ask = self.memo.ask(self.base, ask);
+            let narrowed = self.narrow_new(number, (&ask, asked.counts), &mut becomes);
+            secured = narrowed.and_then(|()| self.secure(&self.empty(number, &Held::new()), &mut becomes));
+            if secured != Err(No::Labels) {
+                break;
+            }
+        }
         match secured {
+            Err(No::Volumes) => self.no_place_for_volumes(number, &slots, asked),
             Err(No::MinValues(short)) => PoolRefusal::MinValues(short),
             Err(No::Reserved(why)) => PoolRefusal::Reserved(why),
             Err(No::Hosts) => self.no_host(number, becomes.state, &becomes.slots),
-            _ => self.no_type(number, &slots, asked),
+            _ => self.no_type(number, &slots, (asked, place)),
         }
     }
 
     /// Which of its three conditions the sizes meet. Each is asked of every size, so that the answer names what is in the way.
-    fn no_type(&mut self, number: TemplateIx, slots: &Bits<SlotIx>, asked: &Asked<'_>) -> PoolRefusal {
+    fn no_type(
+        &mut self,
+        number: TemplateIx,
+        slots: &Bits<SlotIx>,
+        (asked, place): (&Asked<'_>, Option<&Requirements>),
+    ) -> PoolRefusal {
         let (template, index) = (&self.base.templates[number], self.base.catalog_of(number));
         // Whoever gets here meets the labels and the limits of the pool.
         let mut requirements = template.demands.clone();
         requirements.add_all(asked.demand);
+        place.into_iter().for_each(|place| requirements.add_all(place));
         let types = index.types_suiting(&requirements);
         let (_, offerings) = index.left_by(&requirements);
         let mut met = Met::default();
@@ -119,7 +135,8 @@ impl Work<'_> {
         let shortage = nearest(index, template, slots, asked.requests);
         // Without the labels that only daemons ask for.
         SIMULATED.into_iter().for_each(|label| drop(requirements.remove(label)));
-        PoolRefusal::NoType(Box::new(NoType { met, requirements, resources, shortage }))
+        let volumes = place.cloned().unwrap_or_default();
+        PoolRefusal::NoType(Box::new(NoType { met, requirements, volumes, resources, shortage }))
     }
 
     /// No host has room: said of the cheapest size that would do.
@@ -144,12 +161,16 @@ impl Work<'_> {
 }
 
 /// What a pod asked for when it was tried last.
-struct Asked<'p> {
+pub(super) struct Asked<'p> {
     step: &'p Step,
     ask: &'p Ask,
-    demand: &'p Requirements,
+    pub(super) demand: &'p Requirements,
     tolerations: &'p [Toleration],
     requests: &'p Resources,
+    /// Where its volumes can be used.
+    pub(super) places: &'p [Requirements],
+    /// How many it has of each driver.
+    pub(super) counts: &'p [VolumeCount],
 }
 
 /// What would be needed with the fewest daemons, and with the most.

@@ -5,7 +5,7 @@ use tenon_model::{HostPort, MinValuesPolicy, Quantity, Requirements, ReservedTro
 use super::Work;
 use super::memo::offerings_left;
 use crate::base::{Ask, Template};
-use crate::capacity::Held;
+use crate::capacity::{Held, VolumeCount};
 use crate::index::{Bits, HostIx, OfferingIx, SlotIx, StateIx, TemplateIx};
 use crate::instance_types::{CatalogIndex, Footprint};
 use crate::resources::{Row, add};
@@ -19,6 +19,8 @@ pub(crate) struct Candidate<'c> {
     pub(crate) held: &'c Held,
     /// The offering it would be made from.
     pub(crate) hold: Option<OfferingIx>,
+    /// How many volumes it would have, of the drivers that the pod needs.
+    pub(crate) volumes: &'c [VolumeCount],
     /// Whether it is not planned yet: then it may make do with fewer values of a label.
     pub(crate) is_new: bool,
 }
@@ -41,6 +43,8 @@ pub(crate) struct Accepted {
     pub(crate) held: Held,
     pub(crate) hold: Option<OfferingIx>,
     pub(crate) is_relaxed: bool,
+    /// Whether volumes of the pod took sizes away from it: another pod with the same ask may keep them.
+    pub(super) is_cut_by_volumes: bool,
 }
 
 /// Why a node does not take a pod.
@@ -54,6 +58,8 @@ pub(crate) enum No {
     Labels,
     /// No size will do.
     Types,
+    /// No size that would do attaches as many volumes.
+    Volumes,
     /// Too few values of a label stay possible.
     MinValues(TooFewValues),
     /// Capacity that was set aside is in the way.
@@ -91,6 +97,11 @@ impl Work<'_> {
         }
         if slots.is_empty() {
             return Err(No::Types);
+        }
+        becomes.is_cut_by_volumes =
+            !node.volumes.is_empty() && base.attachments.keep_holding((catalog, index), node.volumes, slots);
+        if becomes.is_cut_by_volumes && slots.is_empty() {
+            return Err(No::Volumes);
         }
         (becomes.state, becomes.is_relaxed) = (state, false);
         if suiting.has_min_values

@@ -10,10 +10,19 @@ impl Work<'_> {
     /// What is put to nodes of a state, in the order it is tried. Nothing if no domain is left, or labels do not fit.
     pub(crate) fn effective_asks(&mut self, step: &Step, template: TemplateIx, state: StateIx) -> Vec<AskIx> {
         if step.keys.is_empty() {
-            return vec![step.ask];
+            return step.asks().to_vec();
         }
+        let asks = step.asks().iter().flat_map(|ask| self.in_domains(step, *ask, (template, state))).collect();
+        while self.refused.len() < self.memo.asks_known(self.base) {
+            self.refused.push(super::Refused::default());
+        }
+        asks
+    }
+
+    /// An ask in every way to take domains.
+    fn in_domains(&mut self, step: &Step, ask: AskIx, (template, state): (TemplateIx, StateIx)) -> Vec<AskIx> {
         let catalog = self.base.templates[template].catalog;
-        let demand = self.base.classes.asks[step.ask].demand;
+        let demand = self.base.classes.asks[ask].demand;
         let Some(merged) = self.memo.merge(self.base, catalog, state, demand) else { return Vec::new() };
         let mut ways = Vec::with_capacity(step.keys.len());
         for (key, views) in &step.keys {
@@ -24,11 +33,7 @@ impl Work<'_> {
             ways.push((*key, of_key));
         }
         let picked = combined(ways).into_iter();
-        let asks = picked.map(|picked| self.effective_ask(step.ask, (catalog, merged), picked)).collect();
-        while self.refused.len() < self.memo.asks_known(self.base) {
-            self.refused.push(super::Refused::default());
-        }
-        asks
+        picked.map(|picked| self.effective_ask(ask, (catalog, merged), picked)).collect()
     }
 
     /// Ways to take domains of one label on nodes of a state.

@@ -21,22 +21,25 @@ impl<'b> Work<'b> {
         let known = self.refused[ask].nodes_left.take();
         let mut left = known.unwrap_or_else(|| self.memo.suiting(self.base, ask).clone());
         let allowed = self.allowed_nodes(step);
-        let found = self.first_with_room(asked, &mut left, allowed.as_ref());
+        let allowed = self.reaching_volumes(step, allowed);
+        let found = self.first_with_room((asked, pod), &mut left, allowed.as_ref());
         self.refused[ask].nodes_left = Some(left);
         let Some(node) = found else { return false };
         take(self.remaining.row_mut(node), &asked.row);
         if !asked.ports.is_empty() {
             self.ports.entry(node).or_default().extend(&asked.ports);
         }
+        self.attach_to_node(node, pod);
         self.placed.push((node, pod));
         self.count_on_node(self.base.pods[pod].1, node);
         true
     }
 
-    /// The first node of these that has room and is allowed. Those before it that are allowed have none, and never will have.
+    /// The first node of these that has room and is allowed. Those before it that are allowed have none, and never will have; or
+    /// they do not attach the volumes of this pod, which says nothing about others.
     fn first_with_room(
         &mut self,
-        asked: &Ask,
+        (asked, pod): (&Ask, PodIx),
         left: &mut Bits<NodeIx>,
         allowed: Option<&Bits<NodeIx>>,
     ) -> Option<NodeIx> {
@@ -47,10 +50,11 @@ impl<'b> Work<'b> {
             }
             for node in left.of_block(block).filter(|node| allowed.is_none_or(|allowed| allowed.has(*node))) {
                 self.effort.judgements += 1;
-                if fits(&asked.row, self.remaining.row(node)) && self.has_free_ports(node, &asked.ports) {
+                if !fits(&asked.row, self.remaining.row(node)) || !self.has_free_ports(node, &asked.ports) {
+                    left.remove(node);
+                } else if self.can_attach(node, pod) {
                     return Some(node);
                 }
-                left.remove(node);
             }
             self.blocks[block] = Some(self.most_in(block));
         }

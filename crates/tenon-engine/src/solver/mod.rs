@@ -1,7 +1,7 @@
 //! Places pods on nodes that are there, nodes that are planned, and new ones, in that order.
 //!
 //! `queue` says which pod is next; `existing_node`, `open_nodes` and `new_node` who takes it; `admission` whether a planned node
-//! can, and what it becomes; `order` which of them is asked first; `refused` what need not be asked again.
+//! can, and what it becomes; `volumes` whether it attaches those of the pod; `order` which of them is asked first; `refused` what need not be asked again.
 
 mod admission;
 mod allowed_nodes;
@@ -14,6 +14,7 @@ mod open_nodes;
 mod order;
 mod queue;
 mod refused;
+mod volumes;
 
 pub(crate) use admission::{Accepted, No, Remaining};
 pub(crate) use memo::Memo;
@@ -30,7 +31,7 @@ use tenon_model::HostPort;
 use self::open_nodes::OpenNodes;
 use self::refused::Refused;
 use crate::base::Base;
-use crate::capacity::{Allowance, HostRoom, Reservations};
+use crate::capacity::{Allowance, Attached, HostRoom, Reservations};
 use crate::index::{AskIx, NodeIx, PodIx, Table, TemplateIx, ViewIx};
 use crate::resources::Rows;
 use crate::topology::{Counts, Valid};
@@ -44,6 +45,8 @@ pub(crate) struct Work<'b> {
     blocks: Vec<Option<Vec<i64>>>,
     /// Ports that pods of this plan take on nodes that are there.
     ports: BTreeMap<NodeIx, Vec<&'b HostPort>>,
+    /// Volumes of nodes that are there and got more of them in this plan.
+    attached: BTreeMap<NodeIx, Vec<Attached>>,
     pub(crate) placed: Vec<(NodeIx, PodIx)>,
     /// Pods that nothing took, once all were tried.
     pub(crate) failures: BTreeMap<PodIx, Failure>,
@@ -69,6 +72,7 @@ impl<'b> Work<'b> {
             remaining: base.nodes.remaining.clone(),
             blocks: vec![None; nodes.div_ceil(64)],
             ports: BTreeMap::new(),
+            attached: BTreeMap::new(),
             placed: Vec::new(),
             failures: BTreeMap::new(),
             open: OpenNodes::new(ties, base.topology.is_used()),

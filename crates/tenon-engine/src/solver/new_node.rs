@@ -6,7 +6,7 @@ use super::Work;
 use super::admission::{Accepted, Candidate, No};
 use super::refused::{Made, Trust};
 use crate::base::{Ask, Step};
-use crate::capacity::Held;
+use crate::capacity::{Held, VolumeCount};
 use crate::index::{AskIx, PodIx, TemplateIx};
 
 impl<'b> Work<'b> {
@@ -40,7 +40,8 @@ impl<'b> Work<'b> {
         }
         self.effort.judgements += 1;
         let asked = self.memo.ask(self.base, ask);
-        let judged = self.judge_new(template, (ask, &asked));
+        let volumes = self.volumes_of(pod);
+        let judged = self.judge_new(template, (ask, &asked), &volumes);
         if is_known {
             assert!(judged.is_err(), "a pool refused a pod before and takes it now");
             self.effort.repeated += 1;
@@ -60,7 +61,8 @@ impl<'b> Work<'b> {
 
     fn remember_closed(&mut self, ask: AskIx, template: TemplateIx, no: &No) {
         match no {
-            No::Reserved(_) => {}
+            No::Reserved(_) | No::Volumes => {}
+            No::Hosts | No::MinValues(_) if self.judged.is_cut_by_volumes => {}
             No::Hosts if self.base.catalog_of(template).has_reserved => {}
             No::Hosts => self.refused[ask].without_host.1.insert(template),
             _ => self.refused[ask].templates.insert(template),
@@ -68,9 +70,14 @@ impl<'b> Work<'b> {
     }
 
     /// A new node of a pool for the pod. Where nothing that it depends on changes, an equal one is a copy.
-    fn judge_new(&mut self, template: TemplateIx, (ask, asked): (AskIx, &Ask)) -> Result<(), No> {
+    fn judge_new(
+        &mut self,
+        template: TemplateIx,
+        (ask, asked): (AskIx, &Ask),
+        volumes: &[VolumeCount],
+    ) -> Result<(), No> {
         let index = self.base.catalog_of(template);
-        let is_constant = !index.has_places && !index.has_reserved;
+        let is_constant = !index.has_places && !index.has_reserved && volumes.is_empty();
         let changes = self.allowances[template].changes;
         let is_equal = |made: &&Made| is_constant && made.template == template && made.changes == changes;
         if let Some(made) = self.refused[ask].made.as_ref().filter(is_equal) {
@@ -78,7 +85,7 @@ impl<'b> Work<'b> {
             return Ok(());
         }
         let mut becomes = std::mem::take(&mut self.judged);
-        let judged = self.narrow_new(template, asked, &mut becomes);
+        let judged = self.narrow_new(template, (asked, volumes), &mut becomes);
         let judged = judged.and_then(|()| self.secure(&self.empty(template, &Held::new()), &mut becomes));
         self.judged = becomes;
         if is_constant && judged.is_ok() {
@@ -88,13 +95,18 @@ impl<'b> Work<'b> {
     }
 
     /// What taints, limits, labels and resources leave of a new node.
-    pub(crate) fn narrow_new(&mut self, template: TemplateIx, asked: &Ask, becomes: &mut Accepted) -> Result<(), No> {
+    pub(crate) fn narrow_new(
+        &mut self,
+        template: TemplateIx,
+        (asked, volumes): (&Ask, &[VolumeCount]),
+        becomes: &mut Accepted,
+    ) -> Result<(), No> {
         if !self.memo.is_tolerated(asked.tolerations, template) {
             return Err(No::Closed);
         }
         let slots = self.allowances[template].affordable().map_err(|_| No::Closed)?.clone();
         let (held, requests) = (Held::new(), self.base.columns.nothing());
-        let candidate = Candidate { slots: &slots, requests: &requests, ..self.empty(template, &held) };
+        let candidate = Candidate { slots: &slots, requests: &requests, volumes, ..self.empty(template, &held) };
         self.narrow(&candidate, asked, becomes)
     }
 
@@ -104,6 +116,6 @@ impl<'b> Work<'b> {
         'b: 'c,
     {
         let (state, slots) = (self.memo.own_state(template), &self.base.templates[template].slots);
-        Candidate { template, state, slots, requests: &[], held, hold: None, is_new: true }
+        Candidate { template, state, slots, requests: &[], held, hold: None, volumes: &[], is_new: true }
     }
 }

@@ -11,6 +11,7 @@ use super::allowed_nodes::ByState;
 use super::order::{Order, Ties};
 use super::refused::Trust;
 use crate::base::{Ask, Step};
+use crate::capacity::{Attached, VolumeCount};
 use crate::index::{AskIx, Bits, Id, OpenIx, PodIx, StateIx, Table, TemplateIx};
 use crate::resources::Row;
 
@@ -25,6 +26,8 @@ pub(crate) struct OpenNode<'b> {
     /// The most that any size it may still become leaves to pods: what is larger need not be tried.
     reach: Row,
     ports: Vec<&'b HostPort>,
+    /// Volumes of its pods that count.
+    pub(super) attached: Vec<Attached>,
     /// Whether it makes do with fewer values of a label than its pool asks for.
     pub(crate) is_relaxed: bool,
 }
@@ -58,8 +61,9 @@ impl<'b> Work<'b> {
         if !step.keys.is_empty() || !step.hosts.is_empty() {
             return self.place_on_allowed(step, pod);
         }
-        let ask = step.ask;
-        self.refused[ask].catch_up(&self.open.labelled, self.hosts.releases);
+        for ask in step.asks() {
+            self.refused[*ask].catch_up(&self.open.labelled, self.hosts.releases);
+        }
         let mut next = self.open.order.first();
         let mut walked = 0;
         while let Some(node) = next {
@@ -67,12 +71,22 @@ impl<'b> Work<'b> {
                 return self.place_on_ranked(step, pod, node);
             }
             walked += 1;
-            if self.is_passed_by(ask, node) {
-                self.effort.passed_by += 1;
-            } else if self.try_open((step, ask), pod, node) {
+            if self.try_each(step, pod, node) {
                 return true;
             }
             next = self.open.order.next(node);
+        }
+        false
+    }
+
+    /// Whether a planned node took the pod, in the first way that it was not known to refuse.
+    fn try_each(&mut self, step: &'b Step, pod: PodIx, node: OpenIx) -> bool {
+        for ask in step.asks() {
+            if self.is_passed_by(*ask, node) {
+                self.effort.passed_by += 1;
+            } else if self.try_open((step, *ask), pod, node) {
+                return true;
+            }
         }
         false
     }
@@ -85,13 +99,17 @@ impl<'b> Work<'b> {
     /// The same from a node on, if it takes long: of all that may take the pod, the one that is asked first.
     fn place_on_ranked(&mut self, step: &'b Step, pod: PodIx, from: OpenIx) -> bool {
         let from = self.open.order.rank(from);
-        let mut left: Bits<OpenIx> = Bits::all(self.open.nodes.len());
-        self.drop_refused(step.ask, &mut left);
+        let mut left: Bits<OpenIx> = Bits::none(self.open.nodes.len());
+        for ask in step.asks() {
+            let mut not_refused = Bits::all(self.open.nodes.len());
+            self.drop_refused(*ask, &mut not_refused);
+            left.join(&not_refused);
+        }
         self.effort.passed_by += left.blocks() as u64;
         let ranked = left.iter().map(|node| Reverse((self.open.order.rank(node), node)));
         let mut ranked: BinaryHeap<_> = ranked.filter(|Reverse((rank, _))| *rank >= from).collect();
         while let Some(Reverse((_, node))) = ranked.pop() {
-            if self.try_open((step, step.ask), pod, node) {
+            if self.try_each(step, pod, node) {
                 return true;
             }
         }
@@ -111,7 +129,8 @@ impl<'b> Work<'b> {
         let is_known = self.refused[ask].has_refused(node);
         self.effort.judgements += 1;
         let asked = self.memo.ask(self.base, ask);
-        let judged = self.judge_open(node, &asked);
+        let volumes = self.volumes_with(node, pod);
+        let judged = self.judge_open(node, &asked, &volumes);
         if is_known {
             assert!(judged.is_err(), "a planned node refused a pod before and takes it now");
             self.effort.repeated += 1;
@@ -133,7 +152,7 @@ impl<'b> Work<'b> {
         }
     }
 
-    fn judge_open(&mut self, node: OpenIx, asked: &Ask) -> Result<(), No> {
+    fn judge_open(&mut self, node: OpenIx, asked: &Ask, volumes: &[VolumeCount]) -> Result<(), No> {
         let open = &self.open.nodes[node];
         let needed = open.now.requests.iter().zip(&asked.row).map(|(now, more)| now.saturating_add(*more));
         if needed.zip(&open.reach).any(|(needed, reach)| needed > *reach) {
@@ -148,7 +167,7 @@ impl<'b> Work<'b> {
         let now = std::mem::take(&mut self.open.nodes[node].now);
         let Accepted { state, slots, requests, held, hold, .. } = &now;
         let (template, state, hold) = (self.open.nodes[node].template, *state, *hold);
-        let candidate = Candidate { template, state, slots, requests, held, hold, is_new: false };
+        let candidate = Candidate { template, state, slots, requests, held, hold, volumes, is_new: false };
         let judged = self.judge(&candidate, asked, &mut becomes);
         self.open.nodes[node].now = now;
         self.judged = becomes;
@@ -159,7 +178,8 @@ impl<'b> Work<'b> {
     fn remember_refusal(&mut self, ask: AskIx, node: OpenIx, no: &No) {
         let has_reserved = self.base.catalog_of(self.open.nodes[node].template).has_reserved;
         match no {
-            No::Reserved(_) => {}
+            No::Reserved(_) | No::Volumes => {}
+            No::Hosts | No::MinValues(_) if self.judged.is_cut_by_volumes => {}
             No::Hosts if has_reserved => {}
             No::Hosts => self.refused[ask].without_host.0.insert(node),
             _ => self.refused[ask].open.insert(node),
@@ -182,8 +202,8 @@ impl<'b> Work<'b> {
     /// Plans a node with its first pod.
     pub(super) fn open_node(&mut self, template: TemplateIx, (step, pod): (&'b Step, PodIx)) {
         let (is_relaxed, now) = (self.judged.is_relaxed, Accepted::default());
-        let (pods, reach, ports) = (Vec::new(), Row::new(), Vec::new());
-        let node = self.open.nodes.push(OpenNode { template, now, pods, reach, ports, is_relaxed });
+        let (pods, reach, ports, attached) = (Vec::new(), Row::new(), Vec::new(), Vec::new());
+        let node = self.open.nodes.push(OpenNode { template, now, pods, reach, ports, attached, is_relaxed });
         self.accept(node, (step, pod));
         self.open.order.add();
         debug_assert_eq!(node.position() + 1, self.open.nodes.len());
@@ -208,6 +228,7 @@ impl<'b> Work<'b> {
         std::mem::swap(&mut open.now, judged);
         open.ports.extend(&self.base.classes.asks[step.ask].ports);
         open.pods.push(pod);
+        self.attach_to_open(node, pod);
         if let Some(by_state) = &mut self.open.by_state {
             by_state.put(node, (template, self.open.nodes[node].now.state));
             self.count_on_open(self.base.pods[pod].1, node);

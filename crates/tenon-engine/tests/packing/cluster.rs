@@ -4,12 +4,14 @@
 //! option    preferences=Ignore min-values=BestEffort reserved=Fallback dra=true credit:r1=2
 //! host      pve1 cpu=16 memory=64Gi closed=offline closed-for=web
 //! type      small cpu=1 memory=2Gi price=1 zone=a,b capacity-type=spot,on-demand arch=arm64 need:gpu-model=DoesNotExist
+//!           attach-limit:driver=3
 //! offering  small price=0.1 zone=a capacity-type=reserved id=r1 left=2
 //! pool      web weight=5 label:team=red need:zone=In:a,b taint=gpu:NoSchedule limit:cpu=4 used:cpu=2 replicas=1
-//! node      n1 cpu=4 memory=8Gi label:team=red taint=x:NoSchedule rising pool=web
+//! node      n1 cpu=4 memory=8Gi label:team=red taint=x:NoSchedule rising pool=web attach-limit:driver=3
 //! daemon    agent cpu=100m
 //! pod       p1 cpu=1 memory=1Gi need:zone=In:a prefer:5:zone=In:b tolerate=gpu port=80 pending label:app=web ns=shop
-//! bound     b1 on=n1 cpu=1 terminating
+//!           volume=zone:a|zone:b,c&team:red attach=driver/vol
+//! bound     b1 on=n1 cpu=1 terminating attach=driver/vol
 //! namespace shop label:team=red
 //! ```
 //!
@@ -21,10 +23,10 @@ use std::sync::Arc;
 use tenon_engine::{check, plan};
 use tenon_model::resources::{CPU, MEMORY, PODS};
 use tenon_model::{
-    BoundPod, Catalog, CatalogType, Effect, Host, HostPort, InstanceType, MinValuesPolicy, NodeStage, NodeState,
-    Offering, Operator, Overrides, Place, Plan, Pod, PodKey, PodShape, Pool, PreferencePolicy, Preferred, Price,
-    Quantity, Requirement, Requirements, Reservation, ReservedMode, Resources, Seconds, Snapshot, Taint, Tolerated,
-    Toleration,
+    Attachment, BoundPod, Catalog, CatalogType, Effect, Host, HostPort, InstanceType, MinValuesPolicy, NodeStage,
+    NodeState, Offering, Operator, Overrides, Place, Plan, Pod, PodKey, PodShape, PodStorage, PodVolumes, Pool,
+    PreferencePolicy, Preferred, Price, Quantity, Requirement, Requirements, Reservation, ReservedMode, Resources,
+    Seconds, Snapshot, Taint, Tolerated, Toleration,
 };
 
 use crate::packing::constraints;
@@ -87,6 +89,29 @@ impl<'a> Line<'a> {
 
     fn requirements(&self, prefix: &str) -> Requirements {
         self.under(prefix).map(|(key, value)| (label(key), requirement(value))).collect()
+    }
+
+    /// Where volumes can be used.
+    fn places(&self) -> Vec<Requirements> {
+        let demand = |text: &str| {
+            let (key, values) = text.split_once(':').unwrap();
+            (label(key), requirement(&format!("In:{values}")))
+        };
+        let place = |text: &str| text.split('&').map(demand).collect();
+        self.get("volume").into_iter().flat_map(|places| places.split('|')).map(place).collect()
+    }
+
+    fn attachments(&self) -> Vec<Attachment> {
+        let words = self.words.iter().filter(|(key, _)| *key == "attach");
+        let attachment = |text: &str| {
+            let (driver, volume) = text.split_once('/').unwrap();
+            Attachment { driver: driver.to_owned(), volume: format!("default/{volume}") }
+        };
+        words.map(|(_, text)| attachment(text)).collect()
+    }
+
+    fn attach_limits(&self) -> BTreeMap<String, u32> {
+        self.under("attach-limit:").map(|(driver, count)| (driver.to_owned(), count.parse().unwrap())).collect()
     }
 
     fn taints(&self, key: &str) -> Vec<Taint> {
@@ -207,7 +232,7 @@ fn catalog_type(line: &Line<'_>) -> CatalogType {
     }
     let overhead = tenon_model::Overhead { kube_reserved: line.amounts("overhead:"), ..Default::default() };
     let offerings = zones.iter().flat_map(|zone| kinds.iter().map(move |kind| way(zone, kind))).collect();
-    let volume_attachment_limits = BTreeMap::new();
+    let volume_attachment_limits = line.attach_limits();
     CatalogType { name: line.name.to_owned(), requirements, capacity, overhead, offerings, volume_attachment_limits }
 }
 
@@ -263,6 +288,7 @@ fn node(line: &Line<'_>) -> NodeState {
         bound: line.amounts("bound:"),
         bound_daemons: line.amounts("daemons:"),
         host_ports: line.under("port:").map(|(pod, number)| (key(pod), port(number))).collect(),
+        attach_limits: line.attach_limits(),
         stage: match (line.get("rising"), line.get("rebooting")) {
             (Some(_), _) => NodeStage::Rising,
             (_, Some(_)) => NodeStage::Rebooting,
@@ -284,9 +310,18 @@ fn bind(line: &Line<'_>, nodes: &mut [NodeState]) {
     node.bound.add(&pod.requests);
     node.host_ports.extend(pod.host_ports.iter().map(|port| (pod.key.clone(), port.clone())));
     let is_terminating = line.get("terminating").is_some();
-    let (key, shape) = (pod.key, pod.shape);
-    node.pods.push(BoundPod { key, shape, is_terminating, ..BoundPod::default() });
+    let (key, shape, attachments) = (pod.key, pod.shape, line.attachments());
+    attach(node, &attachments);
+    let storage = line.get("volume").map(|_| Arc::new(pod.storage));
+    node.pods.push(BoundPod { key, shape, is_terminating, attachments, storage, ..BoundPod::default() });
     node.pods.sort_by(|one, other| one.key.cmp(&other.key));
+}
+
+/// Volumes of one more pod are attached to a node.
+pub(crate) fn attach(node: &mut NodeState, attachments: &[Attachment]) {
+    node.attachments.extend(attachments.iter().cloned());
+    node.attachments.sort();
+    node.attachments.dedup();
 }
 
 fn port(number: &str) -> HostPort {
@@ -332,6 +367,7 @@ fn pod(line: &Line<'_>) -> Pod {
         key: Arc::new(PodKey { namespace: namespace.to_owned(), ..key(line.name).as_ref().clone() }),
         created: line.get("created").map(|second| Seconds(second.parse().unwrap())),
         is_pending: line.get("pending").is_some(),
+        storage: PodStorage::Known(PodVolumes::new(line.places(), line.attachments())),
         shape: Arc::new(shape),
         ..Pod::default()
     }

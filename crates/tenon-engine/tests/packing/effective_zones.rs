@@ -1,4 +1,4 @@
-//! Which zones waiting pods are for (the table of D10, without volumes and without other pods).
+//! Which zones waiting pods are for (the table of D10, without other pods).
 
 use std::collections::BTreeMap;
 
@@ -74,6 +74,23 @@ fn a_zone_that_nothing_is_offered_in_counts_all_the_same() {
 fn pods_that_run_already_and_pods_that_ask_for_what_cannot_be_are_not_counted() {
     expect_zones("pod moves need:zone=In:a", &[]);
     expect_zones("pod p pending need:hostname=In:x\npod q pending need:nodepool=DoesNotExist", &[]);
+}
+
+#[test]
+fn a_pod_is_for_the_zones_of_its_volumes_that_it_allows() {
+    for (words, zone) in [
+        ("volume=zone:b", "b"),
+        ("volume=zone:a|zone:b", "flexible"),
+        ("volume=zone:a,b", "flexible"),
+        ("volume=zone:a|zone:b need:zone=In:b", "b"),
+        ("volume=zone:a need:zone=In:b", "none"),
+        ("volume=zone:a need:zone=NotIn:b", "a"),
+        ("volume=rack:r1", "flexible"),
+        ("volume=rack:r1|zone:a", "flexible"),
+        ("attach=driver/vol", "flexible"),
+    ] {
+        expect_zones(&format!("pod p pending {words}"), &[(zone, 1)]);
+    }
 }
 
 #[test]

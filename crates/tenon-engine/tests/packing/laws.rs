@@ -6,10 +6,11 @@ use proptest::prelude::*;
 use tenon_engine::{Engine, plan};
 use tenon_model::{BoundPod, NodeStage, NodeState, Pod, Quantity, Resources, Snapshot};
 
-use crate::packing::cluster::{cluster, sound_plan};
+use crate::packing::cluster::{attach, cluster, sound_plan};
 
 fn any_pod(index: usize) -> impl Strategy<Value = String> {
-    (1_i64..5_000, 64_i64..20_000, 0..14_u8, 0..20_u8).prop_map(move |(cpu, memory, kind, mate)| {
+    (1_i64..5_000, 64_i64..20_000, 0..20_u8, 0..20_u8).prop_map(move |(cpu, memory, kind, mate)| {
+        let size = format!("pod p{index} cpu={cpu}m memory={memory}Mi created={} {}", index % 3, about_others(mate));
         let wish = match kind {
             0 => "need:zone=In:pve1,pve9",
             1 => "need:zone=NotIn:pve2",
@@ -21,9 +22,15 @@ fn any_pod(index: usize) -> impl Strategy<Value = String> {
             7 => "or:zone=In:pve9 or:zone=In:pve1",
             8 => "need:capacity-type=In:spot",
             9 => "need:team=NotIn:blue",
+            10 => "volume=zone:pve2|zone:pve1",
+            11 => "volume=zone:pve3 prefer:3:zone=In:pve2",
+            12 => "attach=disk/shared",
+            13 => "volume=team:red|zone:pve1 attach=disk/shared attach=nfs/x",
+            14 | 15 => return format!("{size} attach=disk/v{index}"),
+            16 => return format!("{size} attach=disk/v{index} attach=disk/w{index} volume=zone:pve1"),
             _ => "",
         };
-        format!("pod p{index} cpu={cpu}m memory={memory}Mi created={} {wish} {}", index % 3, about_others(mate))
+        format!("{size} {wish}")
     })
 }
 
@@ -63,7 +70,8 @@ fn any_ground() -> impl Strategy<Value = String> {
     });
     let catalogue = (proptest::collection::vec((1_i64..16, 1_i64..32, 1_i64..20), 1..6), 0_u32..3).prop_map(|(types, left)| {
         let size = |(index, (cpu, memory, price)): (usize, &(i64, i64, i64))| {
-            format!("type t{index} cpu={cpu} memory={memory}Gi price={price} zone=pve1,pve2,pve3 capacity-type=spot,on-demand")
+            let limit = ["attach-limit:disk=1", "attach-limit:disk=2", ""][index % 3];
+            format!("type t{index} cpu={cpu} memory={memory}Gi price={price} zone=pve1,pve2,pve3 capacity-type=spot,on-demand {limit}")
         };
         let types: Vec<String> = types.iter().enumerate().map(size).collect();
         format!("{}\noffering t0 price=0 zone=pve1 capacity-type=reserved id=r left={left}", types.join("\n"))
@@ -77,7 +85,8 @@ fn any_cluster() -> impl Strategy<Value = String> {
     let nodes = proptest::collection::vec((0_i64..4_000, 0_i64..8, 0..4_u8), 0..3);
     (pods, any_ground(), nodes, 0_i64..60, (0_i64..6, 0..5_u8)).prop_map(|(pods, ground, nodes, limit, (count, mode))| {
         let node = |(index, (cpu, memory, kind)): (usize, (i64, i64, u8))| {
-            let more = ["", "rising pool=default", "label:team=red", "leaving"][usize::from(kind)];
+            let more = ["", "rising pool=default attach-limit:disk=1", "label:team=red attach-limit:disk=2", "leaving"];
+            let more = more[usize::from(kind)];
             let there = ["label:app=web", "label:app=db apart=hostname:app=db", "label:app=x apart=zone:app=web", "terminating"];
             let bound = format!("bound b{index} on=n{index} {}", there[usize::try_from(cpu % 4).unwrap()]);
             let zone = 1 + memory % 3;
@@ -115,6 +124,7 @@ pub(crate) fn carried_out(snapshot: &Snapshot) -> Snapshot {
     for placement in &plan.placements {
         let node = after.nodes.iter_mut().find(|node| node.name == placement.node).unwrap();
         let (node, pod) = (Arc::make_mut(node), pod_of(placement.pod.clone()));
+        attach(node, &pod.storage.volumes().unwrap().attachments);
         node.bound.add(&pod.requests);
         node.host_ports.extend(pod.host_ports.iter().map(|port| (pod.key.clone(), port.clone())));
         node.pods.push(bound(pod));
@@ -142,9 +152,11 @@ pub(crate) fn carried_out(snapshot: &Snapshot) -> Snapshot {
             capacity: size.capacity.clone(),
             allocatable: size.allocatable(&tenon_model::Overrides::default()),
             stage: NodeStage::Rising,
+            attach_limits: size.volume_attachment_limits.clone(),
             ..NodeState::default()
         };
         for pod in new.pods.iter().map(|key| pod_of(key.clone())) {
+            attach(&mut node, &pod.storage.volumes().unwrap().attachments);
             node.bound.add(&pod.requests);
             node.host_ports.extend(pod.host_ports.iter().map(|port| (pod.key.clone(), port.clone())));
             node.pods.push(bound(pod));

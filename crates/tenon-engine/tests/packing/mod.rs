@@ -29,4 +29,6 @@ mod speed;
 mod topology_checker;
 mod topology_spread;
 mod topology_spread_checker;
+mod volume_limits;
+mod volumes;
 mod well_known;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenon_engine::Engine;
-use tenon_model::{Pod, Snapshot, Volume};
+use tenon_model::{Pod, PodStorage, Snapshot};
 
 use crate::packing::cluster::{cluster, reason, sound_plan};
 
@@ -139,7 +139,7 @@ fn changed(text: &str, change: impl Fn(&mut Pod)) -> Snapshot {
 fn a_demand_that_is_not_judged_yet_is_never_passed_over() {
     let text = format!("{ONE}\nnode n cpu=4 memory=8Gi\npod p cpu=1");
     let changes: [(&str, ChangePod); 2] = [
-        ("volumes", Box::new(|pod| pod.volumes = vec![Volume { claim: "data".to_owned(), is_ephemeral: false }])),
+        ("data is Lost", Box::new(|pod| pod.storage = PodStorage::Refused("data is Lost".to_owned()))),
         ("odd things", Box::new(|pod| pod.unsupported = Some("odd things".to_owned()))),
     ];
     for (words, change) in changes {
