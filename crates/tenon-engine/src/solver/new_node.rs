@@ -11,16 +11,22 @@ use crate::index::{AskIx, PodIx, TemplateIx};
 
 impl<'b> Work<'b> {
     /// Plans a node for the pod, in the first pool that makes one. The pool and the trouble, if the pod has to wait for
-    /// capacity that was set aside: then no other pool is asked.
+    /// capacity that was set aside: then no other pool is asked, but other domains that are as good are.
     pub(super) fn place_on_new(&mut self, step: &'b Step, pod: PodIx) -> Result<bool, (TemplateIx, ReservedTrouble)> {
         if self.host_in_the_way(step).is_some() {
             return Ok(false);
         }
         for template in self.base.templates.ids() {
+            let mut waits = None;
             for ask in self.effective_asks(step, template, self.memo.own_state(template)) {
-                if self.make_new(template, (step, ask), pod)? {
-                    return Ok(true);
+                match self.make_new(template, (step, ask), pod) {
+                    Ok(false) => {}
+                    Ok(true) => return Ok(true),
+                    Err(trouble) => waits = waits.or(Some(trouble)),
                 }
+            }
+            if let Some(trouble) = waits {
+                return Err(trouble);
             }
         }
         Ok(false)
