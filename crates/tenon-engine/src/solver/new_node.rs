@@ -17,10 +17,18 @@ impl<'b> Work<'b> {
             return Ok(false);
         }
         for template in self.base.templates.ids() {
+            let mut waits = None;
             for ask in self.effective_asks(step, template, self.memo.own_state(template)) {
-                if self.make_new(template, (step, ask), pod)? {
-                    return Ok(true);
+                match self.make_new(template, (step, ask), pod) {
+                    Ok(true) => return Ok(true),
+                    Ok(false) => {}
+                    // There may be capacity in another place of its volumes.
+                    Err(trouble) if step.at_volumes.len() > 1 => drop(waits.get_or_insert(trouble)),
+                    Err(trouble) => return Err(trouble),
                 }
+            }
+            if let Some(trouble) = waits {
+                return Err(trouble);
             }
         }
         Ok(false)

@@ -111,3 +111,16 @@ fn a_stateful_set_gets_as_many_nodes_as_its_volumes_need() {
     let plan = sound_plan(&cluster(&format!("type one cpu=20 memory=40Gi attach-limit:d=5{pods}")));
     assert_eq!((plan.new_nodes.len(), plan.unplaced.len()), (12, 0), "{:?}", told(&plan));
 }
+
+#[test]
+fn nodes_that_are_full_are_not_asked_again_for_every_pod() {
+    let judgements = |pods: usize, first: &str| {
+        let lines: String = (0..pods).map(|number| format!("\npod p{number} cpu=1m attach=d/{number}")).collect();
+        let snapshot = cluster(&format!("{first}\ntype one cpu=20 memory=40Gi attach-limit:d=5{lines}"));
+        tenon_engine::Engine::of(&snapshot).measure(false).1.judgements
+    };
+    assert!(judgements(400, "pool default") < 1_200);
+    let nodes: Vec<String> =
+        (0..80).map(|number| format!("node n{number} cpu=9 memory=9Gi attach-limit:d=5")).collect();
+    assert!(judgements(400, &nodes.join("\n")) < 1_200);
+}
