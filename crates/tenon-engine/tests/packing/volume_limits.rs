@@ -59,6 +59,14 @@ fn j8_pods_that_differ_only_in_their_volumes_do_not_answer_for_each_other() {
 }
 
 #[test]
+fn j8_a_new_node_is_no_copy_of_one_for_a_pod_with_fewer_volumes() {
+    // The port keeps them on different nodes.
+    let pods =
+        "pod a cpu=1 port=80 attach=d/1\npod b cpu=1 port=80 attach=d/2 attach=d/3 attach=d/4\npod c cpu=1 port=80";
+    expect(&format!("{TWO}\n{pods}"), &["default/small: a", "default/large: b", "default/small: c"]);
+}
+
+#[test]
 fn j8_min_values_count_only_sizes_that_attach_the_volumes() {
     let text = format!("{TWO}\npool default need:instance-type=Exists:+min=2");
     let pods = "\npod a cpu=1 attach=d/1 attach=d/2\npod b cpu=1 attach=d/3\npod c cpu=1";
