@@ -23,7 +23,7 @@ pub(crate) struct PodClasses {
 /// Pods that ask for the same.
 #[derive(Debug)]
 pub(crate) struct PodClass {
-    /// The ways to try them: with all wishes first, then with one given up after the other.
+    /// The ways to try them: with all wishes first, then with fewer and fewer.
     pub(crate) steps: Vec<Step>,
     /// By size: pods of a lower rank are tried first.
     pub(crate) rank: u32,
@@ -40,8 +40,7 @@ pub(crate) struct PodClass {
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) ask: AskIx,
-    /// The same for each place where the volumes of the pod can be used, the first that works is taken. None if that is
-    /// anywhere.
+    /// The same for each place where the volumes of the pod can be used; none if that is anywhere.
     pub(crate) at_volumes: Vec<AskIx>,
     strict: DemandIx,
     owned: Vec<GroupIx>,
@@ -68,7 +67,7 @@ pub(crate) struct Sorted<'r> {
 }
 
 /// What decides how a pod is tried, and what others know it by. The latter is left out where nobody looks.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Shape {
     pod: Arc<PodShape>,
     namespace: String,
@@ -88,14 +87,12 @@ impl<'r> Sorted<'r> {
         let hash = fixed_hash(&(requests, alternatives, preferred, tolerations, host_ports));
         let volumes = pod.storage.volumes().map(|known| known.alternatives.as_slice()).unwrap_or_default();
         let hash = if volumes.is_empty() { hash } else { fixed_hash(&(hash, volumes)) };
+        let is_one = |known: &Shape| Arc::ptr_eq(&known.pod, &pod.shape);
+        let is_alike =
+            |known: &Shape| known.volumes == volumes && (is_one(known) || asks_the_same(&known.pod, &pod.shape));
         if !self.relevant.is_used {
-            let is_same = |known: &Shape| {
-                known.volumes == volumes
-                    && (Arc::ptr_eq(&known.pod, &pod.shape) || asks_the_same(&known.pod, &pod.shape))
-            };
-            let (namespace, labels) = (String::new(), BTreeMap::new());
-            let make = || Shape { pod: pod.shape.clone(), namespace, labels, volumes: volumes.to_vec() };
-            return self.shapes.number_of(hash, is_same, make);
+            let make = || Shape { pod: pod.shape.clone(), volumes: volumes.to_vec(), ..Shape::default() };
+            return self.shapes.number_of(hash, is_alike, make);
         }
         let labels = self.relevant.labels(&pod.shape.labels);
         let namespace = pod.key.namespace.as_str();
@@ -104,12 +101,10 @@ impl<'r> Sorted<'r> {
         let hash = fixed_hash(&(hash, namespace, &labels, terms, wishes));
         let is_same = |known: &Shape| {
             let is_known_by = || known.labels.iter().map(|(label, value)| (label.as_str(), value.as_str()));
+            let is_known = || is_known_by().eq(labels.iter().copied());
             known.namespace == namespace
-                && known.volumes == volumes
-                && (Arc::ptr_eq(&known.pod, &pod.shape)
-                    || (is_known_by().eq(labels.iter().copied())
-                        && asks_the_same(&known.pod, &pod.shape)
-                        && is_constrained_the_same(&known.pod, &pod.shape)))
+                && is_alike(known)
+                && (is_one(known) || (is_known() && is_constrained_the_same(&known.pod, &pod.shape)))
         };
         self.shapes.number_of(hash, is_same, || Shape {
             pod: pod.shape.clone(),
@@ -176,12 +171,12 @@ impl Known {
             self.asks.number(Ask { demand, tolerations, row, ports })
         };
         let (plain, wanted) = (ask(stage.demand()), stage.demand());
-        let at_volumes = shape.volumes.iter().map(|place| {
-            let mut wanted = wanted.clone();
-            wanted.join(place);
-            ask(wanted)
-        });
-        let at_volumes = at_volumes.collect();
+        let joined = |place: &Requirements| {
+            let mut joined = wanted.clone();
+            joined.join(place);
+            joined
+        };
+        let at_volumes = shape.volumes.iter().map(|place| ask(joined(place))).collect();
         let strict = self.demands.number(stage.strict());
         let mut owned: Vec<GroupIx> = Vec::new();
         for spread in &stage.spreads {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use tenon_model::{Attachment, NodeState, Pod};
 
-use crate::index::{Bits, CatalogIx, DriverIx, Interner, NodeIx, PodClassIx, PodIx, SlotIx, Table, TypeIx, VolumeIx};
+use crate::index::{
+    Bits, CatalogIx, DriverIx, Id, Interner, NodeIx, PodClassIx, PodIx, SlotIx, Table, TypeIx, VolumeIx,
+};
 use crate::instance_types::CatalogIndex;
 
 /// A volume that takes a place of its driver on a node. Of one driver they stand together.
@@ -23,6 +25,8 @@ pub(crate) type VolumeCount = (DriverIx, u32);
 pub(crate) struct Attachments {
     drivers: Table<DriverIx, String>,
     of_pod: BTreeMap<PodIx, Vec<Attached>>,
+    /// Drivers of which a pod has a volume that nobody else has.
+    unshared: BTreeMap<PodIx, Vec<DriverIx>>,
     on_node: Table<NodeIx, Vec<Attached>>,
     of_node: Table<NodeIx, Vec<VolumeCount>>,
     of_type: Table<CatalogIx, Table<TypeIx, Vec<VolumeCount>>>,
@@ -47,8 +51,10 @@ impl Attachments {
         }
         let mut known = Known { drivers: &drivers, volumes: Interner::default() };
         let of_pod = pods.pairs().map(|(pod, (found, _))| (pod, known.numbered(volumes(found))));
-        let of_pod = of_pod.filter(|(_, attached)| !attached.is_empty()).collect();
-        let on_node = nodes.iter().map(|node| known.numbered(&node.attachments)).collect();
+        let of_pod: BTreeMap<PodIx, Vec<Attached>> = of_pod.filter(|(_, attached)| !attached.is_empty()).collect();
+        let on_node: Table<NodeIx, Vec<Attached>> =
+            nodes.iter().map(|node| known.numbered(&node.attachments)).collect();
+        let unshared = unshared(&of_pod, &on_node, known.volumes.things().len());
         let limits = |limits: &BTreeMap<String, u32>| -> Vec<VolumeCount> {
             drivers.pairs().filter_map(|(number, driver)| Some((number, *limits.get(driver)?))).collect()
         };
@@ -57,12 +63,22 @@ impl Attachments {
             index.catalog.types().iter().map(|size| limits(&size.volume_attachment_limits)).collect()
         };
         let of_type = catalogs.iter().map(of_types).collect();
-        Attachments { drivers, of_pod, on_node, of_node, of_type }
+        Attachments { drivers, of_pod, unshared, on_node, of_node, of_type }
     }
 
     /// Volumes of a pod that count, in order.
     pub(crate) fn of(&self, pod: PodIx) -> &[Attached] {
         self.of_pod.get(&pod).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Drivers of which a pod needs one more place wherever it goes.
+    pub(crate) fn needing_a_place(&self, pod: PodIx) -> &[DriverIx] {
+        self.unshared.get(&pod).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// How many drivers there are.
+    pub(crate) fn drivers(&self) -> usize {
+        self.drivers.len()
     }
 
     /// Volumes that are attached to a node that is there, in order.
@@ -104,6 +120,15 @@ impl Attachments {
     }
 }
 
+/// The same volumes and one more of each driver.
+pub(crate) fn with_one_more(on_node: &[Attached]) -> Vec<VolumeCount> {
+    let of_driver = |there: &[Attached]| {
+        let count = u32::try_from(there.len()).unwrap_or(u32::MAX);
+        Some((there.first()?.driver, count.saturating_add(1)))
+    };
+    on_node.chunk_by(|one, other| one.driver == other.driver).filter_map(of_driver).collect()
+}
+
 /// How many volumes of each driver of a pod a node has with the pod. What both have counts once.
 pub(crate) fn counted(on_node: &[Attached], of_pod: &[Attached]) -> Vec<VolumeCount> {
     let of_driver = |pod: &[Attached]| {
@@ -120,6 +145,22 @@ pub(crate) fn attach(on_node: &mut Vec<Attached>, of_pod: &[Attached]) {
     on_node.extend(of_pod);
     on_node.sort_unstable();
     on_node.dedup();
+}
+
+fn unshared(
+    of_pod: &BTreeMap<PodIx, Vec<Attached>>,
+    on_node: &Table<NodeIx, Vec<Attached>>,
+    volumes: usize,
+) -> BTreeMap<PodIx, Vec<DriverIx>> {
+    let mut users: Vec<u32> = vec![0; volumes];
+    of_pod.values().chain(on_node.iter()).flatten().for_each(|one| users[one.volume.position()] += 1);
+    let drivers = |attached: &[Attached]| -> Vec<DriverIx> {
+        let mut drivers: Vec<DriverIx> =
+            attached.iter().filter(|one| users[one.volume.position()] == 1).map(|one| one.driver).collect();
+        drivers.dedup();
+        drivers
+    };
+    of_pod.iter().map(|(pod, attached)| (*pod, drivers(attached))).collect()
 }
 
 fn volumes(pod: &Pod) -> &[Attachment] {

@@ -5,7 +5,7 @@ mod hosts;
 mod limits;
 mod reservations;
 
-pub(crate) use attachments::{Attached, Attachments, VolumeCount, attach, counted};
+pub(crate) use attachments::{Attached, Attachments, VolumeCount, attach, counted, with_one_more};
 pub(crate) use hosts::{HostRoom, Hosts};
 pub(crate) use limits::{Allowance, Limits};
 pub(crate) use reservations::{Held, Reservations, Reserved};

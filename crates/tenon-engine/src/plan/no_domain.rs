@@ -1,6 +1,6 @@
 //! Which constraint on other pods leaves no domain to make a node in?
 
-use tenon_model::{PoolRefusal, TopologyConstraint, TopologyRefusal};
+use tenon_model::{PoolRefusal, Requirements, TopologyConstraint, TopologyRefusal};
 
 use crate::base::Step;
 use crate::index::{Bits, DomainIx, TemplateIx, ViewIx};
@@ -9,7 +9,7 @@ use crate::topology::{Kind, valid};
 
 impl Work<'_> {
     /// The first constraint that leaves a pool nothing, or else the first that leaves nothing together with others.
-    pub(super) fn no_domain(&mut self, template: TemplateIx, step: &Step) -> PoolRefusal {
+    pub(super) fn no_domain(&mut self, template: TemplateIx, step: &Step, places: &[Requirements]) -> PoolRefusal {
         if let Some(view) = self.host_in_the_way(step) {
             return self.refused_by(view, &Bits::default());
         }
@@ -21,6 +21,12 @@ impl Work<'_> {
                 let key = &self.base.topology.keys[*key];
                 let mut left = key.left_by(own);
                 left.keep(&key.provided(None));
+                // Volumes leave no more than this.
+                let mut near = Bits::none(key.values.len());
+                places.iter().for_each(|place| near.join(&key.left_by(place)));
+                if !places.is_empty() {
+                    left.keep(&near);
+                }
                 views.iter().map(move |view| (*view, left.clone()))
             })
             .collect();

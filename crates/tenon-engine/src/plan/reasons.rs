@@ -85,7 +85,7 @@ impl Work<'_> {
         };
         let effective = self.effective_asks(asked.step, number, self.memo.own_state(number));
         if effective.is_empty() || self.host_in_the_way(asked.step).is_some() {
-            return self.no_domain(number, asked.step);
+            return self.no_domain(number, asked.step, asked.places);
         }
         let (mut becomes, mut secured) = (Accepted::default(), Err(No::Labels));
         for ask in effective {

@@ -54,6 +54,7 @@ impl<'b> Work<'b> {
     pub(super) fn place_on_allowed(&mut self, step: &'b Step, pod: PodIx) -> bool {
         let Questions { of_kind, mut left } = self.questions(step);
         self.keep_allowed_open(step, &mut left);
+        self.drop_full(pod, &mut left);
         self.effort.passed_by += left.blocks() as u64;
         while let Some(node) = self.first_of(&left) {
             let kind = self.open.by_state.as_ref().map_or(0, |known| known.of_node[node.position()]);

@@ -21,7 +21,7 @@ impl<'b> Work<'b> {
         let known = self.refused[ask].nodes_left.take();
         let mut left = known.unwrap_or_else(|| self.memo.suiting(self.base, ask).clone());
         let allowed = self.allowed_nodes(step);
-        let allowed = self.reaching_volumes(step, allowed);
+        let allowed = self.reaching_volumes((step, pod), allowed);
         let found = self.first_with_room((asked, pod), &mut left, allowed.as_ref());
         self.refused[ask].nodes_left = Some(left);
         let Some(node) = found else { return false };

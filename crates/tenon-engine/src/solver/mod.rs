@@ -30,6 +30,7 @@ use tenon_model::HostPort;
 
 use self::open_nodes::OpenNodes;
 use self::refused::Refused;
+use self::volumes::FullNodes;
 use crate::base::Base;
 use crate::capacity::{Allowance, Attached, HostRoom, Reservations};
 use crate::index::{AskIx, NodeIx, PodIx, Table, TemplateIx, ViewIx};
@@ -47,6 +48,7 @@ pub(crate) struct Work<'b> {
     ports: BTreeMap<NodeIx, Vec<&'b HostPort>>,
     /// Volumes of nodes that are there and got more of them in this plan.
     attached: BTreeMap<NodeIx, Vec<Attached>>,
+    full: FullNodes,
     pub(crate) placed: Vec<(NodeIx, PodIx)>,
     /// Pods that nothing took, once all were tried.
     pub(crate) failures: BTreeMap<PodIx, Failure>,
@@ -73,6 +75,7 @@ impl<'b> Work<'b> {
             blocks: vec![None; nodes.div_ceil(64)],
             ports: BTreeMap::new(),
             attached: BTreeMap::new(),
+            full: FullNodes::new(base),
             placed: Vec::new(),
             failures: BTreeMap::new(),
             open: OpenNodes::new(ties, base.topology.is_used()),

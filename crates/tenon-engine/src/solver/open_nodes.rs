@@ -82,7 +82,7 @@ impl<'b> Work<'b> {
     /// Whether a planned node took the pod, in the first way that it was not known to refuse.
     fn try_each(&mut self, step: &'b Step, pod: PodIx, node: OpenIx) -> bool {
         for ask in step.asks() {
-            if self.is_passed_by(*ask, node) {
+            if self.is_passed_by(*ask, node) || self.is_full(pod, node) {
                 self.effort.passed_by += 1;
             } else if self.try_open((step, *ask), pod, node) {
                 return true;
@@ -105,6 +105,7 @@ impl<'b> Work<'b> {
             self.drop_refused(*ask, &mut not_refused);
             left.join(&not_refused);
         }
+        self.drop_full(pod, &mut left);
         self.effort.passed_by += left.blocks() as u64;
         let ranked = left.iter().map(|node| Reverse((self.open.order.rank(node), node)));
         let mut ranked: BinaryHeap<_> = ranked.filter(|Reverse((rank, _))| *rank >= from).collect();

@@ -23,6 +23,12 @@ fn pool(snapshot: &mut Snapshot) -> &mut Pool {
     Arc::make_mut(&mut snapshot.pools[0])
 }
 
+/// All pods on one node.
+fn placed(node: &str, snapshot: &Snapshot) -> Plan {
+    let placement = |pod: &Arc<tenon_model::Pod>| Placement { pod: pod.key.clone(), node: node.to_owned() };
+    Plan { placements: snapshot.pods.iter().map(placement).collect(), ..Plan::default() }
+}
+
 const HOSTS: &str = "host pve1 cpu=16 memory=64Gi\npod a cpu=500m memory=1Gi\npod b cpu=500m memory=1Gi";
 
 #[test]
@@ -88,10 +94,6 @@ fn an_overfull_leaving_or_unknown_node_is_found() {
     let mut snapshot = cluster(
         "type one cpu=4 memory=8Gi\nnode n1 cpu=1 memory=8Gi taint=x:NoSchedule port:y=80\npod a cpu=2 port=80",
     );
-    let placed = |node: &str, snapshot: &Snapshot| {
-        let placement = Placement { pod: snapshot.pods[0].key.clone(), node: node.to_owned() };
-        Plan { placements: vec![placement], ..Plan::default() }
-    };
     let plan = placed("n1", &snapshot);
     for words in
         ["node n1 takes more pods", "does not tolerate the taints of node n1", "host port that is taken on node n1"]
@@ -103,6 +105,29 @@ fn an_overfull_leaving_or_unknown_node_is_found() {
     expect_violation(&snapshot, &plan, "node n1 takes pods, but is being deleted");
     Arc::make_mut(&mut snapshot.pods[0]).unsupported = Some("x".to_owned());
     expect_violation(&snapshot, &plan, "asks for something that is not supported yet");
+}
+
+#[test]
+fn volumes_that_a_node_cannot_use_or_attach_are_found() {
+    let types = |limit: u32| format!("type one cpu=9 memory=9Gi zone=a,b attach-limit:d={limit}");
+    let pods = "\npod a cpu=1 volume=zone:a attach=d/1\npod b cpu=1 volume=zone:a|zone:b attach=d/2";
+    let (snapshot, plan) = planned(&format!("{}{pods}", types(2)));
+    let moved = cluster(&format!("{}{}", types(2), pods.replace("volume=zone:a ", "volume=zone:b ")));
+    expect_violation(&moved, &plan, "pod default/a has a volume that cannot be used from new node 1");
+    let limited = cluster(&format!("{}{pods}", types(1)));
+    let words = "attaches 2 volumes of CSI driver d, and the limit of instance type one is 1";
+    expect_violation(&limited, &plan, words);
+    let shared = cluster(&format!("{}{}", types(1), pods.replace("attach=d/2", "attach=d/1")));
+    assert!(check(&shared, &plan).is_empty());
+    let node = |limit: u32| {
+        format!("\nnode n1 cpu=9 memory=9Gi label:zone=a attach-limit:d={limit}\nbound x on=n1 attach=d/9")
+    };
+    let plan = placed("n1", &snapshot);
+    assert!(check(&cluster(&format!("{}{}{pods}", types(1), node(3))), &plan).is_empty());
+    let limited = cluster(&format!("{}{}{pods}", types(1), node(2)));
+    expect_violation(&limited, &plan, "node n1 attaches 3 volumes of CSI driver d, and its limit is 2");
+    let elsewhere = cluster(&format!("{}{}{pods}", types(1), node(3).replace("label:zone=a", "label:zone=b")));
+    expect_violation(&elsewhere, &plan, "pod default/a has a volume that cannot be used from node n1");
 }
 
 #[test]

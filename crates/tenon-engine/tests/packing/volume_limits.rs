@@ -59,6 +59,14 @@ fn j8_pods_that_differ_only_in_their_volumes_do_not_answer_for_each_other() {
 }
 
 #[test]
+fn j8_a_new_node_is_no_copy_of_one_for_a_pod_with_fewer_volumes() {
+    // The port keeps them on different nodes.
+    let pods =
+        "pod a cpu=1 port=80 attach=d/1\npod b cpu=1 port=80 attach=d/2 attach=d/3 attach=d/4\npod c cpu=1 port=80";
+    expect(&format!("{TWO}\n{pods}"), &["default/small: a", "default/large: b", "default/small: c"]);
+}
+
+#[test]
 fn j8_min_values_count_only_sizes_that_attach_the_volumes() {
     let text = format!("{TWO}\npool default need:instance-type=Exists:+min=2");
     let pods = "\npod a cpu=1 attach=d/1 attach=d/2\npod b cpu=1 attach=d/3\npod c cpu=1";
@@ -110,4 +118,17 @@ fn a_stateful_set_gets_as_many_nodes_as_its_volumes_need() {
     let pods: String = (0..60).map(|number| format!("\npod p{number} cpu=100m attach=d/{number}")).collect();
     let plan = sound_plan(&cluster(&format!("type one cpu=20 memory=40Gi attach-limit:d=5{pods}")));
     assert_eq!((plan.new_nodes.len(), plan.unplaced.len()), (12, 0), "{:?}", told(&plan));
+}
+
+#[test]
+fn nodes_that_are_full_are_not_asked_again_for_every_pod() {
+    let judgements = |pods: usize, first: &str| {
+        let lines: String = (0..pods).map(|number| format!("\npod p{number} cpu=1m attach=d/{number}")).collect();
+        let snapshot = cluster(&format!("{first}\ntype one cpu=20 memory=40Gi attach-limit:d=5{lines}"));
+        tenon_engine::Engine::of(&snapshot).measure(false).1.judgements
+    };
+    assert!(judgements(400, "pool default") < 1_200);
+    let nodes: Vec<String> =
+        (0..80).map(|number| format!("node n{number} cpu=9 memory=9Gi attach-limit:d=5")).collect();
+    assert!(judgements(400, &nodes.join("\n")) < 1_200);
 }

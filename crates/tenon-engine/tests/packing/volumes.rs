@@ -84,6 +84,15 @@ fn c9_a_volume_is_never_given_up_and_a_wish_is() {
 }
 
 #[test]
+fn reserved_capacity_in_another_place_of_the_volume_is_used() {
+    let text = "type one cpu=4 memory=8Gi price=2 zone=a,b capacity-type=spot
+        offering one price=0 zone=a capacity-type=reserved id=r1 left=1
+        offering one price=0 zone=b capacity-type=reserved id=r2 left=1";
+    let pod = |name: &str| format!("\npod {name} cpu=3 need:capacity-type=In:reserved volume=zone:a|zone:b");
+    expect(&format!("{text}{}{}", pod("p"), pod("q")), &["default/one: p", "default/one: q"]);
+}
+
+#[test]
 fn volumes_that_differ_make_pods_differ_and_nothing_else_does() {
     let pods = "pod p cpu=1 volume=zone:a\npod q cpu=1\npod r cpu=1 volume=zone:b";
     expect(&format!("{ZONES}\n{pods}"), &["default/one: p q", "default/one: r"]);
@@ -108,6 +117,8 @@ fn a_volume_does_not_shrink_the_domains_that_a_spread_is_measured_by() {
         (0..3).map(|n| format!("\npod p{n} cpu=1 label:app=web spread=zone:1:app=web volume=zone:a")).collect();
     let plan = sound_plan(&cluster(&format!("{ZONES}{pods}")));
     assert_eq!(plan.unplaced.len(), 2, "{:?}", told(&plan));
+    let why = plan.unplaced[0].reason.to_string();
+    assert!(why.ends_with("maxSkew 1 allows no more pods in a (1 pod)"), "{why}");
     // What the pod itself requires does.
     let pods = pods.replace("volume=zone:a", "volume=zone:a need:zone=In:a");
     assert_eq!(zones(&format!("{ZONES}{pods}")), ["a", "a", "a"]);
