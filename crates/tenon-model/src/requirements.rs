@@ -67,6 +67,20 @@ impl Requirements {
         }
     }
 
+    /// What both sets demand together, as [`Requirements::add_all`] leaves it. Demands on labels that both speak of may name
+    /// many values, and are not copied first.
+    #[must_use]
+    pub fn and(&self, others: &Requirements) -> Requirements {
+        let both = |(label, present): (&String, &Requirement)| {
+            let joined = others.by_label.get(label).map_or_else(|| present.clone(), |other| present.and(other));
+            (label.clone(), joined)
+        };
+        let mut by_label: BTreeMap<String, Requirement> = self.by_label.iter().map(both).collect();
+        let more = others.by_label.iter().filter(|(label, _)| !self.by_label.contains_key(*label));
+        by_label.extend(more.map(|(label, other)| (label.clone(), other.clone())));
+        Requirements { by_label }
+    }
+
     /// Adds every demand of another set that the same pod makes. Unlike where demands of several parties meet, a label
     /// that one of them needs is needed still when only excluded values, or none at all, are left of it.
     pub fn join(&mut self, others: &Requirements) {

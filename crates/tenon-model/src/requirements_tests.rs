@@ -181,6 +181,7 @@ proptest! {
         }
         let mut both = b.clone();
         both.add_all(&c);
+        prop_assert_eq!(&b.and(&c), &both);
         let labels_apart = b.iter().all(|(label, _)| c.get(label).is_none());
         if labels_apart {
             let each = a.can_meet(&b, nothing_is_open) && a.can_meet(&c, nothing_is_open);

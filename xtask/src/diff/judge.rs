@@ -50,6 +50,8 @@ pub(super) enum Verdict {
         cost: f64,
         faults: Vec<String>,
     },
+    /// We place more pods than Karpenter, so that neither nodes nor cost can be compared.
+    More(String),
     /// We made no plan.
     Failed(String),
 }
@@ -60,6 +62,7 @@ pub(super) struct Totals {
     right: usize,
     wrong: usize,
     void: usize,
+    more: usize,
     nodes: usize,
     their_nodes: usize,
     cost: f64,
@@ -70,6 +73,7 @@ impl Totals {
     pub(super) fn add(&mut self, verdict: &Verdict, theirs: &Summary) {
         match verdict {
             Verdict::Void(_) => self.void += 1,
+            Verdict::More(_) => self.more += 1,
             Verdict::Failed(_) => self.wrong += 1,
             Verdict::Judged { nodes, cost, faults } => {
                 if faults.is_empty() {
@@ -93,10 +97,10 @@ impl Totals {
 
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Totals { right, wrong, void, nodes, their_nodes, cost, their_cost } = self;
+        let Totals { right, wrong, void, more, nodes, their_nodes, cost, their_cost } = self;
         write!(
             f,
-            "{right} right, {wrong} wrong, {void} void; nodes: Tenon {nodes}, Karpenter {their_nodes} (sum of medians); \
+            "{right} right, {wrong} wrong, {more} with more pods placed, {void} void; nodes: Tenon {nodes}, Karpenter {their_nodes} (sum of medians); \
              cost: Tenon {cost:.4}, Karpenter {their_cost:.4}"
         )
     }

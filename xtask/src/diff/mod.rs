@@ -1,6 +1,6 @@
 //! `cargo xtask diff`: our plans against those of the real Karpenter, on the same files.
 //!
-//! Read in this order: `scenario` (what a seed stands for), `programs` (who plans), `outcome` and `judge` (what is
+//! Read in this order: `scenario` (what a seed stands for), `programs` (who plans), `outcome`, `judge` and `kinds` (what is
 //! compared), `sound` (what a plan may not make up), `void` (what is not compared), `recorded` (what Karpenter said once, for a machine without Go).
 //! `golden` compares our plans with our own plans of before.
 
@@ -13,6 +13,7 @@ pub(crate) mod dice;
 mod golden;
 mod handmade;
 pub(crate) mod judge;
+mod kinds;
 mod nodes;
 pub(crate) mod outcome;
 mod pods;
@@ -22,6 +23,8 @@ mod recorded;
 pub(crate) mod scenario;
 mod seeds;
 mod sound;
+mod topology;
+mod topology_void;
 pub(crate) mod vocabulary;
 mod void;
 
@@ -186,18 +189,16 @@ fn compare(
     for case in cases {
         let (folder, name, theirs) = case?;
         let scenario = Scenario::read(&folder)?;
-        let verdict = match void::reason(&scenario) {
-            Some(reason) => Verdict::Void(reason),
+        let (verdict, theirs) = match void::reason(&scenario) {
+            Some(reason) => (Verdict::Void(reason), theirs),
             None => match plan(&folder, &name) {
-                Ok(ours) => {
-                    let faults = [sound::faults(&ours, &scenario), judge(&ours, &theirs)].concat();
-                    Verdict::Judged { nodes: ours.nodes(), cost: ours.cost(), faults }
-                }
-                Err(error) => Verdict::Failed(format!("{error:#}")),
+                Ok(ours) => judge_one(&ours, theirs, &scenario),
+                Err(error) => (Verdict::Failed(format!("{error:#}")), theirs),
             },
         };
         match &verdict {
             Verdict::Void(reason) => println!("{name}: void: Karpenter has a known bug here: {reason}"),
+            Verdict::More(said) => println!("{name}: more pods are placed: {said}"),
             Verdict::Failed(error) => println!("{name}: tenon made no plan: {error}"),
             Verdict::Judged { faults, .. } => faults.iter().for_each(|fault| println!("{name}: {fault}")),
         }
@@ -210,6 +211,16 @@ fn compare(
         );
     }
     Ok(())
+}
+
+/// Our plan of one scenario, and the runs of Karpenter that it is held to.
+fn judge_one(ours: &Outcome, theirs: Summary, scenario: &Scenario) -> (Verdict, Summary) {
+    let unsound = sound::faults(ours, scenario);
+    if unsound.is_empty() && !theirs.each.is_empty() && kinds::are_needed(scenario) {
+        return kinds::judge(ours, &theirs, scenario);
+    }
+    let faults = [unsound, judge(ours, &theirs)].concat();
+    (Verdict::Judged { nodes: ours.nodes(), cost: ours.cost(), faults }, theirs)
 }
 
 fn record() -> anyhow::Result<()> {

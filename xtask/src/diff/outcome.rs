@@ -93,6 +93,32 @@ pub(crate) struct Summary {
     pub(super) sets: Vec<BTreeSet<String>>,
     pub(super) nodes: Range<usize>,
     pub(super) cost: Range<f64>,
+    /// The runs themselves, where they were not only recorded.
+    #[serde(skip)]
+    pub(super) each: Vec<Run>,
+}
+
+/// What one run came to.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Run {
+    pub(super) placed: BTreeSet<String>,
+    pub(super) nodes: usize,
+    pub(super) cost: f64,
+}
+
+impl Summary {
+    /// Only these runs, if there are any.
+    pub(super) fn only(&self, is_wanted: impl Fn(&Run) -> bool) -> Option<Summary> {
+        let each: Vec<Run> = self.each.iter().filter(|run| is_wanted(run)).cloned().collect();
+        let sets: BTreeSet<BTreeSet<String>> = each.iter().map(|run| run.placed.clone()).collect();
+        Some(Summary {
+            runs: each.len(),
+            sets: sets.into_iter().collect(),
+            nodes: Range::of(each.iter().map(|run| run.nodes).collect(), usize::cmp)?,
+            cost: Range::of(each.iter().map(|run| run.cost).collect(), f64::total_cmp)?,
+            each,
+        })
+    }
 }
 
 impl Summary {
@@ -104,6 +130,10 @@ impl Summary {
             sets: sets.into_iter().collect(),
             nodes: Range::of(outcomes.iter().map(Outcome::nodes).collect(), usize::cmp).context(nothing)?,
             cost: Range::of(outcomes.iter().map(Outcome::cost).collect(), f64::total_cmp).context(nothing)?,
+            each: outcomes
+                .iter()
+                .map(|one| Run { placed: one.schedulable(), nodes: one.nodes(), cost: one.cost() })
+                .collect(),
         })
     }
 

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::dice::Dice;
 use super::nodes::{self, Ground};
 use super::vocabulary::Vocabulary;
-use super::{catalogue, daemons, pods, pools};
+use super::{catalogue, daemons, pods, pools, topology};
 
 /// The names of its files.
 pub(super) const OBJECTS: &str = "objects.json";
@@ -41,6 +41,9 @@ impl Scenario {
         items.extend(daemons.iter().map(daemons::Daemon::to_json));
         items.extend(cluster.objects);
         items.extend(pods::pending(&mut dice, &words, &pools));
+        if seed >= topology::FIRST_SEED {
+            topology::add(seed, &mut items);
+        }
         Scenario {
             objects: json!({"apiVersion": "v1", "kind": "List", "items": items}),
             types: json!(types.iter().map(catalogue::InstanceType::to_json).collect::<Vec<_>>()),

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::collapse;
 use super::scenario::Scenario;
 use super::vocabulary::{INSTANCE_TYPE, POOL, canonical};
+use super::{collapse, topology_void};
 
 /// Why a comparison on this input would be void.
 pub(super) fn reason(scenario: &Scenario) -> Option<&'static str> {
@@ -40,7 +40,7 @@ pub(super) fn reason(scenario: &Scenario) -> Option<&'static str> {
             "a pod with NotIn adds the label to a node that lacks it, and later pods that need a value are placed there",
         );
     }
-    None
+    topology_void::reason(scenario, &pods, &pools)
 }
 
 /// The elements of a list that may be missing.

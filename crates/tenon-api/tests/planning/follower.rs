@@ -82,18 +82,7 @@ fn object(kind: Kind, number: u8, (form, other): (u8, u8)) -> Value {
         Kind::PersistentVolumeClaim | Kind::PersistentVolume | Kind::StorageClass | Kind::CSINode => {
             storage(kind, number, form, other)
         }
-        Kind::Namespace => merged(meta("n"), &json!({ "metadata": { "labels": { "team": other.to_string() } } })),
-        Kind::Service => merged(
-            meta("s"),
-            &json!({
-                "metadata": { "namespace": "n" },
-                "spec": { "selector": if form < 4 { json!({ "app": "d" }) } else { json!({ "tier": other.to_string() }) } },
-            }),
-        ),
-        Kind::ReplicaSet => merged(
-            meta("r"),
-            &json!({ "metadata": { "namespace": "n" }, "spec": { "selector": { "matchLabels": { "rev": form.to_string() } } } }),
-        ),
+        Kind::Namespace | Kind::Service | Kind::ReplicaSet => belonging(kind, number, form, other),
         _ => merged(
             meta("set"),
             &json!({
@@ -110,6 +99,19 @@ fn object(kind: Kind, number: u8, (form, other): (u8, u8)) -> Value {
     };
     let goes = ![Kind::DaemonSet, Kind::Namespace].contains(&kind) && form == 7 && other == 2;
     if goes { merged(made, &leaves) } else { made }
+}
+
+/// By what pods belong together.
+fn belonging(kind: Kind, number: u8, form: u8, other: u8) -> Value {
+    let meta = |name: &str| json!({ "metadata": { "name": format!("{name}{number}"), "namespace": "n" } });
+    match kind {
+        Kind::Namespace => merged(meta("n"), &json!({ "metadata": { "labels": { "team": other.to_string() } } })),
+        Kind::Service => {
+            let selector = if form < 4 { json!({ "app": "d" }) } else { json!({ "tier": other.to_string() }) };
+            merged(meta("s"), &json!({ "spec": { "selector": selector } }))
+        }
+        _ => merged(meta("r"), &json!({ "spec": { "selector": { "matchLabels": { "rev": form.to_string() } } } })),
+    }
 }
 
 /// A claim that is bound, half bound or not, and what it may be bound to or created by; how many volumes a node takes.

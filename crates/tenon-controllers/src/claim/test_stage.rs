@@ -6,7 +6,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::api::events::v1::Event;
@@ -34,7 +33,7 @@ use crate::metrics::Metrics;
 use crate::provision::owner;
 use crate::settings::Settings;
 use crate::vm_id_book::VmIdBook;
-use crate::watched::{Watches, watch_all};
+use crate::watched::watch_all;
 
 /// The cluster, and what a pass works with.
 pub(crate) struct ClaimStage {
@@ -62,7 +61,7 @@ impl ClaimStage {
         let client = cluster.client();
         fill(&client).await;
         let (watched, watches) = watch_all(&client, settings.owners());
-        let watching = read(watches);
+        let watching = watches.read();
         watched.ready().await;
         let estate = Estate::new(EstateConfig::default());
         let host = "pve1".to_owned();
@@ -378,22 +377,6 @@ async fn fill(client: &Client) {
     if namespaces.get_opt("default").await.unwrap().is_none() {
         create::<Namespace>(&namespaces, &mut json!({ "metadata": { "name": "default" } })).await;
     }
-}
-
-fn read(watches: Watches) -> JoinSet<()> {
-    let Watches { pods, nodes, daemons, pools, classes, templates, claims, related } = watches;
-    let mut watching = JoinSet::new();
-    watching.spawn(pods.for_each(async |_| {}));
-    watching.spawn(nodes.for_each(async |_| {}));
-    watching.spawn(daemons.for_each(async |_| {}));
-    watching.spawn(pools.for_each(async |_| {}));
-    watching.spawn(classes.for_each(async |_| {}));
-    watching.spawn(templates.for_each(async |_| {}));
-    watching.spawn(claims.for_each(async |_| {}));
-    for watch in related {
-        watching.spawn(watch.changes.for_each(async |_| {}));
-    }
-    watching
 }
 
 fn proxmox(estate: &Estate) -> tenon_pve::Client {

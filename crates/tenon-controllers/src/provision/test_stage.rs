@@ -34,7 +34,7 @@ use crate::events::Events;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
-use crate::watched::{Changes, Watches, watch_all};
+use crate::watched::{Changes, watch_all};
 
 const EPOCH: i64 = 1_700_000_000;
 
@@ -71,7 +71,7 @@ impl Stage {
         let clock =
             Clock::Runtime { epoch: Timestamp::from_second(EPOCH).unwrap(), origin: tokio::time::Instant::now() };
         let (watched, watches) = watch_all(&refusing(&client, is_forbidden), settings.owners());
-        let (watching, unread) = read(watches);
+        let (watching, unread) = watches.read_but_claims();
         watched.ready_but_claims().await;
         let asked = Arc::new(AtomicUsize::new(0));
         let context = Context {
@@ -253,22 +253,6 @@ where
     let made = api.create(&PostParams::default(), &object).await.unwrap();
     let patch = Patch::Merge(json!({ "status": status }));
     api.patch_status(&made.name_any(), &PatchParams::default(), &patch).await.unwrap();
-}
-
-/// Everything is read but claims.
-fn read(watches: Watches) -> (JoinSet<()>, Changes<NodeClaim>) {
-    let Watches { pods, nodes, daemons, pools, classes, templates, claims, related } = watches;
-    let mut watching = JoinSet::new();
-    watching.spawn(pods.for_each(async |_| {}));
-    watching.spawn(nodes.for_each(async |_| {}));
-    watching.spawn(daemons.for_each(async |_| {}));
-    watching.spawn(pools.for_each(async |_| {}));
-    watching.spawn(classes.for_each(async |_| {}));
-    watching.spawn(templates.for_each(async |_| {}));
-    for watch in related {
-        watching.spawn(watch.changes.for_each(async |_| {}));
-    }
-    (watching, claims)
 }
 
 fn proxmox(asked: Arc<AtomicUsize>) -> tenon_pve::Client {

@@ -6,6 +6,8 @@
 mod lean_store;
 mod pod_store;
 mod related;
+#[cfg(test)]
+mod test_reading;
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;

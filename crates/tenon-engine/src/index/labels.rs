@@ -25,6 +25,8 @@ struct Column<I> {
     values: BTreeMap<String, Bits<I>>,
     /// Sets that allow all but a few values, which are asked one by one.
     open: Vec<(I, Requirement)>,
+    /// Whether some set that speaks of the label does not have just one value of it.
+    is_mixed: bool,
 }
 
 impl<I> Default for LabelIndex<I> {
@@ -36,7 +38,7 @@ impl<I> Default for LabelIndex<I> {
 impl<I> Default for Column<I> {
     fn default() -> Column<I> {
         let (defined, absent) = (Bits::default(), Bits::default());
-        Column { defined, absent, values: BTreeMap::new(), open: Vec::new() }
+        Column { defined, absent, values: BTreeMap::new(), open: Vec::new(), is_mixed: false }
     }
 }
 
@@ -69,6 +71,12 @@ impl<I: Id> LabelIndex<I> {
         left
     }
 
+    /// Whether every set that speaks of a label has just one value of it. Then sets that share a value with each of two
+    /// demands are those that share one with both at once.
+    pub(crate) fn is_single(&self, label: &str) -> bool {
+        self.labels.get(label).is_none_or(|column| !column.is_mixed)
+    }
+
     /// Sets of facts that meet the demands: what they do not speak of, they do not have.
     pub(crate) fn meeting(&self, wanted: &Requirements) -> Bits<I> {
         let mut left = self.intersecting(wanted);
@@ -85,6 +93,7 @@ impl<I: Id> LabelIndex<I> {
 impl<I: Id> Column<I> {
     fn read(&mut self, number: I, demand: &Requirement) {
         self.defined.insert(number);
+        self.is_mixed |= demand.operator() != Operator::In || demand.values().len() != 1;
         if demand.permits_absence() {
             self.absent.insert(number);
         }
@@ -101,6 +110,11 @@ impl<I: Id> Column<I> {
     }
 
     fn sharing(&self, wanted: &Requirement) -> Bits<I> {
+        if !self.is_mixed && wanted.operator() == Operator::NotIn && wanted.bounds() == (None, None) {
+            let mut sharing = self.defined.clone();
+            wanted.values().iter().filter_map(|value| self.values.get(value)).for_each(|sets| sharing.drop_all(sets));
+            return sharing;
+        }
         let mut sharing = if wanted.permits_absence() { self.absent.clone() } else { Bits::default() };
         if wanted.operator() == Operator::In {
             wanted.values().iter().filter_map(|value| self.values.get(value)).for_each(|sets| sharing.join(sets));
@@ -142,6 +156,20 @@ mod tests {
             prop_assert_eq!(index.intersecting(&wanted), by_hand);
             let by_hand = Bits::those(sets.len(), |number: NodeIx| sets[number.position()].can_meet(&wanted, |_| false));
             prop_assert_eq!(index.meeting(&wanted), by_hand);
+        }
+
+        #[test]
+        fn of_sets_with_one_value_those_that_share_with_each_demand_share_with_both(
+            values in proptest::collection::vec(0..6_u8, 1..20),
+            (one, other) in (any_requirements(), any_requirements()),
+        ) {
+            let fact = |value: &u8| [("label-0".to_owned(), Requirement::is(value.to_string()))].into_iter().collect();
+            let sets: Vec<Requirements> = values.iter().map(fact).collect();
+            let index: LabelIndex<NodeIx> = LabelIndex::new(&sets);
+            prop_assert!(index.is_single("label-0") && index.is_single("label-1"));
+            let mut each = index.intersecting(&one);
+            each.keep(&index.intersecting(&other));
+            prop_assert_eq!(each, index.intersecting(&one.and(&other)));
         }
     }
 }

@@ -46,6 +46,17 @@ pub(crate) struct Offered {
     pub(crate) footprint: Footprint,
 }
 
+/// What demands leave of a catalogue.
+pub(crate) type Left = (Bits<SlotIx>, Bits<OfferingIx>);
+
+/// Demands, and what they left.
+#[derive(Clone, Copy)]
+pub(crate) struct Before<'s> {
+    pub(crate) requirements: &'s Requirements,
+    pub(crate) slots: &'s Bits<SlotIx>,
+    pub(crate) offerings: &'s Bits<OfferingIx>,
+}
+
 /// What a VM takes from its host. Disks are the storage's concern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Footprint {
@@ -144,12 +155,27 @@ impl CatalogIndex {
     }
 
     /// What demands leave: slots whose size suits, with an offering that does, and these offerings.
-    pub(crate) fn left_by(&self, requirements: &Requirements) -> (Bits<SlotIx>, Bits<OfferingIx>) {
+    pub(crate) fn left_by(&self, requirements: &Requirements) -> Left {
         let offerings = self.ways.intersecting(requirements);
         let types = self.types.intersecting(requirements);
         let suits = |slot: &Slot| types.has(slot.type_ix) && slot.is_offered(&offerings);
         let slots = Bits::those(self.slots.len(), |slot| suits(&self.slots[slot]));
         (slots, offerings)
+    }
+
+    /// The same for more demands, found from what those before left; nothing where it cannot be told from that. Where both
+    /// speak of a label, only one value of it for each size and offering makes sure that less is left, and just that.
+    pub(crate) fn left_by_more(&self, before: Before<'_>, wanted: &Requirements) -> Option<Left> {
+        let is_single = |label: &str| self.types.is_single(label) && self.ways.is_single(label);
+        if !wanted.iter().all(|(label, _)| before.requirements.get(label).is_none() || is_single(label)) {
+            return None;
+        }
+        let (types, mut offerings) = (self.types.intersecting(wanted), self.ways.intersecting(wanted));
+        offerings.keep(before.offerings);
+        let suits = |slot: &Slot| types.has(slot.type_ix) && slot.is_offered(&offerings);
+        let mut slots = Bits::none(self.slots.len());
+        before.slots.iter().filter(|slot| suits(&self.slots[*slot])).for_each(|slot| slots.insert(slot));
+        Some((slots, offerings))
     }
 
     /// Whether an offering of a slot is among these.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tenon_model::Requirements;
 
-use super::catalog::CatalogIndex;
+use super::catalog::{Before, CatalogIndex, Left};
 use crate::index::{Bits, DemandIx, Id, Interner, NumberMap, OfferingIx, SlotIx, StateIx, fixed_hash};
 
 /// The states of a catalogue that were met with.
@@ -35,7 +35,8 @@ impl States {
 
     /// The state with these demands.
     pub(crate) fn enter(&mut self, catalog: &CatalogIndex, requirements: Requirements) -> StateIx {
-        enter(&mut self.states, catalog, requirements)
+        let requirements = Arc::new(requirements);
+        enter(&mut self.states, &requirements, || catalog.left_by(&requirements))
     }
 
     /// The state after more is demanded, if both can be met.
@@ -52,23 +53,32 @@ impl States {
         let pair = (state.position(), demand.position());
         let pair = (u32::try_from(pair.0).unwrap_or(u32::MAX), u32::try_from(pair.1).unwrap_or(u32::MAX));
         merged.get_or(pair, || {
-            let present = &states.things()[state].requirements;
+            let State { requirements: present, slots, offerings, .. } = &states.things()[state];
             let is_well_known = |label: &str| catalog.catalog.is_well_known(label);
             if !present.can_meet(wanted, is_well_known) {
                 return None;
             }
-            let mut joined = Requirements::clone(present);
-            joined.add_all(wanted);
-            Some(enter(states, catalog, joined))
+            let joined = Arc::new(present.and(wanted));
+            let (present, slots, offerings) = (present.clone(), slots.clone(), offerings.clone());
+            let before = Before { requirements: &present, slots: &slots, offerings: &offerings };
+            Some(enter(states, &joined, || {
+                let left = catalog.left_by_more(before, wanted).unwrap_or_else(|| catalog.left_by(&joined));
+                debug_assert_eq!(left, catalog.left_by(&joined), "{present:?} and {wanted:?}");
+                left
+            }))
         })
     }
 }
 
-fn enter(states: &mut Interner<StateIx, State>, catalog: &CatalogIndex, requirements: Requirements) -> StateIx {
-    let requirements = Arc::new(requirements);
-    let is_same = |state: &State| state.requirements == requirements;
-    states.number_of(fixed_hash(&requirements), is_same, || {
-        let (slots, offerings) = catalog.left_by(&requirements);
+/// The state with these demands; what they leave is found out if they are new.
+fn enter(
+    states: &mut Interner<StateIx, State>,
+    requirements: &Arc<Requirements>,
+    left: impl FnOnce() -> Left,
+) -> StateIx {
+    let is_same = |state: &State| state.requirements == *requirements;
+    states.number_of(fixed_hash(requirements), is_same, || {
+        let (slots, offerings) = left();
         let has_min_values = requirements.have_min_values();
         State { requirements: requirements.clone(), has_min_values, slots, offerings }
     })

@@ -129,7 +129,7 @@ impl Work<'_> {
         match self.base.topology.groups[seen.group].kind {
             Kind::Spread { .. } => OfHosts::NotFull,
             Kind::AntiAffinity | Kind::Inverse => OfHosts::WithoutPods,
-            Kind::Affinity if !count.nodes.hit.is_empty() || !count.open.hit.is_empty() => OfHosts::WithPods,
+            Kind::Affinity if count.is_on_some_host() => OfHosts::WithPods,
             Kind::Affinity if seen.selects_self => OfHosts::Anywhere,
             Kind::Affinity => OfHosts::Nowhere,
         }

@@ -8,7 +8,6 @@ use tenon_model::Requirements;
 
 use crate::base::{Ask, Base};
 use crate::index::{AskIx, Bits, CatalogIx, ChoiceIx, DemandIx, DomainIx, Id, KeyIx, NumberMap, StateIx, Table};
-use crate::instance_types::State;
 use crate::topology::{Choices, Picked};
 
 /// Asks that came of choosing domains. Their numbers follow those of the base.
@@ -77,6 +76,14 @@ pub(super) struct StateDomains {
     known: Table<CatalogIx, (NumberMap<u32>, Vec<DomainsLeft>)>,
 }
 
+/// A label, looked at for nodes of a state.
+#[derive(Clone, Copy)]
+pub(super) struct At {
+    pub(super) catalog: CatalogIx,
+    pub(super) key: KeyIx,
+    pub(super) state: StateIx,
+}
+
 /// What a state leaves of the domains of a label.
 #[derive(Debug)]
 pub(super) struct DomainsLeft {
@@ -90,15 +97,10 @@ impl StateDomains {
         StateDomains { known: (0..catalogs).map(|_| (NumberMap::default(), Vec::new())).collect() }
     }
 
-    pub(super) fn of(
-        &mut self,
-        base: &Base,
-        (catalog, key): (CatalogIx, KeyIx),
-        state: (StateIx, &State),
-    ) -> &DomainsLeft {
-        let (numbers, lists) = &mut self.known[catalog];
-        let position = numbers.get_or((number(state.0), number(key)), || {
-            let (key, demands) = (&base.topology.keys[key], &state.1.requirements);
+    pub(super) fn of(&mut self, base: &Base, at: At, demands: &Requirements) -> &DomainsLeft {
+        let (numbers, lists) = &mut self.known[at.catalog];
+        let position = numbers.get_or((number(at.state), number(at.key)), || {
+            let key = &base.topology.keys[at.key];
             let listed = key.listed_by(demands);
             let is_listed = listed.is_some();
             lists.push(DomainsLeft { left: listed.unwrap_or_else(|| key.left_by(demands)), is_listed });

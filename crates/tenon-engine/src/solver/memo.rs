@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::effective_asks::{DomainsLeft, EffectiveAsks, StateDomains};
+use super::effective_asks::{At, DomainsLeft, EffectiveAsks, StateDomains};
 use crate::base::{Ask, Base};
 use crate::capacity::{Held, Reservations};
 use crate::index::{
@@ -96,9 +96,14 @@ impl Memo {
     }
 
     /// Which domains of a label are left to nodes of a state.
-    pub(super) fn domains_left(&mut self, base: &Base, at: (CatalogIx, KeyIx), state: StateIx) -> &DomainsLeft {
+    pub(super) fn domains_left(
+        &mut self,
+        base: &Base,
+        (catalog, key): (CatalogIx, KeyIx),
+        state: StateIx,
+    ) -> &DomainsLeft {
         let Memo { states, domains, .. } = self;
-        domains.of(base, at, (state, states[at.0].get(state)))
+        domains.of(base, At { catalog, key, state }, &states[catalog].get(state).requirements)
     }
 
     /// Whether planned nodes of a pool in a state count for a filter.

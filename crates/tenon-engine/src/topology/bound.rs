@@ -86,8 +86,10 @@ impl<'c> Counting<'c> {
         }
         let count = &mut counts.groups[group];
         if key.is_hostname {
-            // A host that leaves takes nobody, so nobody asks how many pods it has.
-            self.numbers.get(node.name.as_str()).into_iter().for_each(|number| count.add_on_node(*number));
+            match self.numbers.get(node.name.as_str()) {
+                Some(number) => count.add_on_node(*number),
+                None => count.is_elsewhere = true,
+            }
         } else if let Some(domain) = node.labels.get(&key.label).and_then(|value| key.domain(value)) {
             count.add(domain);
         }

@@ -8,7 +8,7 @@ use tenon_model::{NamespaceChoice, NodeState, PodAffinityTerm, PodKey, Snapshot,
 use super::bound::{Counting, Repelling, filtered, is_hostname, values};
 use super::counts::Counts;
 use super::domains::{Key, Provider};
-use super::groups::{Group, Kind, Namespaces, View};
+use super::groups::{Group, Kind, Namespaces, Scope, View};
 use super::node_filter::{Meanings, NodeFilter};
 use crate::base::PodClass;
 use crate::index::{Bits, FilterIx, GroupIx, Interner, KeyIx, NodeIx, PodClassIx, Table, ViewIx};
@@ -65,7 +65,7 @@ impl<'s> Build<'s> {
     pub(crate) fn term(&mut self, kind: Kind, term: &PodAffinityTerm, filter: NodeFilter) -> GroupIx {
         let (key, filter) = (self.keys.number(term.label.clone()), self.filters.number(filter));
         let namespaces = self.namespaces(&term.namespaces);
-        self.groups.number(Group::of_term(kind, term, (key, filter), namespaces))
+        self.groups.number(Group::of_term(kind, term, Scope { key, filter, namespaces }))
     }
 
     /// Namespaces that are named, and those with the labels.

@@ -22,6 +22,8 @@ pub(crate) struct Count {
     /// Of host names: pods by node that is there, and by planned node.
     pub(crate) nodes: ByNode<NodeIx>,
     pub(crate) open: ByNode<OpenIx>,
+    /// Of host names: whether nodes that leave have pods. Nobody goes there, but the group is not without pods.
+    pub(crate) is_elsewhere: bool,
     /// Rises with every change: what was found out from it before is out of date.
     pub(crate) version: u32,
     max_skew: u32,
@@ -83,6 +85,11 @@ impl Count {
     pub(crate) fn add_on_node(&mut self, node: NodeIx) {
         self.nodes.add(node, self.max_skew);
         self.version += 1;
+    }
+
+    /// Whether a group of host names has pods at all.
+    pub(crate) fn is_on_some_host(&self) -> bool {
+        self.is_elsewhere || !self.nodes.hit.is_empty() || !self.open.hit.is_empty()
     }
 
     /// A pod is on a planned node.

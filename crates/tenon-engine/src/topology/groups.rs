@@ -35,6 +35,13 @@ pub(crate) struct Group {
     pub(crate) filter: FilterIx,
 }
 
+/// Where a group is counted.
+pub(crate) struct Scope {
+    pub(crate) key: KeyIx,
+    pub(crate) filter: FilterIx,
+    pub(crate) namespaces: Namespaces,
+}
+
 /// Namespaces whose pods are looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Namespaces {
@@ -63,12 +70,7 @@ impl Group {
         Group { kind, key, selector: spread.selector.as_ref().map(canonical), namespaces, filter }
     }
 
-    pub(crate) fn of_term(
-        kind: Kind,
-        term: &PodAffinityTerm,
-        (key, filter): (KeyIx, FilterIx),
-        namespaces: Namespaces,
-    ) -> Group {
+    pub(crate) fn of_term(kind: Kind, term: &PodAffinityTerm, Scope { key, filter, namespaces }: Scope) -> Group {
         Group { kind, key, selector: term.selector.as_ref().map(canonical), namespaces, filter }
     }
 

@@ -173,7 +173,7 @@ fn can_be_bound_twice(counts: [u32; 4], left: &[usize], skews: (u32, u32)) -> bo
 
 proptest! {
     #[test]
-    fn a_plan_is_sound_if_there_is_any_order_for_two_constraints(
+    fn a_plan_with_an_order_for_two_constraints_is_sound(
         bound in proptest::array::uniform4(0..2_u32),
         hosts in proptest::collection::vec(0..4_usize, 1..8),
         skews in (1..3_u32, 1..3_u32),
@@ -190,7 +190,7 @@ proptest! {
         }
         let snapshot = lab(&text);
         let broken = found(&snapshot, &hand_made(&snapshot, &plan));
-        prop_assert_eq!(broken.is_empty(), can_be_bound_twice(bound, &hosts, skews), "{:?}", broken);
+        prop_assert!(broken.is_empty() || !can_be_bound_twice(bound, &hosts, skews), "{:?}", broken);
     }
 
     #[test]

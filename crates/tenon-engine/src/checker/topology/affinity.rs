@@ -1,6 +1,7 @@
 //! Does every planned pod find the pods it must be with, in an order in which pods can be bound?
 //!
-//! A pod is bound once a pod that its term chooses is bound in its domain. When nothing moves any more, one that chooses
+//! Pods that may be the first of their kind are bound before others of that kind: one order in which pods can be bound is enough.
+//! Any other pod is bound once a pod that its term chooses is bound in its domain. When nothing moves any more, one that chooses
 //! itself may be the first of its kind, unless there is a pod of that kind where it could have gone.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -44,6 +45,11 @@ pub(super) fn broken<'a>(
 
 impl Replay<'_, '_> {
     fn bind_all(&mut self) {
+        for pod in 0..self.placed.planned.len() {
+            if self.unmet(pod).next().is_some() && self.is_first(pod) {
+                self.bind(pod);
+            }
+        }
         loop {
             while let Some(pod) = self.ready.pop_front() {
                 self.try_to_bind(pod);

@@ -150,7 +150,11 @@ fn created<'a>(index: usize, node: &'a NewNode, pool: Option<&'a Pool>) -> Node<
             labels.insert(label.to_owned(), value.clone());
         }
     }
-    labels.extend(node.chosen.labels.iter().map(|(label, value)| (label.clone(), value.clone())));
+    // Of a label that nobody asked for, only what is offered decides, and what is offered may change until the launch. Whoever
+    // counts such pods counts them in the next plan, as Karpenter does.
+    let named = |label: &str| node.requirements.get(label).is_some_and(|demand| demand.operator() == Operator::In);
+    let chosen = node.chosen.labels.iter().filter(|(label, _)| named(label));
+    labels.extend(chosen.map(|(label, value)| (label.clone(), value.clone())));
     let host = format!("new node {}", index + 1);
     let taints = pool.map(|pool| pool.taints.iter().collect()).unwrap_or_default();
     Node { labels: Cow::Owned(labels), taints, is_leaving: false, host: Cow::Owned(host) }

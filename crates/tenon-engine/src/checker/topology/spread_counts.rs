@@ -41,15 +41,19 @@ pub(super) struct Groups<'p, 'a> {
 }
 
 impl<'p, 'a> Groups<'p, 'a> {
-    /// The hard constraints of planned pods, with pods that are bound counted.
-    pub(super) fn of(placed: &'p Placed<'a>, domains: &'p BTreeMap<&'a str, Domains<'p>>) -> Groups<'p, 'a> {
+    /// The hard constraints of planned pods on a label, with pods that are bound counted.
+    pub(super) fn of(
+        placed: &'p Placed<'a>,
+        domains: &'p BTreeMap<&'a str, Domains<'p>>,
+        label: &str,
+    ) -> Groups<'p, 'a> {
         let mut owners: Vec<(&Class<'a>, &Spread)> = Vec::new();
         let mut groups = Groups { all: Vec::new(), own: Vec::new(), counting: Vec::new() };
         groups.own.resize_with(placed.classes.len(), Vec::new);
         groups.counting.resize_with(placed.classes.len(), Vec::new);
         let mut known = BTreeMap::<_, Vec<usize>>::new();
         for (class, owner) in placed.classes.iter().enumerate().take(placed.planned_classes) {
-            for spread in hard(owner.shape) {
+            for spread in hard(owner.shape).filter(|spread| spread.label == label) {
                 let Some(domains) = domains.get(spread.label.as_str()) else { continue };
                 let key = (owner.namespace, &spread.label, &spread.selector, spread.nodes, spread.min_domains);
                 let alike = known.entry(key).or_default();

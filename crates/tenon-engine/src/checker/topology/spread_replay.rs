@@ -4,6 +4,9 @@
 //! that allow little skew go before those that allow more, and these before pods that are only counted: so with one
 //! constraint every order that exists is found, and it does not matter in which order domains are filled. Each pod waits in
 //! one line at a time, and only the first of a line is asked again, so the work grows with the number of pods.
+//!
+//! Constraints on several labels may need an order that is not found this way. So each label is judged by itself, and that pods
+//! wait for each other across labels is not found.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -40,16 +43,21 @@ pub(super) fn broken<'a>(
     placed: &Placed<'a>,
     domains: &BTreeMap<&'a str, Domains<'_>>,
 ) -> Vec<(&'a Arc<PodKey>, String)> {
-    let groups = Groups::of(placed, domains);
-    if groups.all.is_empty() {
-        return Vec::new();
+    let mut broken: BTreeMap<usize, String> = BTreeMap::new();
+    for label in domains.keys() {
+        let groups = Groups::of(placed, domains, label);
+        if groups.all.is_empty() {
+            continue;
+        }
+        let (waiting, called) = (BTreeMap::new(), BTreeSet::new());
+        let mut replay = Replay { placed, groups, waiting, called, nowhere: Vec::new() };
+        replay.bind_all();
+        let waiting = replay.waiting.values().flatten().map(|(_, pod)| *pod);
+        for pod in waiting.chain(replay.nowhere.iter().copied()) {
+            broken.entry(pod).or_insert_with(|| replay.why(pod));
+        }
     }
-    let (waiting, called) = (BTreeMap::new(), BTreeSet::new());
-    let mut replay = Replay { placed, groups, waiting, called, nowhere: Vec::new() };
-    replay.bind_all();
-    let waiting = replay.waiting.values().flatten().map(|(_, pod)| *pod);
-    let left: BTreeSet<usize> = waiting.chain(replay.nowhere.iter().copied()).collect();
-    left.into_iter().map(|pod| (&placed.planned[pod].pod.key, replay.why(pod))).collect()
+    broken.into_iter().map(|(pod, why)| (&placed.planned[pod].pod.key, why)).collect()
 }
 
 impl Replay<'_, '_> {
