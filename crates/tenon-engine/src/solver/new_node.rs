@@ -11,7 +11,7 @@ use crate::index::{AskIx, PodIx, TemplateIx};
 
 impl<'b> Work<'b> {
     /// Plans a node for the pod, in the first pool that makes one. The pool and the trouble, if the pod has to wait for
-    /// capacity that was set aside: then no other pool is asked.
+    /// capacity that was set aside: then no other pool is asked, but other domains that are as good are.
     pub(super) fn place_on_new(&mut self, step: &'b Step, pod: PodIx) -> Result<bool, (TemplateIx, ReservedTrouble)> {
         if self.host_in_the_way(step).is_some() {
             return Ok(false);
@@ -20,11 +20,9 @@ impl<'b> Work<'b> {
             let mut waits = None;
             for ask in self.effective_asks(step, template, self.memo.own_state(template)) {
                 match self.make_new(template, (step, ask), pod) {
-                    Ok(true) => return Ok(true),
                     Ok(false) => {}
-                    // There may be capacity in another place of its volumes.
-                    Err(trouble) if step.at_volumes.len() > 1 => drop(waits.get_or_insert(trouble)),
-                    Err(trouble) => return Err(trouble),
+                    Ok(true) => return Ok(true),
+                    Err(trouble) => waits = waits.or(Some(trouble)),
                 }
             }
             if let Some(trouble) = waits {

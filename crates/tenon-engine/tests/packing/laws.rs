@@ -10,8 +10,7 @@ use crate::packing::cluster::{attach, cluster, sound_plan};
 
 fn any_pod(index: usize) -> impl Strategy<Value = String> {
     (1_i64..5_000, 64_i64..20_000, 0..20_u8, 0..20_u8).prop_map(move |(cpu, memory, kind, mate)| {
-        let (created, others) = (index % 3, about_others(mate));
-        let size = format!("pod p{index} cpu={cpu}m memory={memory}Mi created={created} {others}");
+        let size = format!("pod p{index} cpu={cpu}m memory={memory}Mi created={} {}", index % 3, about_others(mate));
         let wish = match kind {
             0 => "need:zone=In:pve1,pve9",
             1 => "need:zone=NotIn:pve2",

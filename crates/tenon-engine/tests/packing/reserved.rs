@@ -53,6 +53,16 @@ fn while_a_reservation_has_machines_nothing_else_is_taken_instead() {
 }
 
 #[test]
+fn a_spread_pod_takes_an_equally_empty_zone_where_nothing_is_reserved_before_it_waits() {
+    let text = format!("{}\ntype two cpu=4 memory=8Gi price=3 zone=b capacity-type=on-demand\npod p cpu=3", one(1));
+    let spread = format!("{text}\npod q cpu=2 label:app=web spread=zone:1:app=web");
+    assert_eq!(told(&sound_plan(&cluster(&spread))), ["default/one: p", "default/two: q"]);
+    // Where the zone without it is fuller, the pod waits.
+    let fuller = format!("{spread}\nnode n cpu=1 memory=1Gi label:zone=b\nbound x on=n cpu=1 label:app=web");
+    assert_eq!(told(&sound_plan(&cluster(&fuller))), ["default/one: p", "q waits"]);
+}
+
+#[test]
 fn who_waits_for_a_reservation_is_not_sent_to_a_lighter_pool() {
     let pools = "pool heavy weight=9\npool light need:capacity-type=In:on-demand";
     let text = format!("{}\n{pools}\npod p cpu=3\npod q cpu=3", one(1));

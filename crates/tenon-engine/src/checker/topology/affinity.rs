@@ -38,8 +38,16 @@ pub(super) fn broken<'a>(
     for bound in placed.bound.iter().filter(|bound| !bound.is_terminating) {
         replay.count(bound.class, bound.node);
     }
+    let rivals = replay.rivals();
     replay.bind_all();
-    let left = replay.left.iter().map(|pod| (&placed.planned[*pod].pod.key, replay.why(*pod)));
+    let all = std::mem::replace(&mut replay.counts, rivals);
+    let lone: BTreeSet<usize> = replay.left.iter().copied().filter(|pod| replay.is_alone(*pod)).collect();
+    replay.counts = all;
+    let left = replay
+        .left
+        .iter()
+        .filter(|pod| !lone.contains(pod))
+        .map(|pod| (&placed.planned[*pod].pod.key, replay.why(*pod)));
     left.collect()
 }
 
@@ -94,6 +102,29 @@ impl Replay<'_, '_> {
         let terms = self.terms.own[planned.class].iter();
         let places = terms.map(|term| (*term, self.terms.all[*term].domains.of_node[planned.node]));
         places.filter(|(term, domain)| domain.is_none_or(|domain| !self.counts.contains_key(&(*term, domain))))
+    }
+
+    /// Pods that keep others from being the first: those bound before, and planned ones that would have to be the first themselves.
+    fn rivals(&self) -> BTreeMap<(usize, usize), usize> {
+        let (mut rivals, mut joined) = (self.counts.clone(), BTreeSet::new());
+        for planned in &self.placed.planned {
+            let (own, choosing) = (&self.terms.own[planned.class], &self.terms.choosing[planned.class]);
+            let place = |term: &usize| Some((*term, self.terms.all[*term].domains.of_node[planned.node]?));
+            joined.extend(choosing.iter().filter(|term| !own.contains(term)).filter_map(place));
+            own.iter().filter_map(place).for_each(|place| *rivals.entry(place).or_default() += 1);
+        }
+        rivals.retain(|place, _| self.counts.contains_key(place) || !joined.contains(place));
+        rivals
+    }
+
+    /// Whether no pod but those in its own domain keeps it from being the first of its kind: then it can be bound before others.
+    fn is_alone(&self, pod: usize) -> bool {
+        let planned = &self.placed.planned[pod];
+        self.terms.own[planned.class].iter().all(|term| {
+            let Some(domain) = self.terms.all[*term].domains.of_node[planned.node] else { return false };
+            let has_others = self.populated(*term).any(|(other, _)| other != domain);
+            self.terms.choosing[planned.class].contains(term) && (!has_others || self.may_found(pod, *term, domain))
+        })
     }
 
     /// Whether a pod may be the first of its kind where it is.
