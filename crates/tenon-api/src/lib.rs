@@ -46,6 +46,7 @@ mod pod_affinity;
 pub mod pod_predicates;
 mod pod_requests;
 mod pool_faults;
+pub mod protobuf;
 mod quantity;
 mod requirement;
 mod status_message;
