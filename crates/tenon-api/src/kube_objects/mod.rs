@@ -16,6 +16,7 @@ mod storage;
 mod workload;
 
 pub use lean::Lean;
+pub(crate) use meta::metadata;
 pub use node::{Node, NodeSpec, NodeStatus, NodeSystemInfo};
 pub use pod::{Pod, PodMeta, WirePod};
 pub use pod_sharing::PodSharing;
