@@ -32,6 +32,7 @@ pub mod instance_types_file;
 pub mod kube_objects;
 mod kubelet;
 pub mod launch_record;
+mod listed_claim;
 pub mod names;
 mod node_affinity;
 mod nodeclaim;
@@ -46,6 +47,7 @@ mod pod_affinity;
 pub mod pod_predicates;
 mod pod_requests;
 mod pool_faults;
+pub mod protobuf;
 mod quantity;
 mod requirement;
 mod status_message;
@@ -66,6 +68,7 @@ pub use condition_set::{ConditionSet, Statement, Subject};
 pub use definitions::{definitions, file_name};
 pub use disruption::{Budget, ConsolidationPolicy, Disruption, DisruptionReason};
 pub use kubelet::KubeletConfiguration;
+pub use listed_claim::ListedClaim;
 pub use nodeclaim::{NodeClaim, NodeClaimSpec, NodeClaimStatus, ResourceRequests};
 pub use nodeclass::{
     BootDevice, CloneMode, HostChoice, InstanceTemplateKind, InstanceTemplateRef, MetadataOptions, MetadataType,

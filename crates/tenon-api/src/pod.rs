@@ -79,7 +79,7 @@ pub fn is_for_others(pod: &KubePod) -> bool {
 /// server writes that into pods, but not into the template a pod will be made from.
 fn host_ports(spec: &PodSpec) -> Vec<HostPort> {
     let is_sidecar = |container: &&Container| container.restart_policy.as_deref() == Some("Always");
-    let sidecars = spec.init_containers.iter().flatten().filter(is_sidecar);
+    let sidecars = spec.init_containers.iter().filter(is_sidecar);
     let ports = spec.containers.iter().chain(sidecars).flat_map(|container| container.ports.iter().flatten());
     ports
         .filter_map(|port| {
@@ -114,7 +114,7 @@ fn volumes(pod: &str, spec: &PodSpec) -> Vec<Volume> {
 
 /// Names of claimed devices: of the pod, and those only a container names.
 fn resource_claims(spec: &PodSpec) -> Vec<String> {
-    let containers = spec.containers.iter().chain(spec.init_containers.iter().flatten());
+    let containers = spec.containers.iter().chain(spec.init_containers.iter());
     let resources = containers.filter_map(|container| container.resources.as_ref());
     let by_containers = resources.flat_map(|resources| resources.claims.iter().flatten()).map(|claim| &claim.name);
     let mut names: Vec<String> = spec.resource_claims.iter().flatten().map(|claim| claim.name.clone()).collect();

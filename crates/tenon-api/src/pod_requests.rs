@@ -33,12 +33,12 @@ fn counted(resource: &str, amount: Quantity) -> Quantity {
 
 fn of_containers(pod: &Pod, spec: &PodSpec) -> Resources {
     let mut running = Resources::default();
-    for container in &spec.containers {
+    for container in spec.containers.iter() {
         running.add(&resized(pod, container));
     }
     let mut sidecars = Resources::default();
     let mut peak = Resources::default();
-    for container in spec.init_containers.iter().flatten() {
+    for container in spec.init_containers.iter() {
         // Only what keeps running can be resized.
         let is_sidecar = container.restart_policy.as_deref() == Some("Always");
         let requests = if is_sidecar { resized(pod, container) } else { written(container.resources.as_ref()) };

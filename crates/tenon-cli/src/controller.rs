@@ -16,7 +16,9 @@ mod server;
 use std::ffi::OsString;
 use std::fs;
 use std::future::Future;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -41,6 +43,10 @@ use server::{Server, listen};
 
 /// What still runs when everything has ended (a lookup of a name, say) is left behind after this long.
 const LEFT_BEHIND_AFTER: Duration = Duration::from_secs(1);
+
+/// Threads that work at most, however many cores a host has. Controllers wait most of the time, and what an allocator keeps for
+/// itself grows with each thread.
+const WORKERS_MOST: usize = 4;
 
 /// Longer than any uid; a description has room for 8192 characters.
 const CLUSTER_ID_MAX: usize = 128;
@@ -132,8 +138,9 @@ pub fn run(args: &Controller) -> anyhow::Result<()> {
     let cloud = cloud(&args.cloud_config)?;
     introduce(args, &cloud);
     planning::introduce(&settings.planning);
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
+    let workers = thread::available_parallelism().map_or(1, NonZero::get).min(WORKERS_MOST);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build();
+    let runtime = runtime.context("cannot start the runtime")?;
     let outcome = runtime.block_on(serve(args, (settings, bid), &cloud));
     runtime.shutdown_timeout(LEFT_BEHIND_AFTER);
     outcome

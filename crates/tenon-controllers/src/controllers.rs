@@ -337,7 +337,7 @@ fn follow_watches(context: &Arc<Context>, parts: &mut JoinSet<()>, wires: Wires,
     for_rules(context, parts, pools, stop);
     for_rules(context, parts, classes, stop);
     for_rules(context, parts, templates, stop);
-    parts.spawn(drive_claims(context.clone(), claims, woken, stop.clone()));
+    parts.spawn(claim::run(context.clone(), claims, woken, stop.clone()));
 }
 
 fn for_rules<K>(context: &Arc<Context>, parts: &mut JoinSet<()>, changes: Changes<K>, stop: &Stop)
@@ -366,19 +366,4 @@ where
             }
         },
     ));
-}
-
-/// Works on claims once everything else was read: a node is judged by what the stores show.
-async fn drive_claims(
-    context: Arc<Context>,
-    changes: Changes<NodeClaim>,
-    woken: mpsc::Receiver<String>,
-    mut stop: Stop,
-) {
-    tokio::select! {
-        biased;
-        () = stop.wait() => return,
-        () = context.watched.ready_but_claims() => {}
-    }
-    claim::run(context, changes, woken, stop).await;
 }

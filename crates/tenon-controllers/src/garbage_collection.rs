@@ -11,7 +11,6 @@ use tenon_api::kube_objects::Node;
 
 use futures::future::join_all;
 use kube::ResourceExt;
-use kube::api::{Api, ListParams};
 use serde_json::json;
 use tenon_api::{NodeClaim, condition_reasons, event_reasons, names};
 use tenon_model::{LaunchRecord, LaunchStep, Place, VmId};
@@ -21,6 +20,7 @@ use crate::claim::{
     ClaimError, DeletionReason, Owner, ReleasePass, attached_seed_storage, delete_claim, drain_orphan, is_ready,
     is_true, release,
 };
+use crate::claim_list::list_claims;
 use crate::context::{Context, is_ours};
 use crate::events::Event;
 use crate::kube_error;
@@ -102,9 +102,8 @@ fn report(context: &Context, before: &BTreeMap<String, String>, failures: Vec<Fa
 async fn pass(context: &Context, previous: &mut BTreeMap<String, Previous>) -> Vec<Failure> {
     let estate = Estate::look(&context.regions).await;
     // Not from the store: what is destroyed here is judged by what the API server says now.
-    let api: Api<NodeClaim> = Api::all(context.workload.clone());
-    let claims = match api.list(&ListParams::default()).await {
-        Ok(list) => list.items,
+    let claims = match list_claims(&context.workload, Some).await {
+        Ok(claims) => claims,
         Err(error) => return vec![Failure { object: "NodeClaims".to_owned(), why: kube_error::message(&error) }],
     };
     let shown = estate.regions.iter().filter_map(|(name, view)| {

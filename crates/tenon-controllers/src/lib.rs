@@ -2,6 +2,7 @@
 
 pub mod addresses;
 pub mod claim;
+mod claim_list;
 mod clock;
 mod context;
 mod controllers;

@@ -15,6 +15,7 @@ use serde_json::json;
 use tenon_api::{NodeClaim, condition_reasons, names};
 
 use crate::claim::{TOKEN_NAMESPACE, TOKEN_TYPE, is_true, token_expiration, token_expires};
+use crate::claim_list::list_claims;
 use crate::context::Context;
 use crate::kube_error;
 use crate::metrics::Loop;
@@ -61,10 +62,9 @@ async fn pass(context: &Context) -> Result<(), String> {
         return Ok(());
     }
     // After the tokens: a claim is there before its token is.
-    let claims = Api::<NodeClaim>::all(context.workload.clone()).list(&ListParams::default()).await;
-    let claims = claims.map_err(|error| told("list NodeClaims", &error))?.items;
+    let claims = list_claims(&context.workload, |claim| Some((claim.uid()?, claim))).await;
     let claims: BTreeMap<String, NodeClaim> =
-        claims.into_iter().filter_map(|claim| Some((claim.uid()?, claim))).collect();
+        claims.map_err(|error| told("list NodeClaims", &error))?.into_iter().collect();
     let (now, ttl) = (context.clock.now(), ttl(context));
     let mut failed = None;
     for secret in &tokens {

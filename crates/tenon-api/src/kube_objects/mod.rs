@@ -16,9 +16,11 @@ mod storage;
 mod workload;
 
 pub use lean::Lean;
+pub(crate) use meta::metadata;
 pub use node::{Node, NodeSpec, NodeStatus, NodeSystemInfo};
 pub use pod::{Pod, PodMeta, WirePod};
 pub use pod_sharing::PodSharing;
+pub(crate) use pod_sharing::Recent;
 pub use pod_spec::{Container, PersistentVolumeClaimVolumeSource, PodSchedulingGate, PodSpec, PodTemplateSpec, Volume};
 pub use pod_status::{ContainerStatus, PodStatus};
 pub use status_fields::StatusFields;

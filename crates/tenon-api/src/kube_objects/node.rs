@@ -7,14 +7,14 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
-use super::meta::{or_default, resource};
+use super::meta::{metadata, or_default, resource};
 
 /// A node.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Node {
     /// Its name and labels.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "metadata")]
     pub metadata: ObjectMeta,
     /// What is decided about it.
     pub spec: Option<NodeSpec>,

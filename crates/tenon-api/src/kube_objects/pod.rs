@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{ObjectReference, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use serde::Deserialize;
 
-use super::meta::or_default;
+use super::meta::metadata;
 use super::pod_spec::PodSpec;
 use super::pod_status::PodStatus;
 use crate::names;
@@ -24,7 +24,7 @@ const READ_ANNOTATIONS: [&str; 3] =
 #[serde(default)]
 pub struct WirePod {
     /// Its name, labels and owners.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "metadata")]
     pub metadata: ObjectMeta,
     /// What it asks for.
     pub spec: Option<PodSpec>,

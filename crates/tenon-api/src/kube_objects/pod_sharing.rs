@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use super::pod::Pod;
-use super::pod_spec::PodSpec;
+use super::pod_spec::{Container, PodSpec};
 use super::pod_status::PodStatus;
 
 /// Different values that are remembered of one workload. A rollout has two at a time; pods of a DaemonSet or StatefulSet differ
@@ -29,6 +29,8 @@ struct Seen {
     labels: Recent<BTreeMap<String, String>>,
     annotations: Recent<BTreeMap<String, String>>,
     owners: Recent<Vec<OwnerReference>>,
+    containers: Recent<Vec<Container>>,
+    init_containers: Recent<Vec<Container>>,
     specs: Recent<PodSpec>,
     statuses: Recent<PodStatus>,
 }
@@ -48,6 +50,11 @@ impl PodSharing {
         seen.labels.share(&mut meta.labels);
         seen.annotations.share(&mut meta.annotations);
         seen.owners.share(&mut meta.owner_references);
+        // A pod of a DaemonSet names its node, one of a StatefulSet its volumes; what runs in it is the same.
+        if let Some(spec) = pod.spec.as_mut().and_then(Arc::get_mut) {
+            seen.containers.share(&mut spec.containers);
+            seen.init_containers.share(&mut spec.init_containers);
+        }
         pod.spec.iter_mut().for_each(|spec| seen.specs.share(spec));
         pod.status.iter_mut().for_each(|status| seen.statuses.share(status));
         pod
@@ -82,7 +89,7 @@ impl Seen {
 
 /// The last different values, the newest last.
 #[derive(Debug)]
-struct Recent<T>(Vec<Weak<T>>);
+pub(crate) struct Recent<T>(Vec<Weak<T>>);
 
 impl<T> Default for Recent<T> {
     fn default() -> Recent<T> {
@@ -91,7 +98,8 @@ impl<T> Default for Recent<T> {
 }
 
 impl<T: PartialEq> Recent<T> {
-    fn share(&mut self, value: &mut Arc<T>) {
+    /// Where the same was seen, that takes the place of the value.
+    pub(crate) fn share(&mut self, value: &mut Arc<T>) {
         if let Some(known) = self.0.iter().rev().filter_map(Weak::upgrade).find(|known| known == value) {
             *value = known;
             return;
@@ -103,7 +111,8 @@ impl<T: PartialEq> Recent<T> {
         self.0.push(Arc::downgrade(value));
     }
 
-    fn is_held(&self) -> bool {
+    /// Whether anybody still has one of them.
+    pub(crate) fn is_held(&self) -> bool {
         self.0.iter().any(|known| known.strong_count() > 0)
     }
 }
@@ -170,6 +179,8 @@ mod tests {
         let first = sharing.shared(pod("a", "web", &json!({})));
         let other = sharing.shared(pod("b", "web", &json!({ "spec": { "priority": 5 } })));
         assert_eq!(same_places(&first, &other), [false, true, true, true]);
+        let containers = |pod: &Pod| pod.spec.as_ref().map(|spec| spec.containers.clone()).unwrap();
+        assert!(Arc::ptr_eq(&containers(&first), &containers(&other)), "what runs in it is the same");
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! What a pod asks for, and what pods are created from.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{
     Affinity, ContainerPort, PodResourceClaim, ResourceRequirements, Toleration, TopologySpreadConstraint,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::meta::or_default;
 use super::storage::EphemeralVolumeSource;
@@ -18,13 +19,14 @@ use super::storage::EphemeralVolumeSource;
 pub struct PodSpec {
     /// Where it wants to run, and next to whom.
     pub affinity: Option<Affinity>,
-    /// What runs in it.
-    #[serde(deserialize_with = "or_default")]
-    pub containers: Vec<Container>,
+    /// What runs in it. Held once for all pods of a workload, also where something else tells their specs apart.
+    #[serde(deserialize_with = "containers")]
+    pub containers: Arc<Vec<Container>>,
     /// Whether its ports are ports of the node.
     pub host_network: Option<bool>,
     /// What runs before, or beside, its containers.
-    pub init_containers: Option<Vec<Container>>,
+    #[serde(deserialize_with = "containers")]
+    pub init_containers: Arc<Vec<Container>>,
     /// The node it is bound to. A [`Pod`](super::Pod) has it beside what it shares with others.
     pub(crate) node_name: Option<String>,
     /// Labels its node must have.
@@ -49,6 +51,13 @@ pub struct PodSpec {
     pub topology_spread_constraints: Option<Vec<TopologySpreadConstraint>>,
     /// Its volumes.
     pub volumes: Option<Vec<Volume>>,
+}
+
+/// Lists are read into more room than they need, several times more if there is one container.
+fn containers<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<Vec<Container>>, D::Error> {
+    let mut list: Vec<Container> = or_default(from)?;
+    list.shrink_to_fit();
+    Ok(Arc::new(list))
 }
 
 /// A container.

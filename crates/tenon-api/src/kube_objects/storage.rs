@@ -7,14 +7,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::meta::{or_default, resource};
+use super::meta::{metadata, or_default, resource};
 
 /// A volume.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct PersistentVolume {
     /// Its name.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "metadata")]
     pub metadata: ObjectMeta,
     /// What it is, and where it can be used.
     #[serde(deserialize_with = "or_default")]
@@ -53,7 +53,7 @@ pub struct CSIPersistentVolumeSource {
 #[serde(default)]
 pub struct PersistentVolumeClaim {
     /// Its name.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "metadata")]
     pub metadata: ObjectMeta,
     /// What it claims.
     pub spec: Option<PersistentVolumeClaimSpec>,
@@ -86,7 +86,7 @@ pub struct PersistentVolumeClaimStatus {
 #[serde(rename_all = "camelCase", default)]
 pub struct StorageClass {
     /// Its name.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "metadata")]
     pub metadata: ObjectMeta,
     /// Where its volumes can be created; anywhere if nothing is said.
     pub allowed_topologies: Option<Vec<TopologySelectorTerm>>,
@@ -104,7 +104,7 @@ resource!(StorageClass, ClusterResourceScope, "storage.k8s.io", "v1", "storagecl
 #[serde(default)]
 pub struct CSINode {
     /// The name of the node.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "metadata")]
     pub metadata: ObjectMeta,
     /// Its drivers.
     #[serde(deserialize_with = "or_default")]
@@ -162,7 +162,7 @@ pub struct PersistentVolumeClaimTemplate {
 #[serde(default)]
 pub struct VolumeAttachment {
     /// Its name.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "metadata")]
     pub metadata: ObjectMeta,
     /// What is attached where.
     #[serde(deserialize_with = "or_default")]

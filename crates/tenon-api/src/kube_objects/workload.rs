@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::Deserialize;
 
-use super::meta::{or_default, resource};
+use super::meta::{metadata, or_default, resource};
 use super::pod_spec::PodTemplateSpec;
 use super::status_fields::StatusFields;
 use super::storage::PersistentVolumeClaim;
@@ -19,7 +19,7 @@ macro_rules! workload {
         #[serde(default)]
         pub struct $kind {
             /// Its name and owners.
-            #[serde(deserialize_with = "or_default")]
+            #[serde(deserialize_with = "metadata")]
             pub metadata: ObjectMeta,
             /// What it asks for.
             #[serde(deserialize_with = "or_default")]
@@ -162,7 +162,7 @@ pub struct JobTemplateSpec {
 #[serde(default)]
 pub struct Namespace {
     /// Its name and labels.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "metadata")]
     pub metadata: ObjectMeta,
 }
 
@@ -173,7 +173,7 @@ resource!(Namespace, ClusterResourceScope, "", "v1", "namespaces");
 #[serde(default)]
 pub struct Service {
     /// Its name.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "metadata")]
     pub metadata: ObjectMeta,
     /// Whom it serves.
     pub spec: Option<ServiceSpec>,
@@ -194,7 +194,7 @@ pub struct ServiceSpec {
 #[serde(default)]
 pub struct PodDisruptionBudget {
     /// Its name.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "metadata")]
     pub metadata: ObjectMeta,
     /// Which pods, and how many.
     pub spec: Option<PodDisruptionBudgetSpec>,

@@ -48,8 +48,7 @@ fn check_pod(pod: &WirePod) -> Result<(), ObjectFault> {
 }
 
 fn check_spec(spec: &PodSpec, field: &str) -> Result<(), ObjectFault> {
-    let inits = spec.init_containers.as_deref().unwrap_or_default();
-    for (list, containers) in [("containers", spec.containers.as_slice()), ("initContainers", inits)] {
+    for (list, containers) in [("containers", &spec.containers), ("initContainers", &spec.init_containers)] {
         for (index, container) in containers.iter().enumerate().filter(|(_, one)| one.resources.is_some()) {
             check_resources(container.resources.as_ref(), &format!("{field}.{list}[{index}]"))?;
         }

@@ -2,6 +2,7 @@
 
 use crate::kube_objects::{Container, PodSpec, PodStatus, WirePod};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{PodCondition, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -112,7 +113,7 @@ fn wait_if_unborn(pod: &mut WirePod) {
 
 /// A limit without a request counts as a request, for a container first and then for the pod as a whole.
 fn fill_requests(spec: &mut PodSpec) {
-    let containers = spec.containers.iter_mut().chain(spec.init_containers.iter_mut().flatten());
+    let containers = [&mut spec.containers, &mut spec.init_containers].into_iter().flat_map(Arc::make_mut);
     for resources in containers.filter_map(|container| container.resources.as_mut()) {
         fill(resources, |_| true);
     }
@@ -124,7 +125,7 @@ fn fill_requests(spec: &mut PodSpec) {
     if let Some(level) = spec.resources.as_mut() {
         // What containers ask for is already the pod's, so its limit says nothing more.
         fill(level, |resource| {
-            !containers.iter().chain(inits.iter().flatten()).any(|container| is_requested(container, resource))
+            !containers.iter().chain(inits.iter()).any(|container| is_requested(container, resource))
         });
     }
 }
@@ -176,7 +177,7 @@ mod tests {
         let level = json!({"limits": {"cpu": "8", "hugepages-2Mi": "4Mi"}});
         let spec = json!({"containers": containers, "initContainers": containers, "resources": level});
         let spec = pod(&spec).unwrap().spec.unwrap();
-        for container in spec.containers.iter().chain(spec.init_containers.iter().flatten()) {
+        for container in spec.containers.iter().chain(spec.init_containers.iter()) {
             let requests = container.resources.clone().unwrap().requests.unwrap();
             assert_eq!((requests["cpu"].0.as_str(), requests["memory"].0.as_str()), ("1", "1Gi"));
         }

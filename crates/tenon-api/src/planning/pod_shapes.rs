@@ -6,13 +6,15 @@ use std::sync::{Arc, Weak};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use tenon_model::{PodShape, Spread};
 
-use crate::kube_objects::{Pod as KubePod, PodSpec, PodStatus};
+use crate::kube_objects::{Pod as KubePod, PodSpec, PodStatus, Recent};
 use crate::pod;
 
 /// The shapes of pods that are there.
 #[derive(Debug, Default)]
 pub(super) struct PodShapes {
     known: BTreeMap<Places, Known>,
+    /// The last shapes of each workload, by where its owners are. Pods of a DaemonSet have specs of their own and one shape.
+    recent: BTreeMap<usize, Recent<PodShape>>,
     /// What no pod has any more is forgotten when there is more than this.
     limit: usize,
 }
@@ -57,6 +59,7 @@ impl PodShapes {
         }
         if self.known.len() >= self.limit {
             self.known.retain(|_, known| known.shape.strong_count() > 0);
+            self.recent.retain(|_, recent| recent.is_held());
             // Twice what is needed, so that this is done rarely.
             self.limit = 2 * self.known.len() + 64;
         }
@@ -64,7 +67,8 @@ impl PodShapes {
         if shape.spreads.is_empty() {
             shape.spreads = spreads.to_vec();
         }
-        let shape = Arc::new(shape);
+        let mut shape = Arc::new(shape);
+        self.recent.entry(places.owners).or_default().share(&mut shape);
         let known = Known { shape: Arc::downgrade(&shape), spreads: spreads.clone(), _parts: parts(found) };
         self.known.insert(places, known);
         shape
@@ -127,6 +131,20 @@ mod tests {
         let [first, second] = [&a, &b].map(|found| pods.of(found, &Arc::from([spread.clone()])));
         assert!(Arc::ptr_eq(&first, &second) && first.spreads == [spread] && plain.spreads.is_empty());
         assert_eq!(pods.of(&a, &Arc::default()), plain, "until they are gone again");
+    }
+
+    #[test]
+    fn pods_of_a_daemon_set_share_a_shape_whatever_node_they_name() {
+        let (mut sharing, mut pods) = (PodSharing::default(), PodShapes::default());
+        let [a, b] = ["a", "b"].map(|node| {
+            let names = json!({ "matchFields": [{ "key": "metadata.name", "operator": "In", "values": [node] }] });
+            let required =
+                json!({ "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": [names] } });
+            sharing.shared(pod(node, &json!({ "spec": { "affinity": { "nodeAffinity": required } } })))
+        });
+        assert_ne!(a.spec, b.spec);
+        let first = pods.of(&a, &Arc::default());
+        assert!(Arc::ptr_eq(&first, &pods.of(&b, &Arc::default())));
     }
 
     #[test]

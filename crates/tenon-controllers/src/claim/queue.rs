@@ -140,7 +140,8 @@ impl Queue {
     }
 }
 
-/// Works on claims until told to stop, and then until what was begun is finished.
+/// Works on claims until told to stop, and then until what was begun is finished. Work begins once everything else was read:
+/// a claim and its node are judged by what the stores show.
 pub(crate) async fn run(
     context: Arc<Context>,
     mut changes: Changes<NodeClaim>,
@@ -148,15 +149,19 @@ pub(crate) async fn run(
     mut stop: Stop,
 ) {
     let (mut queue, mut work) = (Queue::default(), JoinSet::new());
+    let (others, mut others_are_read) = (context.watched.ready_but_claims(), false);
+    tokio::pin!(others);
     loop {
-        for name in queue.take_due() {
+        let due = if others_are_read { queue.take_due() } else { Vec::new() };
+        for name in due {
             let context = context.clone();
             work.spawn(async move { (reconcile(&name, &context).await, name) });
         }
-        let next = queue.next();
+        let next = queue.next().filter(|_| others_are_read);
         tokio::select! {
             biased;
             () = stop.wait() => break,
+            () = &mut others, if !others_are_read => others_are_read = true,
             Some(change) = changes.next() => match change {
                 Ok(event) => {
                     // However it was deleted: not everybody waits for our finalizer.

@@ -2,9 +2,8 @@
 
 use kube::{Client, ResourceExt};
 use serde_json::json;
-use tenon_api::{NodeClaim, ProxmoxNodeClass, event_reasons, names};
+use tenon_api::{ProxmoxNodeClass, event_reasons, names};
 
-use crate::context::is_ours;
 use crate::events::Event;
 use crate::writes::{self, Written};
 
@@ -24,9 +23,9 @@ pub fn finalizers(class: &ProxmoxNodeClass, claims: usize) -> Option<Vec<String>
 }
 
 /// How many NodeClaims use a class.
-pub(super) fn claims_of(class: &ProxmoxNodeClass, claims: &[NodeClaim]) -> usize {
+pub(super) fn claims_of(class: &ProxmoxNodeClass, used_classes: &[String]) -> usize {
     let name = class.name_any();
-    claims.iter().filter(|claim| is_ours(claim) && claim.spec.node_class_ref.name == name).count()
+    used_classes.iter().filter(|used| **used == name).count()
 }
 
 /// Sets or removes the finalizer; the class as it is then. `None` if it is gone.

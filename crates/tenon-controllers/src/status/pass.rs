@@ -26,6 +26,8 @@ use super::pool_pass::judge_pools;
 use super::template::{READY, judge_managed_template, judge_template};
 use super::{Verdict, class_finalizer, class_first_boot};
 use crate::claim::ClaimError;
+use crate::claim_list::list_claims;
+use crate::context::is_ours;
 use crate::events::Event;
 use crate::first_boot::{Inspection, NodeSecrets};
 use crate::join::{JoinChecks, JoinLook, JoinUse};
@@ -99,7 +101,10 @@ pub async fn pass(context: &StatusContext, now: &Time) -> Result<StatusReport, S
     judge_managed_templates(context, now, &mut report).await?;
     let found = FoundTemplates { templates: judge_templates(context, &estate, now, &mut report).await?, estate };
     // Before the classes are listed: a claim that is missing here is younger than its class's finalizer may be.
-    let claims = Writer::<NodeClaim>::list(context).await?.objects;
+    let class_of = |claim: NodeClaim| is_ours(&claim).then_some(claim.spec.node_class_ref.name);
+    let used_classes = list_claims(&context.workload, class_of)
+        .await
+        .map_err(|source| StatusError { action: "list nodeclaims".to_owned(), source: Box::new(source) })?;
     let failed = |error| match error {
         ClaimError::Kube { action, source } => StatusError { action, source },
         // Nothing is asked of Proxmox here.
@@ -109,7 +114,7 @@ pub async fn pass(context: &StatusContext, now: &Time) -> Result<StatusReport, S
         }
     };
     let join = report.keep(context.join.look(now.0).await.map_err(failed));
-    let look = Look { claims, now: now.clone(), join };
+    let look = Look { used_classes, now: now.clone(), join };
     let ready = judge_classes(context, &found, &look, &mut report).await?;
     judge_pools(context, &ready, &look, &mut report).await?;
     Ok(report)
@@ -117,7 +122,8 @@ pub async fn pass(context: &StatusContext, now: &Time) -> Result<StatusReport, S
 
 /// What is looked at once for classes and pools.
 pub(super) struct Look {
-    claims: Vec<NodeClaim>,
+    /// The class of each NodeClaim of ours.
+    used_classes: Vec<String>,
     pub(super) now: Time,
     /// What new nodes need to join, if that could be read.
     join: Option<JoinLook>,
@@ -211,7 +217,7 @@ async fn judge_classes(
     let classes = Writer::<ProxmoxNodeClass>::list(context).await?;
     let mut all = BTreeMap::new();
     for class in &classes.objects {
-        let claims = class_finalizer::claims_of(class, &look.claims);
+        let claims = class_finalizer::claims_of(class, &look.used_classes);
         let failed = |source| StatusError {
             action: format!("set the finalizer of ProxmoxNodeClass {}", class.name_any()),
             source: Box::new(source),

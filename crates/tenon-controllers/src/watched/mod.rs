@@ -3,6 +3,7 @@
 //! A store may be a moment behind. What must not be decided on old news is read again where it is decided, or written
 //! with a precondition.
 
+mod compact_lists;
 mod lean_store;
 mod pod_store;
 mod related;
@@ -24,6 +25,7 @@ use serde::de::DeserializeOwned;
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate};
 use tokio::sync::{Notify, watch};
 
+use self::compact_lists::with_compact_lists;
 use self::pod_store::PodWriter;
 use self::related::watch_related;
 
@@ -146,7 +148,7 @@ pub(crate) fn watch_all(client: &Client, owners: Owners) -> (Watched, Watches) {
 fn watch_pods(client: &Client, filled: &Filled) -> (PodStore, Changes<Pod>) {
     let store = PodStore::default();
     let (filled, mut writer, mut sharing) = (filled.clone(), PodWriter::new(store.clone()), PodSharing::default());
-    let changes = watched::<WirePod>(client).map_ok(move |change| {
+    let changes = watched::<WirePod>(&with_compact_lists(client)).map_ok(move |change| {
         let mut small = |sent: WirePod| sharing.shared(sent.into());
         let change = match change {
             Event::Apply(pod) => Event::Apply(small(pod)),

@@ -135,7 +135,7 @@ fn a_claim_asks_for_its_pods_and_once_for_its_daemons() {
     let mut gathered = ready_world(2);
     let pod = |pod: &Arc<tenon_api::kube_objects::Pod>| {
         let mut pod = pod.as_ref().clone();
-        Arc::make_mut(pod.spec.as_mut().unwrap()).containers[0].resources =
+        Arc::make_mut(&mut Arc::make_mut(pod.spec.as_mut().unwrap()).containers)[0].resources =
             spec(json!({ "requests": { "cpu": "2", "memory": "1Gi" } }));
         Arc::new(pod)
     };

@@ -1,6 +1,10 @@
 //! What does a list hold, and in which order?
 
+use http::Request;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use kube::client::Body;
 use serde_json::{Value, json};
+use tenon_api::protobuf::{MEDIA_TYPE, pod_list_to_json};
 
 use crate::ground::{Ground, wide};
 use crate::reply::{names, number, order, text, version};
@@ -142,5 +146,27 @@ pub(crate) async fn a_watch_goes_on_from_the_last_page(ground: &Ground) -> anyho
     assert_eq!(names(&last), ["b"]);
     let mut watch = ground.watch(&path, &[("resourceVersion", version(&last))]).await?;
     watch.tells(&["ADDED c"]).await?;
+    Ok(())
+}
+
+/// The embedded server has only JSON, and may: a client that accepts both reads what it gets.
+pub(crate) async fn pods_may_be_asked_for_in_the_compact_format(ground: &Ground) -> anyhow::Result<()> {
+    let path = ground.here("pods");
+    for name in ["a", "b"] {
+        ground.pod(name, json!({ "metadata": { "labels": { "of": "list" } } })).await?;
+    }
+    let formats = format!("{MEDIA_TYPE},application/json");
+    let reply = ground.client.send(Request::get(&path).header(ACCEPT, formats).body(Body::empty())?).await?;
+    assert_eq!(reply.status(), 200);
+    let format = reply.headers()[CONTENT_TYPE].to_str()?.to_owned();
+    let body = reply.into_body().collect_bytes().await?;
+    let body = if format == MEDIA_TYPE { pod_list_to_json(&body)? } else { body.to_vec() };
+    let list: Value = serde_json::from_slice(&body)?;
+    assert_eq!(names(&list), ["a", "b"]);
+    assert!(order(&list)? > 0);
+    for pod in list["items"].as_array().into_iter().flatten() {
+        assert_eq!((text(pod, "/metadata/labels/of"), text(pod, "/status/phase")), ("list", "Pending"));
+        assert!(!text(pod, "/spec/containers/0/name").is_empty());
+    }
     Ok(())
 }

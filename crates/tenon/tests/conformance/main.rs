@@ -177,6 +177,7 @@ behaviours! {
         pages_of_a_selection_do_not_say_how_many_are_left,
         a_whole_list_says_nothing_of_pages,
         a_watch_goes_on_from_the_last_page,
+        pods_may_be_asked_for_in_the_compact_format,
     ],
     selectors: [
         a_label_can_be_equal,
