@@ -1,9 +1,9 @@
 //! Which pool makes a new node for a pod?
 
-use tenon_model::ReservedTrouble;
+use tenon_model::{Price, ReservedTrouble};
 
 use super::Work;
-use super::admission::{Accepted, Candidate, No};
+use super::admission::{Accepted, Candidate, No, Remaining};
 use super::refused::{Made, Trust};
 use crate::base::{Ask, Step};
 use crate::capacity::{Held, VolumeCount};
@@ -18,7 +18,10 @@ impl<'b> Work<'b> {
         }
         for template in self.base.templates.ids() {
             let mut waits = None;
-            for ask in self.effective_asks(step, template, self.memo.own_state(template)) {
+            let asks = self.effective_asks(step, template, self.memo.own_state(template));
+            // Places of volumes are tried in the order they are written.
+            let asks = if step.at_volumes.len() > 1 { asks } else { self.cheapest_first(template, asks, pod) };
+            for ask in asks {
                 match self.make_new(template, (step, ask), pod) {
                     Ok(false) => {}
                     Ok(true) => return Ok(true),
@@ -30,6 +33,31 @@ impl<'b> Work<'b> {
             }
         }
         Ok(false)
+    }
+
+    /// Ways to ask for a new node that are as good as each other, the cheapest first.
+    fn cheapest_first(&mut self, template: TemplateIx, asks: Vec<AskIx>, pod: PodIx) -> Vec<AskIx> {
+        if asks.len() < 2 {
+            return asks;
+        }
+        let price = |ask: AskIx| (self.price_of_new(template, ask, pod), ask);
+        let mut priced: Vec<(Price, AskIx)> = asks.into_iter().map(price).collect();
+        priced.sort_by_key(|(price, _)| *price);
+        priced.into_iter().map(|(_, ask)| ask).collect()
+    }
+
+    fn price_of_new(&mut self, template: TemplateIx, ask: AskIx, pod: PodIx) -> Price {
+        if self.refused[ask].templates.has(template) {
+            return Price::OUT_OF_REACH;
+        }
+        let (asked, volumes) = (self.memo.ask(self.base, ask), self.volumes_of(pod));
+        if self.judge_new(template, (ask, &asked), &volumes).is_err() {
+            return Price::OUT_OF_REACH;
+        }
+        let Accepted { state, slots, held, .. } = &self.judged;
+        let left = Remaining { state: *state, slots, held };
+        let cheapest = self.cheapest(template, left, None);
+        cheapest.map_or(Price::OUT_OF_REACH, |offering| self.base.catalog_of(template).way(offering).price)
     }
 
     /// Plans a node of a pool, if it can make one.
