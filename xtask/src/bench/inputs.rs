@@ -7,7 +7,7 @@ use crate::diff::dice::Dice;
 use crate::diff::scenario::Scenario;
 use crate::diff::vocabulary::{ARCH, CAPACITY_TYPE, INSTANCE_TYPE, OS, ZONE};
 
-/// Whether pods have the topology terms of Karpenter's own benchmark. Tenon refuses pods that have some.
+/// Whether pods have the topology terms of Karpenter's own benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Topology {
     Without,

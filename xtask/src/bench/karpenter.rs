@@ -44,7 +44,7 @@ pub(crate) struct Race {
     /// How many seconds Karpenter may solve one case. A case that takes longer is printed as `> SECONDS s`.
     #[arg(long, value_name = "SECONDS", default_value = "300")]
     limit: u64,
-    /// Give pods the topology terms of Karpenter's own benchmark. Tenon refuses such pods until it supports topology.
+    /// Give pods the topology terms of Karpenter's own benchmark.
     #[arg(long)]
     topology: bool,
     /// Run only Tenon.

@@ -68,7 +68,7 @@ fn every_field_of_a_pod_that_is_read_is_in_the_table() {
 }
 
 #[test]
-fn every_field_of_the_librarys_types_is_in_the_table() {
+fn every_field_of_the_types_of_the_library_is_in_the_table() {
     holds::<meta::OwnerReference>(OWNER_REFERENCE, &[]);
     holds::<meta::LabelSelector>(LABEL_SELECTOR, &[]);
     holds::<meta::LabelSelectorRequirement>(EXPRESSION, &[]);
