@@ -1,3 +1,5 @@
+//! Are messages in the compact format read as their JSON is, and broken ones refused?
+
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 

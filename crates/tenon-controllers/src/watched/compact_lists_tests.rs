@@ -1,3 +1,5 @@
+//! Are lists asked for in the compact format, and as JSON where that cannot be read?
+
 use std::sync::Mutex;
 
 use kube::api::{Api, ListParams, WatchParams};
