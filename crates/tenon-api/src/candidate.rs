@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use kube::ResourceExt;
 use tenon_model::{
     BudgetFault, BudgetText, CandidateClaim, CandidateKubeNode, CandidateNode, CandidatePod, DisruptionBudget,
-    DisruptionPool, DrainPod, Timestamp,
+    DisruptionFacts, DisruptionPool, DrainPod, Timestamp,
 };
 
 use crate::condition::{Condition, ConditionStatus};
-use crate::disruption::{Budget, DisruptionReason};
+use crate::disruption::{Budget, ConsolidationPolicy, DisruptionReason};
 use crate::names;
 use crate::nodeclaim::NodeClaim;
 use crate::nodepool::NodePool;
@@ -52,6 +52,11 @@ impl CandidateObjects<'_> {
     }
 }
 
+/// What decides whether the node of a claim may be disrupted, besides its pods.
+pub(crate) fn disruption_facts(claim: &NodeClaim, node: Option<&Node>) -> DisruptionFacts {
+    DisruptionFacts { claim: candidate_claim(claim), node: node.map(candidate_kube_node) }
+}
+
 fn candidate_claim(claim: &NodeClaim) -> CandidateClaim {
     let status = claim.status.as_ref();
     let has_vm = status.is_some_and(|status| status.provider_id.is_some());
@@ -64,6 +69,8 @@ fn candidate_claim(claim: &NodeClaim) -> CandidateClaim {
         has_do_not_disrupt: forbids_disruption(claim.annotations()),
         initialized_at: true_condition(claim, "Initialized").map(|told| timestamp(&told.last_transition_time)),
         last_pod_event: status.and_then(|status| status.last_pod_event_time.as_ref()).map(timestamp),
+        consolidatable_since: true_condition(claim, "Consolidatable").map(|told| timestamp(&told.last_transition_time)),
+        drifted_since: true_condition(claim, "Drifted").map(|told| timestamp(&told.last_transition_time)),
     }
 }
 
@@ -94,6 +101,11 @@ pub fn disruption_pool(pool: &NodePool) -> DisruptionPool {
         name: pool.metadata.name.clone().unwrap_or_default(),
         is_deleting: pool.metadata.deletion_timestamp.is_some(),
         is_static: pool.spec.replicas.is_some(),
+        policy: match disruption.consolidation_policy {
+            ConsolidationPolicy::WhenEmpty => tenon_model::ConsolidationPolicy::WhenEmpty,
+            ConsolidationPolicy::WhenEmptyOrUnderutilized => tenon_model::ConsolidationPolicy::WhenEmptyOrUnderutilized,
+            ConsolidationPolicy::Balanced => tenon_model::ConsolidationPolicy::Balanced,
+        },
         consolidate_after: disruption.consolidate_after.parse(),
         budgets: disruption.budgets.iter().map(disruption_budget).collect(),
     }

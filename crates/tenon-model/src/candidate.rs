@@ -39,6 +39,31 @@ pub struct CandidateClaim {
     pub initialized_at: Option<Timestamp>,
     /// When a pod was last added to or removed from its node.
     pub last_pod_event: Option<Timestamp>,
+    /// Since when its condition Consolidatable is true.
+    pub consolidatable_since: Option<Timestamp>,
+    /// Since when its condition Drifted is true.
+    pub drifted_since: Option<Timestamp>,
+}
+
+/// What decides whether a node may be disrupted, besides its pods. Part of a snapshot's nodes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DisruptionFacts {
+    /// The claim.
+    pub claim: CandidateClaim,
+    /// The Node, once there is one.
+    pub node: Option<CandidateKubeNode>,
+}
+
+/// Which nodes are consolidated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ConsolidationPolicy {
+    /// Only nodes that run no pods except those of DaemonSets.
+    WhenEmpty,
+    /// Also nodes whose pods fit on other or cheaper nodes.
+    #[default]
+    WhenEmptyOrUnderutilized,
+    /// The same, weighed against the disruption of the pods.
+    Balanced,
 }
 
 /// The Node of a candidate.
@@ -78,6 +103,8 @@ pub struct DisruptionPool {
     pub is_deleting: bool,
     /// Whether it has a fixed number of nodes.
     pub is_static: bool,
+    /// Which of its nodes are consolidated.
+    pub policy: ConsolidationPolicy,
     /// How long a node must have no pod events before it is consolidated.
     pub consolidate_after: Result<TimespanOrNever, DurationError>,
     /// Its budgets, in their order.

@@ -65,7 +65,10 @@ mod written_requirement;
 pub use address::{AddressError, AddressRange, NetAddress};
 pub use assignment::{AddressPool, AddressSite, CardAddresses, CardWish, GivenAddress, Source6};
 pub use bound_pod::BoundPod;
-pub use candidate::{CandidateClaim, CandidateKubeNode, CandidateNode, CandidatePod, DisruptionPool};
+pub use candidate::{
+    CandidateClaim, CandidateKubeNode, CandidateNode, CandidatePod, ConsolidationPolicy, DisruptionFacts,
+    DisruptionPool,
+};
 pub use catalog::{AllocatableGroup, Catalog, CatalogType, Offering, Overrides, RESERVED, Reservation};
 pub use disruption_budget::{BudgetFault, BudgetText, BudgetWindow, DisruptionBudget, DisruptionReason};
 pub use drain_pod::DrainPod;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::bound_pod::BoundPod;
+use crate::candidate::DisruptionFacts;
 use crate::pod::{HostPort, PodKey};
 use crate::resources::Resources;
 use crate::taint::Taint;
@@ -47,6 +48,8 @@ pub struct NodeState {
     pub stage: NodeStage,
     /// Whether it goes, so that nothing new is put there.
     pub is_leaving: bool,
+    /// Of a node with a NodeClaim: what decides whether it may be disrupted. No part of which nodes are created.
+    pub disruption: Option<Arc<DisruptionFacts>>,
 }
 
 /// How far a node is.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::candidate::DisruptionPool;
 use crate::catalog::Catalog;
 use crate::requirements::Requirements;
 use crate::resources::Resources;
@@ -30,4 +31,6 @@ pub struct Pool {
     pub replicas: Option<u32>,
     /// Why it cannot be used, if it cannot.
     pub not_ready: Option<String>,
+    /// How its nodes may be disrupted. No part of which nodes are created.
+    pub disruption: Option<Arc<DisruptionPool>>,
 }

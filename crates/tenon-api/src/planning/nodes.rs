@@ -9,6 +9,7 @@ use tenon_model::{Effect, NodeStage, NodeState, Resources, Taint};
 
 use super::Surroundings;
 use super::conversion::{node_taint, taint};
+use crate::candidate::disruption_facts;
 use crate::names::{ANNOTATION_LAUNCH, LABEL_INITIALIZED, LABEL_INSTANCE_TYPE, LABEL_NODEPOOL, LABEL_REGISTERED};
 use crate::objects::Objects;
 use crate::quantity::kube_resources;
@@ -134,6 +135,7 @@ fn claimed(claim: &NodeClaim, node: Option<&Node>, around: &dyn Surroundings) ->
             false => NodeStage::Rising,
         },
         is_leaving: claim.metadata.deletion_timestamp.is_some() || says_of_itself(claim, TERMINATING),
+        disruption: Some(Arc::new(disruption_facts(claim, node))),
         ..NodeState::default()
     })
 }

@@ -6,6 +6,7 @@ use kube::ResourceExt;
 use tenon_model::{Catalog, Pool, Requirement, Requirements, Resources};
 
 use super::conversion::{requirements, taint};
+use crate::candidate::disruption_pool;
 use crate::{NodeClassRef, NodePool, resources_of};
 
 /// A pool, made of this. What its nodes have together is not in it.
@@ -28,6 +29,7 @@ pub(super) fn pool(pool: &NodePool, catalog: Arc<Catalog>, not_ready: Option<Str
         catalog,
         replicas: pool.spec.replicas.map(|count| u32::try_from(count).unwrap_or(u32::MAX)),
         not_ready,
+        disruption: Some(Arc::new(disruption_pool(pool))),
     }
 }
 

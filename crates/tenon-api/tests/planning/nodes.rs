@@ -143,3 +143,18 @@ fn of_two_nodes_with_one_machine_behind_them_the_same_is_the_claims_whichever_is
         assert_eq!(found, [("c", true), ("n2", false)], "{order:?}");
     }
 }
+
+#[test]
+fn a_node_says_since_when_it_drifted_or_may_be_consolidated_and_whether_it_is_to_be_left_alone() {
+    let told = |kind: &str, at: &str| json!({ "type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": at });
+    let conditions = json!([told("Drifted", "2026-01-01T00:00:10Z"), told("Consolidatable", "2026-01-01T00:00:20Z")]);
+    let kept = json!({ "metadata": { "annotations": { "karpenter.sh/do-not-disrupt": "true" } } });
+    let of_claim = merged(json!({ "status": { "conditions": conditions } }), &kept);
+    let state = with_claim(&json!({}), &of_claim);
+    let facts = state.disruption.unwrap();
+    let [drifted, consolidatable] = [facts.claim.drifted_since, facts.claim.consolidatable_since].map(Option::unwrap);
+    assert_eq!(consolidatable.nanos_since(drifted), 10_000_000_000);
+    assert!(facts.claim.has_do_not_disrupt && facts.node.as_ref().is_some_and(|node| node.name == "n1"));
+    let alone = snapshot(&[node("n2", &json!({}))]);
+    assert_eq!(alone.nodes[0].disruption, None, "without a NodeClaim it is not ours to disrupt");
+}

@@ -29,6 +29,7 @@ pub(crate) fn pool(name: &str) -> DisruptionPool {
         name: name.to_owned(),
         is_deleting: false,
         is_static: false,
+        policy: tenon_model::ConsolidationPolicy::default(),
         consolidate_after: "0s".parse(),
         budgets: Vec::new(),
     };
