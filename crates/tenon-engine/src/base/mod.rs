@@ -1,5 +1,6 @@
 //! A snapshot, indexed: everything a plan is made with and that no plan changes.
 
+mod advance;
 mod daemon_overhead;
 mod eligibility;
 mod node_pools;
@@ -17,6 +18,7 @@ pub(crate) use self::node_pools::{SIMULATED, Template, is_out_of_use};
 pub(crate) use self::nodes::Nodes;
 pub(crate) use self::pod_classes::{Ask, PodClass, PodClasses, Step};
 
+use self::advance::Ground;
 use self::node_pools::Supplies;
 use self::pod_classes::Sorted;
 use self::relaxation::Rules;
@@ -40,7 +42,7 @@ pub(crate) struct Base {
     pub(crate) attachments: Attachments,
     /// Every pool, the first to be asked first, and its template if new nodes can be made from it.
     pub(crate) pools: Vec<(Arc<Pool>, Option<TemplateIx>)>,
-    pub(crate) templates: Table<TemplateIx, Template>,
+    pub(crate) templates: Table<TemplateIx, Arc<Template>>,
     pub(crate) classes: PodClasses,
     /// Pods to be placed, in the order they are tried, with their class.
     pub(crate) pods: Table<PodIx, (Arc<Pod>, PodClassIx)>,
@@ -50,17 +52,20 @@ pub(crate) struct Base {
     pub(crate) refused: Vec<Unplaced>,
     /// How many pods there are, those included that are not tried.
     pub(crate) pending: usize,
-    pub(crate) nodes: Nodes,
+    pub(crate) nodes: Arc<Nodes>,
+    /// What nodes and templates were made from.
+    ground: Ground,
     /// Where pods may go because of other pods.
     pub(crate) topology: Topology,
 }
 
 impl Base {
-    /// Reads a snapshot. Catalogues that were read before are not read again.
+    /// Reads a snapshot. Catalogues, pools and nodes that are the same as before are not read again.
     pub(crate) fn of(snapshot: &Snapshot, before: &Base) -> Base {
         let options = &snapshot.options;
-        let is_judged = |daemon: &&Pod| !options.ignore_resource_claims || daemon.resource_claims.is_empty();
-        let daemons: Vec<&Pod> = snapshot.daemons.iter().map(AsRef::as_ref).filter(is_judged).collect();
+        let is_judged = |daemon: &&Arc<Pod>| !options.ignore_resource_claims || daemon.resource_claims.is_empty();
+        let shared: Vec<Arc<Pod>> = snapshot.daemons.iter().filter(is_judged).cloned().collect();
+        let daemons: Vec<&Pod> = shared.iter().map(AsRef::as_ref).collect();
         let (pods, refused) = sorted_out(snapshot);
         let relevant = Relevant::of(snapshot);
         let mut sorted = Sorted::new(&relevant);
@@ -69,14 +74,21 @@ impl Base {
         let columns = Columns::of(sorted.requests().chain(daemons.iter().map(|daemon| &daemon.requests)));
         let (catalogs, hosts) = (catalogs(snapshot, before), Hosts::new(&snapshot.hosts));
         let supplies = Supplies { daemons: &daemons, columns: &columns, options, hosts: &hosts };
-        let (pools, templates) = templates(snapshot, &catalogs, &supplies);
+        let ground = Ground {
+            daemons: shared.clone(),
+            columns: columns.clone(),
+            options: options.clone(),
+            nodes: snapshot.nodes.clone(),
+        };
+        let (pools, templates) = templates(snapshot, &catalogs, (&ground, &supplies, before));
         // A pool whose demands leave nothing to make nodes of still has nodes that are there.
         let in_use = pools.iter().map(|(pool, _)| pool).filter(|pool| !is_out_of_use(pool));
         let has_advice = in_use.flat_map(|pool| &pool.taints).any(|taint| taint.effect == Effect::PreferNoSchedule);
         let mut build = Build::new(snapshot);
         let mut classes = sorted.classes(&columns, &Rules { options, has_advice }, &mut build);
         let pods = in_order(pods, &classes);
-        let nodes = Nodes::new(&snapshot.nodes, &daemons, &columns);
+        let read = || Arc::new(Nodes::new(&snapshot.nodes, &daemons, &columns));
+        let nodes = before.same_nodes(&ground).unwrap_or_else(read);
         let attachments = Attachments::new(&pods, &nodes.nodes, &catalogs);
         let topology = match relevant.is_used {
             true => topology(build, &mut classes, (&nodes, &templates, &catalogs)),
@@ -84,6 +96,7 @@ impl Base {
         };
         Base {
             nodes,
+            ground,
             topology,
             reserved: Reserved::new(snapshot),
             attachments,
@@ -108,11 +121,11 @@ impl Base {
     }
 }
 
-type Made<'m> = (&'m Nodes, &'m Table<TemplateIx, Template>, &'m Table<CatalogIx, Arc<CatalogIndex>>);
+type Made<'m> = (&'m Nodes, &'m Table<TemplateIx, Arc<Template>>, &'m Table<CatalogIx, Arc<CatalogIndex>>);
 
 /// What constraints allow pods, and where pods are.
 fn topology<'m>(build: Build<'m>, classes: &'m mut PodClasses, (nodes, templates, catalogs): Made<'m>) -> Topology {
-    let provider = |template: &'m Template| Provider {
+    let provider = |template: &'m Arc<Template>| Provider {
         taints: &template.pool.taints,
         demands: &template.demands,
         types: catalogs[template.catalog].catalog.types().iter().map(|size| &size.requirements).collect(),
@@ -140,13 +153,13 @@ fn offered_on(catalog: &CatalogIndex, hosts: &Hosts) -> Table<OfferingIx, Option
     catalog.offerings.ids().map(|offering| hosts.at(place(offering)?)).collect()
 }
 
-type Templates = (Vec<(Arc<Pool>, Option<TemplateIx>)>, Table<TemplateIx, Template>);
+type Templates = (Vec<(Arc<Pool>, Option<TemplateIx>)>, Table<TemplateIx, Arc<Template>>);
 
 /// Makes a template of each pool that can be used.
 fn templates(
     snapshot: &Snapshot,
     catalogs: &Table<CatalogIx, Arc<CatalogIndex>>,
-    supplies: &Supplies<'_>,
+    (ground, supplies, before): (&Ground, &Supplies<'_>, &Base),
 ) -> Templates {
     let mut pools: Vec<&Arc<Pool>> = snapshot.pools.iter().collect();
     pools.sort_by_key(|pool| Reverse((pool.weight, &pool.name)));
@@ -154,7 +167,10 @@ fn templates(
     for pool in pools {
         let mut known = catalogs.pairs().filter(|(_, known)| Arc::ptr_eq(&known.catalog, &pool.catalog));
         let catalog = known.next().filter(|_| !is_out_of_use(pool));
-        let template = catalog.and_then(|(number, index)| Template::new(pool, (number, index), supplies));
+        let template = catalog.and_then(|(number, index)| {
+            let known = before.same_template(pool, (number, index), (ground, supplies));
+            known.or_else(|| Template::new(pool, (number, index), supplies).map(Arc::new))
+        });
         numbered.push((pool.clone(), template.map(|template| templates.push(template))));
     }
     (numbered, templates)

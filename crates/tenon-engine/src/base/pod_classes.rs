@@ -64,6 +64,8 @@ pub(crate) struct Ask {
 pub(crate) struct Sorted<'r> {
     relevant: &'r Relevant,
     shapes: Interner<PodClassIx, Shape>,
+    /// Classes by the place of a shape that pods of one workload share, and by namespace.
+    known: BTreeMap<(usize, &'r str), PodClassIx>,
 }
 
 /// What decides how a pod is tried, and what others know it by. The latter is left out where nobody looks.
@@ -78,11 +80,25 @@ struct Shape {
 
 impl<'r> Sorted<'r> {
     pub(crate) fn new(relevant: &'r Relevant) -> Sorted<'r> {
-        Sorted { relevant, shapes: Interner::default() }
+        Sorted { relevant, shapes: Interner::default(), known: BTreeMap::new() }
     }
 
     /// The class of a pod.
-    pub(crate) fn class_of(&mut self, pod: &Pod) -> PodClassIx {
+    pub(crate) fn class_of(&mut self, pod: &'r Pod) -> PodClassIx {
+        let has_places = pod.storage.volumes().is_some_and(|known| !known.alternatives.is_empty());
+        if has_places || Arc::strong_count(&pod.shape) == 1 {
+            return self.read(pod);
+        }
+        let place = (Arc::as_ptr(&pod.shape).addr(), pod.key.namespace.as_str());
+        if let Some(known) = self.known.get(&place) {
+            return *known;
+        }
+        let class = self.read(pod);
+        self.known.insert(place, class);
+        class
+    }
+
+    fn read(&mut self, pod: &Pod) -> PodClassIx {
         let PodShape { requests, alternatives, preferred, tolerations, host_ports, .. } = &*pod.shape;
         let hash = fixed_hash(&(requests, alternatives, preferred, tolerations, host_ports));
         let volumes = pod.storage.volumes().map(|known| known.alternatives.as_slice()).unwrap_or_default();

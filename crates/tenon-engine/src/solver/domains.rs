@@ -165,7 +165,7 @@ impl Work<'_> {
         let base = self.base;
         let group = &base.topology.groups[number];
         let (template, state) = self.open.state_of(node);
-        if !self.memo.counts_open(base, group.filter, (template, state)) {
+        if !self.memo.counts_open(base, number, (template, state)) {
             return;
         }
         let count = &mut self.counts.groups[number];

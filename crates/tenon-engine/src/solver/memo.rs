@@ -6,11 +6,11 @@ use super::effective_asks::{At, DomainsLeft, EffectiveAsks, StateDomains};
 use crate::base::{Ask, Base};
 use crate::capacity::{Held, Reservations};
 use crate::index::{
-    AskIx, Bits, CatalogIx, DemandIx, FilterIx, Id, KeyIx, NodeIx, NumberMap, OfferingIx, SlotIx, StateIx, Table,
+    AskIx, Bits, CatalogIx, DemandIx, GroupIx, Id, KeyIx, NodeIx, NumberMap, OfferingIx, SlotIx, StateIx, Table,
     TemplateIx, TolerationsIx,
 };
 use crate::instance_types::{CatalogIndex, PricedTypes, State, States, TypeLists};
-use crate::topology::{Meanings, Picked};
+use crate::topology::{Group, Meanings, Picked, Unsaid};
 
 /// What was found out.
 #[derive(Debug, Default)]
@@ -106,25 +106,30 @@ impl Memo {
         domains.of(base, At { catalog, key, state }, &states[catalog].get(state).requirements)
     }
 
-    /// Whether planned nodes of a pool in a state count for a filter.
+    /// Whether planned nodes of a pool in a state count for a group. Where every node is a domain of its own, also those that
+    /// may come to count: whoever looks at such a node later makes it one of those.
     pub(super) fn counts_open(
         &mut self,
         base: &Base,
-        filter: FilterIx,
+        group: GroupIx,
         (template, state): (TemplateIx, StateIx),
     ) -> bool {
-        let found = &base.topology.filters[filter];
+        let Group { key, filter, .. } = &base.topology.groups[group];
+        let found = &base.topology.filters[*filter];
         if found.is_open() {
             return true;
         }
+        let is_hostname = base.topology.keys[*key].is_hostname;
+        let unsaid = if is_hostname { Unsaid::IsOpen } else { Unsaid::IsMissing };
         let Memo { states, counted, .. } = self;
         let number = |position: usize| u32::try_from(position).unwrap_or(u32::MAX);
-        let of_pool = number(filter.position() * base.templates.len() + template.position());
+        let of_filter = filter.position() * 2 + usize::from(is_hostname);
+        let of_pool = number(of_filter * base.templates.len() + template.position());
         counted.get_or((of_pool, number(state.position())), || {
             let template = &base.templates[template];
             let meanings = Meanings { demands: &base.classes.demands, tolerations: &base.classes.tolerations };
             let labels = &states[template.catalog].get(state).requirements;
-            found.admits(meanings, labels, template.pool.taints.iter())
+            found.admits(meanings, (labels, unsaid), template.pool.taints.iter())
         })
     }
 

@@ -21,6 +21,6 @@ pub(crate) use choice::{Allowed, Choices, Picked, combined, of_key};
 pub(crate) use counts::Counts;
 pub(crate) use domains::{Key, Provider};
 pub(crate) use groups::{Group, Kind, View};
-pub(crate) use node_filter::{Meanings, NodeFilter};
+pub(crate) use node_filter::{Meanings, NodeFilter, Unsaid};
 pub(crate) use selection::{Relevant, counts};
 pub(crate) use valid::{Valid, valid};

@@ -22,18 +22,26 @@ pub(crate) struct Meanings<'m> {
     pub(crate) tolerations: &'m Table<TolerationsIx, Vec<Toleration>>,
 }
 
+/// What a label means that a node does not speak of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unsaid {
+    /// The node does not have it.
+    IsMissing,
+    /// The node may still come by it.
+    IsOpen,
+}
+
 impl NodeFilter {
-    /// Whether a node with these labels and taints counts. What it does not say of itself it does not have.
+    /// Whether a node with these labels and taints counts. What it does not say of itself it does not have, unless that is open.
     pub(crate) fn admits<'t>(
         &self,
         meanings: Meanings<'_>,
-        labels: &Requirements,
+        (labels, unsaid): (&Requirements, Unsaid),
         mut taints: impl Iterator<Item = &'t Taint>,
     ) -> bool {
-        let is_wanted = self
-            .demands
-            .as_ref()
-            .is_none_or(|demands| demands.iter().any(|demand| labels.can_meet(&meanings.demands[*demand], |_| false)));
+        let may_be = |_: &str| unsaid == Unsaid::IsOpen;
+        let meets = |demand: &DemandIx| labels.can_meet(&meanings.demands[*demand], may_be);
+        let is_wanted = self.demands.as_ref().is_none_or(|demands| demands.iter().any(meets));
         let is_tolerated = self.tolerations.is_none_or(|tolerations| {
             let tolerations = &meanings.tolerations[tolerations];
             taints.all(|taint| taint.is_tolerated_by(tolerations))
@@ -43,7 +51,7 @@ impl NodeFilter {
 
     /// The same of a node that is there.
     pub(crate) fn admits_node(&self, meanings: Meanings<'_>, labels: &Requirements, node: &NodeState) -> bool {
-        self.admits(meanings, labels, node.lasting_taints())
+        self.admits(meanings, (labels, Unsaid::IsMissing), node.lasting_taints())
     }
 
     /// Whether every node counts.

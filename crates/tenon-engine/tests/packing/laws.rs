@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use tenon_engine::{Engine, plan};
 use tenon_model::{BoundPod, NodeStage, NodeState, Pod, Quantity, Resources, Snapshot};
 
@@ -166,8 +167,12 @@ pub(crate) fn carried_out(snapshot: &Snapshot) -> Snapshot {
     after
 }
 
+/// The same clusters in every run, so that a run says what the last one said. `PROPTEST_RNG_SEED` is not read here: change the
+/// number to look at others.
+const SEED: RngSeed = RngSeed::Fixed(20_261_118);
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, rng_seed: SEED, ..ProptestConfig::default() })]
 
     #[test]
     fn every_plan_is_sound(text in any_cluster()) {
@@ -215,7 +220,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 60, rng_seed: SEED, ..ProptestConfig::default() })]
 
     #[test]
     fn an_engine_that_goes_from_one_snapshot_to_the_next_plans_as_a_new_one(
