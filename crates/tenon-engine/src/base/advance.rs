@@ -47,9 +47,9 @@ impl Base {
         &self,
         pool: &Arc<Pool>,
         (number, catalog): (CatalogIx, &Arc<CatalogIndex>),
-        (ground, supplies): (&Ground, &Supplies<'_>),
+        supplies: &Supplies<'_>,
     ) -> Option<Arc<Template>> {
-        if !self.ground.is_same(ground) {
+        if !self.ground.is_same(supplies.ground) {
             return None;
         }
         let mut known = self.templates.iter().filter(|known| Arc::ptr_eq(&known.pool, pool));

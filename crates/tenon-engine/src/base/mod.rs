@@ -73,14 +73,14 @@ impl Base {
             pods.into_iter().map(|pod| (pod.clone(), sorted.class_of(pod))).collect();
         let columns = Columns::of(sorted.requests().chain(daemons.iter().map(|daemon| &daemon.requests)));
         let (catalogs, hosts) = (catalogs(snapshot, before), Hosts::new(&snapshot.hosts));
-        let supplies = Supplies { daemons: &daemons, columns: &columns, options, hosts: &hosts };
         let ground = Ground {
             daemons: shared.clone(),
             columns: columns.clone(),
             options: options.clone(),
             nodes: snapshot.nodes.clone(),
         };
-        let (pools, templates) = templates(snapshot, &catalogs, (&ground, &supplies, before));
+        let supplies = Supplies { daemons: &daemons, columns: &columns, options, hosts: &hosts, ground: &ground };
+        let (pools, templates) = templates(snapshot, &catalogs, (&supplies, before));
         // A pool whose demands leave nothing to make nodes of still has nodes that are there.
         let in_use = pools.iter().map(|(pool, _)| pool).filter(|pool| !is_out_of_use(pool));
         let has_advice = in_use.flat_map(|pool| &pool.taints).any(|taint| taint.effect == Effect::PreferNoSchedule);
@@ -159,7 +159,7 @@ type Templates = (Vec<(Arc<Pool>, Option<TemplateIx>)>, Table<TemplateIx, Arc<Te
 fn templates(
     snapshot: &Snapshot,
     catalogs: &Table<CatalogIx, Arc<CatalogIndex>>,
-    (ground, supplies, before): (&Ground, &Supplies<'_>, &Base),
+    (supplies, before): (&Supplies<'_>, &Base),
 ) -> Templates {
     let mut pools: Vec<&Arc<Pool>> = snapshot.pools.iter().collect();
     pools.sort_by_key(|pool| Reverse((pool.weight, &pool.name)));
@@ -168,7 +168,7 @@ fn templates(
         let mut known = catalogs.pairs().filter(|(_, known)| Arc::ptr_eq(&known.catalog, &pool.catalog));
         let catalog = known.next().filter(|_| !is_out_of_use(pool));
         let template = catalog.and_then(|(number, index)| {
-            let known = before.same_template(pool, (number, index), (ground, supplies));
+            let known = before.same_template(pool, (number, index), supplies);
             known.or_else(|| Template::new(pool, (number, index), supplies).map(Arc::new))
         });
         numbered.push((pool.clone(), template.map(|template| templates.push(template))));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tenon_model::labels::NODEPOOL;
 use tenon_model::{MinValuesPolicy, Options, Pod, Pool, Requirement, Requirements};
 
+use super::advance::Ground;
 use super::daemon_overhead::{DaemonGroups, NodeSpec};
 use crate::capacity::{Hosts, Limits};
 use crate::index::{Bits, CatalogIx, HostIx, SlotIx};
@@ -40,6 +41,8 @@ pub(crate) struct Supplies<'s> {
     pub(crate) columns: &'s Columns,
     pub(crate) options: &'s Options,
     pub(crate) hosts: &'s Hosts,
+    /// What it shares with nodes.
+    pub(super) ground: &'s Ground,
 }
 
 impl Template {
