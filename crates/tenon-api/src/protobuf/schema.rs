@@ -3,8 +3,8 @@
 //! Numbers stay for ever: `k8s.io/api/core/v1/generated.proto` and `apimachinery/pkg/apis/meta/v1/generated.proto` list them.
 
 use super::to_json::Kind::{
-    self, Amounts, Flag, FlagIfTrue, Inline, Message, Messages, Moment, Number, NumberIfAny, OptionalText, Text,
-    TextMap, Texts,
+    self, Amounts, Flag, FlagIfTrue, Inline, Message, Messages, Moment, Number, NumberIfAny, Objects, OptionalText,
+    Text, TextMap, Texts,
 };
 use super::to_json::{Field, Schema};
 
@@ -12,7 +12,7 @@ const fn field(number: u32, name: &'static str, kind: Kind) -> Field {
     Field { number, name, kind }
 }
 
-pub(super) const POD_LIST: Schema = &[field(1, "metadata", Message(LIST_META)), field(2, "items", Messages(POD))];
+pub(super) const POD_LIST: Schema = &[field(1, "metadata", Message(LIST_META)), field(2, "items", Objects(POD))];
 
 /// What a server says of a request.
 pub(super) const STATUS: Schema = &[

@@ -103,9 +103,9 @@ fn a_list_has_the_fields_that_are_read_as_json_has_them() {
 }
 
 #[test]
-fn an_empty_list_is_one() {
+fn a_list_without_pods_is_an_empty_list() {
     let json = json_of(&wrapped("PodList", &bytes(1, bytes(2, "5"))));
-    assert_eq!(json, json!({ "metadata": { "resourceVersion": "5" } }));
+    assert_eq!(json, json!({ "metadata": { "resourceVersion": "5" }, "items": [] }));
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub(super) enum Kind {
     FlagIfTrue,
     Message(Schema),
     Messages(Schema),
+    /// The objects of a list: JSON has the field also where there is none.
+    Objects(Schema),
     /// A message whose fields are fields of the one it is in.
     Inline(Schema),
     TextMap,
@@ -85,7 +87,7 @@ impl<'a> Writer<'a> {
         let end = self.fields.len();
         for field in schema {
             match field.kind {
-                Kind::Texts | Kind::Messages(_) => self.list(begin..end, field)?,
+                Kind::Texts | Kind::Messages(_) | Kind::Objects(_) => self.list(begin..end, field)?,
                 Kind::TextMap | Kind::Amounts => self.map(begin..end, field)?,
                 _ => {
                     // If it is there more often, the last one counts.
@@ -110,7 +112,7 @@ impl<'a> Writer<'a> {
         self.value(value, field)
     }
 
-    /// Writes every value of a field, in order; nothing if there is none.
+    /// Writes every value of a field, in order; nothing if there is none, unless JSON has the field always.
     fn list(&mut self, among: Range<usize>, field: &Field) -> Result<(), ProtobufFault> {
         self.each(among, field, b"[]", |writer, value| writer.value(value, field))
     }
@@ -132,24 +134,25 @@ impl<'a> Writer<'a> {
         [open, close]: &[u8; 2],
         write: impl Fn(&mut Writer<'a>, Value<'a>) -> Result<(), ProtobufFault>,
     ) -> Result<(), ProtobufFault> {
-        let mut is_begun = false;
+        let is_of_field = |(number, _): &(u32, Value<'a>)| *number == field.number;
+        let is_always = matches!(field.kind, Kind::Objects(_));
+        if !is_always && !self.fields[among.clone()].iter().any(is_of_field) {
+            return Ok(());
+        }
+        write_name(field.name, &mut self.json);
+        self.json.push(*open);
+        let mut is_first = true;
         for index in among {
             let (number, value) = self.fields[index];
             if number != field.number {
                 continue;
             }
-            if is_begun {
+            if !std::mem::take(&mut is_first) {
                 self.json.push(b',');
-            } else {
-                write_name(field.name, &mut self.json);
-                self.json.push(*open);
-                is_begun = true;
             }
             write(self, value)?;
         }
-        if is_begun {
-            self.json.push(*close);
-        }
+        self.json.push(*close);
         Ok(())
     }
 
@@ -165,7 +168,7 @@ impl<'a> Writer<'a> {
             Kind::Number | Kind::NumberIfAny => write_json(&Json::Number(JsonNumber::from(value.number())), json),
             Kind::Flag | Kind::FlagIfTrue => write_json(&Json::Bool(value.number() != 0), json),
             Kind::Moment => write_json(&moment(value.bytes())?, json),
-            Kind::Message(schema) | Kind::Messages(schema) | Kind::Inline(schema) => {
+            Kind::Message(schema) | Kind::Messages(schema) | Kind::Objects(schema) | Kind::Inline(schema) => {
                 self.message(value.bytes(), schema)?;
             }
         }

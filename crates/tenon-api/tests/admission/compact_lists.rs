@@ -126,7 +126,11 @@ async fn write_pods(admin: &Client) -> anyhow::Result<()> {
 }
 
 async fn get(client: &Client, format: &str) -> anyhow::Result<Vec<u8>> {
-    let uri = format!("/api/v1/namespaces/{NAMESPACE}/pods");
+    get_of(client, NAMESPACE, format).await
+}
+
+async fn get_of(client: &Client, namespace: &str, format: &str) -> anyhow::Result<Vec<u8>> {
+    let uri = format!("/api/v1/namespaces/{namespace}/pods");
     let request = Request::get(uri).header("accept", format).body(Body::empty())?;
     let reply = client.send(request).await?;
     assert_eq!(reply.headers()["content-type"], format);
@@ -160,6 +164,17 @@ async fn pods_in_the_compact_format_say_what_they_say_in_json() -> anyhow::Resul
         last = (Some(plain), Some(compact));
     }
     assert_eq!(last.0, last.1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_list_without_pods_is_empty_in_both_formats() -> anyhow::Result<()> {
+    let Some(testbed) = shared_testbed()? else { return Ok(()) };
+    let admin = testbed.admin().await?;
+    let plain: List = serde_json::from_slice(&get_of(&admin, "nobody-is-here", "application/json").await?)?;
+    let compact = pod_list_to_json(&get_of(&admin, "nobody-is-here", MEDIA_TYPE).await?)?;
+    assert_eq!(serde_json::from_slice::<List>(&compact)?, plain);
+    assert!(plain.items.is_empty());
     Ok(())
 }
 

@@ -77,6 +77,12 @@ async fn a_list_is_read_in_the_compact_format() {
 }
 
 #[tokio::test]
+async fn a_cluster_without_pods_has_an_empty_list() {
+    let (client, asked) = server(Habit::Says(200, message("PodList", &field(1, field(2, "7")))));
+    assert_eq!((names(&client).await.unwrap(), compact(&asked)), (Vec::<String>::new(), vec![true]));
+}
+
+#[tokio::test]
 async fn a_server_that_answers_with_json_is_understood() {
     let (client, asked) = server(Habit::AnswersJson);
     assert_eq!((names(&client).await.unwrap(), compact(&asked)), (vec!["json".to_owned()], vec![true]));
