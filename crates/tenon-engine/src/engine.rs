@@ -2,9 +2,10 @@
 
 use tenon_model::{Plan, Snapshot};
 
-use crate::base::{Base, is_out_of_use};
+use crate::base::{Base, OnNodes, is_out_of_use};
 use crate::plan::{finished, improve};
 use crate::solver::{Effort, Memo, Ties, Trust, Work};
+use crate::what_ifs::WhatIfs;
 
 /// Decides what is to be made for the pods that need a node. The order of the snapshot's lists does not matter.
 pub fn plan(snapshot: &Snapshot) -> Plan {
@@ -20,12 +21,22 @@ pub struct Engine {
 impl Engine {
     /// Reads a snapshot.
     pub fn of(snapshot: &Snapshot) -> Engine {
-        Engine { base: Base::of(snapshot, &Base::default()) }
+        Engine { base: Base::of(snapshot, &Base::default(), OnNodes::Stay) }
+    }
+
+    /// Reads a snapshot with the pods that are on nodes, so that it can be asked what would be if nodes were gone.
+    pub fn with_pods_on_nodes(snapshot: &Snapshot) -> Engine {
+        Engine { base: Base::of(snapshot, &Base::default(), OnNodes::MayMove) }
+    }
+
+    /// What would be planned if nodes were gone. With `shadow`, whatever is remembered to be refused is asked again.
+    pub fn what_ifs(&self, shadow: bool) -> WhatIfs<'_> {
+        WhatIfs::new(&self.base, if shadow { Trust::Shadow } else { Trust::Remembered })
     }
 
     /// Reads the next snapshot. What is the same as in the last one is not read again; the plans are those of a new engine.
     pub fn advance(&mut self, snapshot: &Snapshot) {
-        self.base = Base::of(snapshot, &self.base);
+        self.base = Base::of(snapshot, &self.base, OnNodes::Stay);
     }
 
     /// Pools that could make nodes, but what they demand leaves nothing to make them of.
@@ -38,16 +49,16 @@ impl Engine {
     pub fn plan(&self) -> Plan {
         let mut work = self.solved(Trust::Remembered);
         improve(&mut work);
-        finished(work)
+        finished(&mut work)
     }
 
     /// Places the pods once, and says how much was done for that. With `shadow`, whatever was refused before is asked again
     /// and must be refused again: a test panics where what is remembered is wrong.
     pub fn measure(&self, shadow: bool) -> (Plan, Effort) {
         let trust = if shadow { Trust::Shadow } else { Trust::Remembered };
-        let work = self.solved(trust);
+        let mut work = self.solved(trust);
         let effort = work.effort;
-        (finished(work), effort)
+        (finished(&mut work), effort)
     }
 
     fn solved(&self, trust: Trust) -> Work<'_> {

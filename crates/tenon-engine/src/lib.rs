@@ -19,6 +19,7 @@ mod plan;
 mod resources;
 mod solver;
 mod topology;
+mod what_ifs;
 
 pub use checker::{CheckedPlan, Subject, Violation, check, sound_part};
 pub use engine::{Engine, plan};
@@ -28,3 +29,4 @@ pub use lifecycle::{
 };
 pub use plan::{LaunchRefusal, NoAddress, effective_zones, give, launches};
 pub use solver::Effort;
+pub use what_ifs::{Change, WhatIfs};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::eviction_cost::PodWorth;
 use crate::launch::Seconds;
-use crate::pod::{PodKey, PodShape};
+use crate::pod::{Pod, PodKey, PodShape};
 use crate::protection::Owner;
 use crate::volumes::{Attachment, PodStorage};
 
@@ -15,6 +15,8 @@ pub struct BoundPod {
     pub key: Arc<PodKey>,
     /// What it asks for, uses and is chosen by.
     pub shape: Arc<PodShape>,
+    /// When it was made.
+    pub created: Option<Seconds>,
     /// When a node took it.
     pub started: Option<Seconds>,
     /// Whether somebody deleted it: it still uses what it uses, but no longer counts where pods are spread.
@@ -31,5 +33,27 @@ impl BoundPod {
     /// Whether a DaemonSet put it there.
     pub fn is_daemon(&self) -> bool {
         self.shape.owner == Owner::DaemonSet
+    }
+
+    /// Whether it has to run somewhere else when its node is removed. A terminating pod of a StatefulSet still counts, because
+    /// its successor has to wait for it and needs the same place.
+    pub fn needs_another_node(&self) -> bool {
+        match self.shape.owner {
+            Owner::DaemonSet | Owner::Node => false,
+            Owner::StatefulSet => true,
+            Owner::Other | Owner::Nobody => !self.is_terminating,
+        }
+    }
+
+    /// The pod as it would be if it had no node.
+    pub fn unbound(&self) -> Pod {
+        Pod {
+            key: self.key.clone(),
+            created: self.created,
+            is_pending: false,
+            volumes: Vec::new(),
+            storage: self.storage.as_deref().cloned().unwrap_or_default(),
+            shape: self.shape.clone(),
+        }
     }
 }

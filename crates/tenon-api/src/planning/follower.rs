@@ -153,6 +153,7 @@ impl Follower {
         let index = &self.volumes.index;
         BoundPod {
             key: Arc::new(pod_key(found)),
+            created: found.metadata.creation_timestamp.as_ref().map(|time| Seconds(time.0.as_second())),
             started: found.start_time.as_ref().map(|time| Seconds(time.0.as_second())),
             is_terminating: is_terminating(found),
             worth: pod_worth(found),

@@ -3,6 +3,7 @@
 mod advance;
 mod daemon_overhead;
 mod eligibility;
+mod movable;
 mod node_pools;
 mod nodes;
 mod pod_classes;
@@ -14,11 +15,13 @@ use std::sync::Arc;
 use tenon_model::{Effect, Options, Pod, PodKey, Pool, Reason, Snapshot, Unplaced};
 
 pub(crate) use self::eligibility::refused;
+pub(crate) use self::movable::Movable;
 pub(crate) use self::node_pools::{SIMULATED, Template, is_out_of_use};
 pub(crate) use self::nodes::Nodes;
 pub(crate) use self::pod_classes::{Ask, PodClass, PodClasses, Step};
 
 use self::advance::Ground;
+use self::movable::OnNode;
 use self::node_pools::Supplies;
 use self::pod_classes::Sorted;
 use self::relaxation::Rules;
@@ -46,8 +49,12 @@ pub(crate) struct Base {
     pub(crate) classes: PodClasses,
     /// Pods to be placed, in the order they are tried, with their class.
     pub(crate) pods: Table<PodIx, (Arc<Pod>, PodClassIx)>,
-    /// The same pods, in the order of their keys.
-    pub(crate) by_key: Vec<(PodIx, Arc<PodKey>)>,
+    /// The place of each pod in the order of their keys.
+    pub(crate) by_key: Table<PodIx, u32>,
+    /// Pods that have no node or lose theirs, in the order they are tried.
+    pub(crate) waiting: Vec<PodIx>,
+    /// Pods that need a node only if theirs goes.
+    pub(crate) movable: Movable,
     /// Pods that are not tried, and why.
     pub(crate) refused: Vec<Unplaced>,
     /// How many pods there are, those included that are not tried.
@@ -59,18 +66,29 @@ pub(crate) struct Base {
     pub(crate) topology: Topology,
 }
 
+/// Whether pods that are on nodes may have to be placed again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnNodes {
+    /// They stay, unless their node leaves anyway.
+    Stay,
+    /// Any of them may.
+    MayMove,
+}
+
 impl Base {
     /// Reads a snapshot. Catalogues, pools and nodes that are the same as before are not read again.
-    pub(crate) fn of(snapshot: &Snapshot, before: &Base) -> Base {
+    pub(crate) fn of(snapshot: &Snapshot, before: &Base, on_nodes: OnNodes) -> Base {
         let options = &snapshot.options;
         let is_judged = |daemon: &&Arc<Pod>| !options.ignore_resource_claims || daemon.resource_claims.is_empty();
         let shared: Vec<Arc<Pod>> = snapshot.daemons.iter().filter(is_judged).cloned().collect();
         let daemons: Vec<&Pod> = shared.iter().map(AsRef::as_ref).collect();
         let (pods, refused) = sorted_out(snapshot);
-        let relevant = Relevant::of(snapshot);
+        let on_nodes = if on_nodes == OnNodes::MayMove { OnNode::all(snapshot) } else { Vec::new() };
+        let movable = on_nodes.iter().filter(|on_node| on_node.is_tried()).map(|on_node| &on_node.pod);
+        let relevant = Relevant::of(snapshot, movable.clone().map(|pod| &*pod.shape));
         let mut sorted = Sorted::new(&relevant);
         let pods: Vec<(Arc<Pod>, PodClassIx)> =
-            pods.into_iter().map(|pod| (pod.clone(), sorted.class_of(pod))).collect();
+            pods.into_iter().chain(movable).map(|pod| (pod.clone(), sorted.class_of(pod))).collect();
         let columns = Columns::of(sorted.requests().chain(daemons.iter().map(|daemon| &daemon.requests)));
         let (catalogs, hosts) = (catalogs(snapshot, before), Hosts::new(&snapshot.hosts));
         let ground = Ground {
@@ -89,6 +107,7 @@ impl Base {
         let pods = in_order(pods, &classes);
         let read = || Arc::new(Nodes::new(&snapshot.nodes, &daemons, &columns));
         let nodes = before.same_nodes(&ground).unwrap_or_else(read);
+        let (movable, waiting) = Movable::new(on_nodes, &pods, &nodes);
         let attachments = Attachments::new(&pods, &nodes.nodes, &catalogs);
         let topology = match relevant.is_used {
             true => topology(build, &mut classes, (&nodes, &templates, &catalogs)),
@@ -102,6 +121,8 @@ impl Base {
             attachments,
             offered_on: catalogs.iter().map(|catalog| offered_on(catalog, &hosts)).collect(),
             by_key: by_key(&pods),
+            waiting,
+            movable,
             pods,
             options: options.clone(),
             pending: snapshot.pods.len(),
@@ -182,13 +203,18 @@ fn sorted_out(snapshot: &Snapshot) -> (Vec<&Arc<Pod>>, Vec<Unplaced>) {
         |(key, why): &(Arc<PodKey>, String)| Unplaced { pod: key.clone(), reason: Reason::Invalid(why.clone()) };
     let (mut pods, mut unplaced) = (Vec::new(), snapshot.invalid.iter().map(invalid).collect::<Vec<_>>());
     for pod in &snapshot.pods {
-        let ignores = || snapshot.options.ignore_resource_claims && !pod.resource_claims.is_empty();
-        match refused(snapshot, pod).or_else(|| ignores().then_some(Reason::ResourceClaims)) {
+        match reason_to_wait(snapshot, pod) {
             Some(reason) => unplaced.push(Unplaced { pod: pod.key.clone(), reason }),
             None => pods.push(pod),
         }
     }
     (pods, unplaced)
+}
+
+/// Why a pod is not tried, if it is not.
+fn reason_to_wait(snapshot: &Snapshot, pod: &Pod) -> Option<Reason> {
+    let ignores = || snapshot.options.ignore_resource_claims && !pod.resource_claims.is_empty();
+    refused(snapshot, pod).or_else(|| ignores().then_some(Reason::ResourceClaims))
 }
 
 /// Large pods first; of equal ones the oldest.
@@ -203,9 +229,12 @@ fn in_order(mut pods: Vec<(Arc<Pod>, PodClassIx)>, classes: &PodClasses) -> Tabl
     pods.into_iter().collect()
 }
 
-fn by_key(pods: &Table<PodIx, (Arc<Pod>, PodClassIx)>) -> Vec<(PodIx, Arc<PodKey>)> {
-    let mut by_key: Vec<(PodIx, Arc<PodKey>)> =
-        pods.pairs().map(|(number, (pod, _))| (number, pod.key.clone())).collect();
-    by_key.sort_by(|(_, one), (_, other)| one.cmp(other));
+fn by_key(pods: &Table<PodIx, (Arc<Pod>, PodClassIx)>) -> Table<PodIx, u32> {
+    let mut sorted: Vec<(PodIx, &PodKey)> = pods.pairs().map(|(number, (pod, _))| (number, &*pod.key)).collect();
+    sorted.sort_by_key(|(_, key)| *key);
+    let mut by_key: Table<PodIx, u32> = pods.iter().map(|_| 0).collect();
+    for ((number, _), place) in sorted.into_iter().zip(0..) {
+        by_key[number] = place;
+    }
     by_key
 }

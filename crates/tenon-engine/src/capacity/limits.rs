@@ -3,7 +3,7 @@
 //! Sizes are ordered by how much they count as once for each limit, so that neither the largest that a node may become nor
 //! those that are too large now have to be looked for among all.
 
-use tenon_model::{Pool, Quantity};
+use tenon_model::{Pool, Quantity, Resources};
 
 use crate::index::{Bits, SlotIx};
 use crate::instance_types::CatalogIndex;
@@ -66,8 +66,15 @@ pub(crate) struct Allowance<'b> {
 
 impl<'b> Allowance<'b> {
     pub(crate) fn of(limits: &'b Limits) -> Allowance<'b> {
-        let left: Vec<Quantity> = limits.limits.iter().map(|limit| limit.left).collect();
-        let too_large: Vec<usize> = limits.limits.iter().map(|limit| limit.too_large(limit.left)).collect();
+        Allowance::with(limits, &Resources::default())
+    }
+
+    /// What they allow once nodes that have so much are gone.
+    pub(crate) fn with(limits: &'b Limits, given_back: &Resources) -> Allowance<'b> {
+        let left = limits.limits.iter().map(|limit| limit.left + given_back.get(&limit.resource));
+        let left: Vec<Quantity> = left.collect();
+        let too_large = limits.limits.iter().zip(&left).map(|(limit, left)| limit.too_large(*left));
+        let too_large: Vec<usize> = too_large.collect();
         let affordable = limits.affordable(&too_large);
         Allowance { limits, left, too_large, affordable, changes: 0 }
     }

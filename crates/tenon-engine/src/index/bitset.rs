@@ -64,6 +64,16 @@ impl<I: Id> Bits<I> {
         }
     }
 
+    /// Takes all out.
+    pub(crate) fn clear(&mut self) {
+        self.words.clear();
+    }
+
+    /// Puts one in or takes it out.
+    pub(crate) fn set(&mut self, id: I, is_in: bool) {
+        if is_in { self.insert(id) } else { self.remove(id) }
+    }
+
     /// Just one, made for as many.
     pub(crate) fn only(&self, id: I) -> Bits<I> {
         let mut only = Bits { words: vec![0; self.words.len()], of: PhantomData };

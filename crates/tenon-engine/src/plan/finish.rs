@@ -10,16 +10,17 @@ use tenon_model::{
 };
 
 use crate::base::SIMULATED;
-use crate::index::{Id, NodeIx, OfferingIx, OpenIx, PodIx, Table, TypeIx};
+use crate::index::{Id, NodeIx, OfferingIx, PodIx, TypeIx};
 use crate::instance_types::CatalogIndex;
 use crate::solver::{OpenNode, Remaining, Work};
 
 /// The plan, in an order that does not depend on that of the snapshot.
-pub(crate) fn finished(mut work: Work<'_>) -> Plan {
-    let mut plan = Plan { unplaced: work.base.refused.clone(), ..Plan::default() };
+pub(crate) fn finished(work: &mut Work<'_>) -> Plan {
+    let mut plan = Plan { unplaced: work.refused_pods().cloned().collect(), ..Plan::default() };
     let open = std::mem::take(&mut work.open.nodes);
     let mut counts = vec![0; work.base.classes.classes.len()];
-    for (node, pods) in open.iter().zip(work.keys_of(&open)) {
+    for node in open.iter() {
+        let pods = work.keys_of(node);
         match work.offering_for(node) {
             Ok(offering) => {
                 let requests = work.requests(node, &mut counts);
@@ -36,36 +37,25 @@ pub(crate) fn finished(mut work: Work<'_>) -> Plan {
 }
 
 impl Work<'_> {
-    /// The pods of each node, by key. All pods are walked through once in that order, so that nothing has to be sorted.
-    fn keys_of(&self, open: &Table<OpenIx, OpenNode<'_>>) -> Table<OpenIx, Vec<Arc<PodKey>>> {
-        let mut keys: Table<OpenIx, Vec<Arc<PodKey>>> =
-            open.iter().map(|node| Vec::with_capacity(node.pods.len())).collect();
-        let mut node_of: Table<PodIx, Option<OpenIx>> = self.base.pods.iter().map(|_| None).collect();
-        for (number, node) in open.pairs() {
-            node.pods.iter().for_each(|pod| node_of[*pod] = Some(number));
-        }
-        for (pod, key) in &self.base.by_key {
-            if let Some(node) = node_of[*pod] {
-                keys[node].push(key.clone());
-            }
-        }
-        keys
+    /// The pods of a node, by key.
+    fn keys_of(&self, node: &OpenNode<'_>) -> Vec<Arc<PodKey>> {
+        let mut pods = node.pods.clone();
+        pods.sort_unstable_by_key(|pod| self.base.by_key[*pod]);
+        pods.into_iter().map(|pod| self.base.pods[pod].0.key.clone()).collect()
     }
 
     /// By name of the node, then by key.
     fn placements(&self) -> Vec<Placement> {
-        if self.placed.is_empty() {
-            return Vec::new();
-        }
-        let mut node_of: Table<PodIx, Option<NodeIx>> = self.base.pods.iter().map(|_| None).collect();
-        self.placed.iter().for_each(|(node, pod)| node_of[*pod] = Some(*node));
-        let placed = self.base.by_key.iter().filter_map(|(pod, key)| Some((node_of[*pod]?, key)));
-        let mut placed: Vec<(NodeIx, &Arc<PodKey>)> = placed.collect();
+        let mut placed = self.placed.clone();
+        placed.sort_unstable_by_key(|(node, pod)| (*node, self.base.by_key[*pod]));
         let name = |node: NodeIx| &self.base.nodes.nodes[node].name;
-        placed.sort_by_key(|(node, _)| *node);
         // Stable, and quick: nodes of each stage are numbered by name.
         placed.sort_by(|(one, _), (other, _)| name(*one).cmp(name(*other)));
-        placed.into_iter().map(|(node, key)| Placement { pod: key.clone(), node: name(node).clone() }).collect()
+        let placement = |(node, pod): (NodeIx, PodIx)| Placement {
+            pod: self.base.pods[pod].0.key.clone(),
+            node: name(node).clone(),
+        };
+        placed.into_iter().map(placement).collect()
     }
 
     /// What a node is made from, or why its pods wait after all.

@@ -4,7 +4,7 @@
 use super::Work;
 use crate::base::Step;
 use crate::index::{AskIx, Bits, CatalogIx, GroupIx, KeyIx, NodeIx, OpenIx, PodClassIx, StateIx, TemplateIx, ViewIx};
-use crate::topology::{Allowed, Kind, Picked, combined, of_key, valid};
+use crate::topology::{Allowed, Kind, Picked, Spot, combined, of_key, valid};
 
 impl Work<'_> {
     /// What is put to nodes of a state, in the order it is tried. Nothing if no domain is left, or labels do not fit.
@@ -13,9 +13,7 @@ impl Work<'_> {
             return step.asks().to_vec();
         }
         let asks = step.asks().iter().flat_map(|ask| self.in_domains(step, *ask, (template, state))).collect();
-        while self.refused.len() < self.memo.asks_known(self.base) {
-            self.refused.push(super::Refused::default());
-        }
+        self.refused.grow(self.memo.asks_known(self.base));
         asks
     }
 
@@ -146,8 +144,10 @@ impl Work<'_> {
             let count = &mut self.counts.groups[*group];
             if key.is_hostname {
                 count.add_on_node(node);
+                self.journal.note(*group, Spot::Node(node));
             } else if let Some(domain) = key.of_node(node) {
                 count.add(domain);
+                self.journal.note(*group, Spot::Domain(domain));
             }
         }
     }
@@ -171,12 +171,16 @@ impl Work<'_> {
         let count = &mut self.counts.groups[number];
         if base.topology.keys[group.key].is_hostname {
             count.add_on_open(node);
+            self.journal.note(number, Spot::Open);
             return;
         }
         let known = self.memo.domains_left(base, (base.templates[template].catalog, group.key), state);
         let is_one = known.left.iter().nth(1).is_none();
         if known.is_listed && (is_one || matches!(group.kind, Kind::AntiAffinity | Kind::Inverse)) {
-            known.left.iter().for_each(|domain| count.add(domain));
+            for domain in known.left.iter() {
+                count.add(domain);
+                self.journal.note(number, Spot::Domain(domain));
+            }
         }
     }
 }

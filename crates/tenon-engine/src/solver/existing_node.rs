@@ -19,12 +19,13 @@ impl<'b> Work<'b> {
             self.recheck_existing(ask, asked);
         }
         let known = self.refused[ask].nodes_left.take();
-        let mut left = known.unwrap_or_else(|| self.memo.suiting(self.base, ask).clone());
+        let mut left = known.unwrap_or_else(|| self.nodes_for(ask));
         let allowed = self.allowed_nodes(step);
         let allowed = self.reaching_volumes((step, pod), allowed);
         let found = self.first_with_room((asked, pod), &mut left, allowed.as_ref());
         self.refused[ask].nodes_left = Some(left);
         let Some(node) = found else { return false };
+        self.journal.note_node(node);
         take(self.remaining.row_mut(node), &asked.row);
         if !asked.ports.is_empty() {
             self.ports.entry(node).or_default().extend(&asked.ports);
@@ -61,6 +62,16 @@ impl<'b> Work<'b> {
         None
     }
 
+    /// Nodes that may take it, as far as is known before anything is placed.
+    fn nodes_for(&mut self, ask: AskIx) -> Bits<NodeIx> {
+        if !self.journal.is_kept() {
+            return self.memo.suiting(self.base, ask).clone();
+        }
+        let mut nodes = self.memo.with_room(self.base, ask).clone();
+        nodes.drop_all(&self.closed);
+        nodes
+    }
+
     fn has_free_ports(&self, node: NodeIx, ports: &[HostPort]) -> bool {
         let bound = || self.base.nodes.nodes[node].host_ports.iter().map(|(_, port)| port);
         let planned = || self.ports.get(&node).into_iter().flatten().copied();
@@ -79,7 +90,12 @@ impl<'b> Work<'b> {
     /// In shadow mode: what was refused is refused still.
     fn recheck_existing(&mut self, ask: AskIx, asked: &Ask) {
         let Some(left) = self.refused[ask].nodes_left.clone() else { return };
-        let refused: Vec<NodeIx> = self.memo.suiting(self.base, ask).iter().filter(|node| !left.has(*node)).collect();
+        let refused: Vec<NodeIx> = self
+            .memo
+            .suiting(self.base, ask)
+            .iter()
+            .filter(|node| !left.has(*node) && !self.closed.has(*node))
+            .collect();
         for node in refused {
             let takes = fits(&asked.row, self.remaining.row(node)) && self.has_free_ports(node, &asked.ports);
             assert!(!takes, "node {} refused a pod before and takes it now", self.base.nodes.nodes[node].name);

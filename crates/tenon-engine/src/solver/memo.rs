@@ -10,6 +10,7 @@ use crate::index::{
     TemplateIx, TolerationsIx,
 };
 use crate::instance_types::{CatalogIndex, PricedTypes, State, States, TypeLists};
+use crate::resources::fits;
 use crate::topology::{Group, Meanings, Picked, Unsaid};
 
 /// What was found out.
@@ -22,6 +23,8 @@ pub(crate) struct Memo {
     tolerated: Table<TolerationsIx, Bits<TemplateIx>>,
     /// Nodes that are there with the right labels and no taint in the way.
     suiting: Table<AskIx, Option<Bits<NodeIx>>>,
+    /// Those of them with room before anything is placed: nothing that goes away makes more of it.
+    with_room: Table<AskIx, Option<Bits<NodeIx>>>,
     /// Asks with domains that were chosen.
     effective: EffectiveAsks,
     domains: StateDomains,
@@ -52,6 +55,7 @@ impl Memo {
             domains: StateDomains::new(base.catalogs.len()),
             counted: NumberMap::default(),
             suiting: base.classes.asks.iter().map(|_| None).collect(),
+            with_room: base.classes.asks.iter().map(|_| None).collect(),
             prices: base.catalogs.iter().map(|_| Vec::new()).collect(),
             lists: base.catalogs.iter().map(|_| TypeLists::default()).collect(),
             states,
@@ -151,6 +155,18 @@ impl Memo {
             nodes.keep(&base.nodes.tolerated_by(&base.classes.tolerations[asked.tolerations]));
             nodes
         })
+    }
+
+    /// Those of them that had room before anything was placed.
+    pub(crate) fn with_room(&mut self, base: &Base, ask: AskIx) -> &Bits<NodeIx> {
+        if self.with_room[ask].is_none() {
+            let mut nodes = self.suiting(base, ask).clone();
+            let row = &base.classes.asks[ask].row;
+            let full: Vec<NodeIx> = nodes.iter().filter(|node| !fits(row, base.nodes.remaining.row(*node))).collect();
+            full.into_iter().for_each(|node| nodes.remove(node));
+            self.with_room[ask] = Some(nodes);
+        }
+        self.with_room[ask].get_or_insert_default()
     }
 
     /// The names of the sizes that are left to a node that holds no reservation, the cheapest first; at most so many, and

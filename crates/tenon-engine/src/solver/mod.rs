@@ -8,6 +8,7 @@ mod allowed_nodes;
 mod domains;
 mod effective_asks;
 mod existing_node;
+mod journal;
 mod memo;
 mod new_node;
 mod open_nodes;
@@ -15,6 +16,7 @@ mod order;
 mod queue;
 mod refused;
 mod volumes;
+mod what_if;
 
 pub(crate) use admission::{Accepted, No, Remaining};
 pub(crate) use memo::Memo;
@@ -23,17 +25,19 @@ pub(crate) use order::Ties;
 pub(crate) use queue::Failure;
 pub use refused::Effort;
 pub(crate) use refused::Trust;
+pub(crate) use what_if::Removal;
 
 use std::collections::BTreeMap;
 
 use tenon_model::HostPort;
 
+use self::journal::Journal;
 use self::open_nodes::OpenNodes;
-use self::refused::Refused;
+use self::refused::Refusals;
 use self::volumes::FullNodes;
 use crate::base::Base;
 use crate::capacity::{Allowance, Attached, HostRoom, Reservations};
-use crate::index::{AskIx, NodeIx, PodIx, Table, TemplateIx, ViewIx};
+use crate::index::{Bits, NodeIx, PodIx, Table, TemplateIx, ViewIx};
 use crate::resources::Rows;
 use crate::topology::{Counts, Valid};
 
@@ -56,13 +60,22 @@ pub(crate) struct Work<'b> {
     pub(crate) hosts: HostRoom,
     pub(crate) reservations: Reservations<'b>,
     pub(crate) allowances: Table<TemplateIx, Allowance<'b>>,
-    refused: Table<AskIx, Refused>,
+    refused: Refusals,
     /// Pods by domain, and what constraints allow by that, with the version of the count it was found for.
     pub(crate) counts: Counts,
     valid: Table<ViewIx, Option<(u32, Valid)>>,
     /// What the node that was asked last would become.
     judged: Accepted,
     trust: Trust,
+    /// Pods to be placed, in the order they are tried.
+    tried: Vec<PodIx>,
+    /// Nodes that are taken away, and with them those that no pod is put on.
+    gone: Bits<NodeIx>,
+    closed: Bits<NodeIx>,
+    /// The most nodes that may be planned, and whether more were needed: then the solve was given up.
+    most_new_nodes: Option<usize>,
+    pub(crate) needs_too_many: bool,
+    journal: Journal,
     pub(crate) effort: Effort,
 }
 
@@ -70,6 +83,8 @@ impl<'b> Work<'b> {
     /// Nothing is placed yet. What was found out in another solve of the base is good for this one.
     pub(crate) fn new(base: &'b Base, memo: Memo, (ties, trust): (Ties, Trust)) -> Work<'b> {
         let nodes = base.nodes.nodes.len();
+        let mut refused = Refusals::default();
+        refused.grow(base.classes.asks.len());
         Work {
             remaining: base.nodes.remaining.clone(),
             blocks: vec![None; nodes.div_ceil(64)],
@@ -82,11 +97,17 @@ impl<'b> Work<'b> {
             hosts: base.hosts.room(),
             reservations: Reservations::new(&base.reserved, &base.options),
             allowances: base.templates.iter().map(|template| Allowance::of(&template.limits)).collect(),
-            refused: base.classes.asks.iter().map(|_| Refused::default()).collect(),
+            refused,
             counts: base.topology.counts.clone(),
             valid: base.topology.views.iter().map(|_| None).collect(),
             judged: Accepted::default(),
             effort: Effort::default(),
+            tried: base.waiting.clone(),
+            gone: Bits::default(),
+            closed: Bits::default(),
+            most_new_nodes: None,
+            needs_too_many: false,
+            journal: Journal::default(),
             base,
             memo,
             trust,

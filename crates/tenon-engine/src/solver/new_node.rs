@@ -16,6 +16,10 @@ impl<'b> Work<'b> {
         if self.host_in_the_way(step).is_some() {
             return Ok(false);
         }
+        if self.most_new_nodes.is_some_and(|most| self.open.nodes.len() >= most) {
+            self.needs_too_many = true;
+            return Ok(false);
+        }
         for template in self.base.templates.ids() {
             let mut waits = None;
             let asks = self.effective_asks(step, template, self.memo.own_state(template));

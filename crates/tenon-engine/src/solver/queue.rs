@@ -6,7 +6,7 @@ use tenon_model::ReservedTrouble;
 
 use super::Work;
 use crate::base::is_out_of_use;
-use crate::index::{Id, PodClassIx, PodIx, TemplateIx};
+use crate::index::{PodClassIx, PodIx, TemplateIx};
 
 /// Why a pod was not placed.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,22 +30,25 @@ impl Work<'_> {
 
     fn place_all(&mut self) -> BTreeMap<PodIx, Failure> {
         let mut failures: BTreeMap<PodIx, Failure> = BTreeMap::new();
-        let mut queue: VecDeque<PodIx> = self.base.pods.ids().collect();
+        let tried = std::mem::take(&mut self.tried);
+        let mut queue: VecDeque<usize> = (0..tried.len()).collect();
         let mut pushed_at: Vec<usize> = vec![0; queue.len()];
-        while let Some(pod) = queue.front().copied() {
-            if pushed_at[pod.position()] == queue.len() {
+        while let Some(next) = queue.front().copied() {
+            if pushed_at[next] == queue.len() || self.needs_too_many {
                 break;
             }
             queue.pop_front();
+            let pod = tried[next];
             match self.place(pod) {
                 Ok(()) => drop(failures.remove(&pod)),
                 Err(failure) => {
                     failures.insert(pod, failure);
-                    queue.push_back(pod);
-                    pushed_at[pod.position()] = queue.len();
+                    queue.push_back(next);
+                    pushed_at[next] = queue.len();
                 }
             }
         }
+        self.tried = tried;
         failures
     }
 
@@ -72,6 +75,6 @@ impl Work<'_> {
             true => Failure::NoPools,
             false => Failure::Nowhere(self.base.pods[pod].1),
         };
-        self.base.pods.ids().map(|pod| (pod, nowhere(pod))).collect()
+        self.tried.iter().map(|pod| (*pod, nowhere(*pod))).collect()
     }
 }

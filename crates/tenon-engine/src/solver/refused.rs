@@ -3,8 +3,10 @@
 //! Only labels may become more: what one pod says of a label that nobody had heard of is known to the next. And hosts are
 //! asked again once somebody gave something back.
 
+use std::ops::{Index, IndexMut};
+
 use super::admission::Accepted;
-use crate::index::{Bits, NodeIx, OpenIx, TemplateIx};
+use crate::index::{AskIx, Bits, NodeIx, OpenIx, Table, TemplateIx};
 
 /// Where one way to try pods need not be tried again.
 #[derive(Debug, Default)]
@@ -23,6 +25,49 @@ pub(super) struct Refused {
     pub(super) releases_seen: u64,
     /// The last new node that was made for it, where an equal one can be made again.
     pub(super) made: Option<Made>,
+    /// Whether anything of this may be set.
+    is_used: bool,
+}
+
+/// Where each way to try pods need not be tried again.
+#[derive(Debug, Default)]
+pub(super) struct Refusals {
+    asks: Table<AskIx, Refused>,
+    used: Vec<AskIx>,
+}
+
+impl Refusals {
+    /// There are so many ways now.
+    pub(super) fn grow(&mut self, asks: usize) {
+        while self.asks.len() < asks {
+            self.asks.push(Refused::default());
+        }
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        for ask in self.used.drain(..) {
+            self.asks[ask] = Refused::default();
+        }
+    }
+}
+
+impl Index<AskIx> for Refusals {
+    type Output = Refused;
+
+    fn index(&self, ask: AskIx) -> &Refused {
+        &self.asks[ask]
+    }
+}
+
+impl IndexMut<AskIx> for Refusals {
+    fn index_mut(&mut self, ask: AskIx) -> &mut Refused {
+        let refused = &mut self.asks[ask];
+        if !std::mem::replace(&mut refused.is_used, true) {
+            self.used.push(ask);
+        }
+        refused
+    }
 }
 
 /// A new node, and what it depends on.

@@ -23,6 +23,15 @@ impl FullNodes {
         full
     }
 
+    /// Forgets what planned nodes attach, and what nodes that are there attach by now.
+    pub(super) fn restore(&mut self, base: &Base, nodes: impl Iterator<Item = NodeIx>) {
+        self.of_driver.iter_mut().for_each(|(_, open)| *open = Bits::default());
+        for node in nodes {
+            self.of_driver.iter_mut().for_each(|(full, _)| full.remove(node));
+            self.note(base, node, base.attachments.on(node));
+        }
+    }
+
     /// Takes note of what is attached to a node that is there.
     fn note(&mut self, base: &Base, node: NodeIx, attached: &[Attached]) {
         for count in with_one_more(attached) {

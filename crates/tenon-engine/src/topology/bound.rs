@@ -41,8 +41,8 @@ impl<'c> Counting<'c> {
     /// A group without pods: its domains are those new nodes can be in, and those of nodes that count.
     fn empty(&self, group: &Group) -> Count {
         let (key, filter) = (&self.keys[group.key], &self.filters[group.filter]);
-        let tolerations = filter.domains_tolerated.map(|number| self.world.meanings.tolerations[number].as_slice());
-        let (mut registered, mut with_nodes) = (key.provided(tolerations), Bits::none(key.values.len()));
+        let (mut registered, mut with_nodes) =
+            (key.provided(filter.tolerated(self.world.meanings)), Bits::none(key.values.len()));
         if !key.is_hostname {
             let staying = self.world.nodes.pairs().filter_map(|(number, node)| Some((key.of_node(number)?, node)));
             let counting = staying.filter(|(_, node)| self.admits(filter, node));

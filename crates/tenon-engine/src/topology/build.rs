@@ -134,6 +134,12 @@ impl Topology {
         !self.groups.is_empty()
     }
 
+    /// Whether one of these nodes, of a domain, counts for a group.
+    pub(crate) fn counts_any(&self, group: GroupIx, mut nodes: Bits<NodeIx>) -> bool {
+        nodes.keep(&self.filtered[self.groups[group].filter]);
+        !nodes.is_empty()
+    }
+
     /// Whether a node that is there counts for a group.
     pub(crate) fn counts_node(&self, group: GroupIx, node: NodeIx) -> bool {
         self.filtered[self.groups[group].filter].has(node)

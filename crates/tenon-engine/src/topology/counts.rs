@@ -41,20 +41,29 @@ pub(crate) struct ByNode<I> {
     pub(crate) over: Bits<I>,
 }
 
+/// Where pods of a group are counted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Spot {
+    Domain(DomainIx),
+    Node(NodeIx),
+    /// Some planned node.
+    Open,
+}
+
 impl<I: Id> ByNode<I> {
-    fn add(&mut self, node: I, max_skew: u32) {
+    fn of(&self, node: I) -> u32 {
+        self.counts.get(node.position()).copied().unwrap_or_default()
+    }
+
+    fn set(&mut self, node: I, count: u32, max_skew: u32) {
         let position = node.position();
         if self.counts.len() <= position {
             self.counts.resize(position + 1, 0);
         }
-        self.counts[position] += 1;
-        self.hit.insert(node);
-        if self.counts[position] >= max_skew {
-            self.full.insert(node);
-        }
-        if self.counts[position] > max_skew {
-            self.over.insert(node);
-        }
+        self.counts[position] = count;
+        self.hit.set(node, count > 0);
+        self.full.set(node, count >= max_skew);
+        self.over.set(node, count > max_skew);
     }
 }
 
@@ -83,7 +92,42 @@ impl Count {
 
     /// A pod is on a node that is there.
     pub(crate) fn add_on_node(&mut self, node: NodeIx) {
-        self.nodes.add(node, self.max_skew);
+        self.nodes.set(node, self.nodes.of(node) + 1, self.max_skew);
+        self.version += 1;
+    }
+
+    /// A pod is no longer in a domain.
+    pub(crate) fn remove(&mut self, domain: DomainIx) {
+        self.domains[domain] = self.domains[domain].saturating_sub(1);
+        self.occupied.set(domain, self.domains[domain] > 0);
+        self.version += 1;
+    }
+
+    /// A pod is no longer on a node that is there.
+    pub(crate) fn remove_from_node(&mut self, node: NodeIx) {
+        self.nodes.set(node, self.nodes.of(node).saturating_sub(1), self.max_skew);
+        self.version += 1;
+    }
+
+    /// No node of a domain is there any more. Pods that stay where they are, and nodes that can be made, still make it a domain.
+    pub(crate) fn remove_nodes_of(&mut self, domain: DomainIx, is_provided: bool) {
+        self.with_nodes.remove(domain);
+        self.registered.set(domain, is_provided || self.domains[domain] > 0);
+        self.version += 1;
+    }
+
+    /// Takes what another says of a spot.
+    pub(crate) fn restore(&mut self, spot: Spot, other: &Count) {
+        match spot {
+            Spot::Domain(domain) => {
+                self.domains[domain] = other.domains[domain];
+                self.registered.set(domain, other.registered.has(domain));
+                self.occupied.set(domain, other.occupied.has(domain));
+                self.with_nodes.set(domain, other.with_nodes.has(domain));
+            }
+            Spot::Node(node) => self.nodes.set(node, other.nodes.of(node), self.max_skew),
+            Spot::Open => self.open = other.open.clone(),
+        }
         self.version += 1;
     }
 
@@ -94,7 +138,7 @@ impl Count {
 
     /// A pod is on a planned node.
     pub(crate) fn add_on_open(&mut self, node: OpenIx) {
-        self.open.add(node, self.max_skew);
+        self.open.set(node, self.open.of(node) + 1, self.max_skew);
         self.version += 1;
     }
 }

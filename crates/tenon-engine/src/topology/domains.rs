@@ -90,6 +90,11 @@ impl Key {
         self.of_node[node]
     }
 
+    /// The nodes that are there in a domain.
+    pub(crate) fn nodes_of(&self, domain: DomainIx) -> &Bits<NodeIx> {
+        &self.nodes[domain]
+    }
+
     /// The nodes that are there in these domains.
     pub(crate) fn nodes_in(&self, domains: &Bits<DomainIx>) -> Bits<NodeIx> {
         let mut nodes = Bits::none(self.of_node.len());

@@ -18,7 +18,7 @@ mod valid;
 
 pub(crate) use build::{Build, Topology, World};
 pub(crate) use choice::{Allowed, Choices, Picked, combined, of_key};
-pub(crate) use counts::Counts;
+pub(crate) use counts::{Counts, Spot};
 pub(crate) use domains::{Key, Provider};
 pub(crate) use groups::{Group, Kind, View};
 pub(crate) use node_filter::{Meanings, NodeFilter, Unsaid};

@@ -54,6 +54,11 @@ impl NodeFilter {
         self.admits(meanings, (labels, Unsaid::IsMissing), node.lasting_taints())
     }
 
+    /// What the pods tolerate, if domains depend on it.
+    pub(crate) fn tolerated<'m>(&self, meanings: Meanings<'m>) -> Option<&'m [Toleration]> {
+        self.domains_tolerated.map(|number| meanings.tolerations[number].as_slice())
+    }
+
     /// Whether every node counts.
     pub(crate) fn is_open(&self) -> bool {
         self.demands.is_none() && self.tolerations.is_none()

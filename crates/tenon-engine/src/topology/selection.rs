@@ -15,13 +15,14 @@ pub(crate) struct Relevant {
 }
 
 impl Relevant {
-    /// Reads every constraint of pods to be placed, and the anti-affinity of pods on nodes.
-    pub(crate) fn of(snapshot: &Snapshot) -> Relevant {
+    /// Reads every constraint of pods to be placed, also of those that may have to be, and the anti-affinity of pods on nodes.
+    pub(crate) fn of<'m>(snapshot: &Snapshot, movable: impl Iterator<Item = &'m PodShape>) -> Relevant {
         let mut relevant = Relevant::default();
         let policy = snapshot.options.preferences;
         for pod in &snapshot.pods {
             relevant.read(&pod.shape, policy);
         }
+        movable.for_each(|shape| relevant.read(shape, policy));
         for pod in snapshot.nodes.iter().flat_map(|node| &node.pods) {
             pod.shape.pod_anti_affinity.iter().for_each(|term| relevant.add(term.selector.as_ref()));
         }

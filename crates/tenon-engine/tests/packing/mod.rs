@@ -32,3 +32,4 @@ mod topology_spread_checker;
 mod volume_limits;
 mod volumes;
 mod well_known;
+mod what_ifs;

@@ -1,0 +1,58 @@
+//! What would be planned if nodes were gone? Asked many times of one snapshot: each answer costs what it touches.
+
+use std::collections::BTreeMap;
+
+use tenon_model::Plan;
+
+use crate::base::Base;
+use crate::index::NodeIx;
+use crate::plan::finished;
+use crate::solver::{Memo, Removal, Ties, Trust, Work};
+
+/// What is tried. Names that no node has, or only one that leaves anyway, change nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Change<'c> {
+    /// Nodes that go: their pods are placed again, and what they have no longer counts for their pool.
+    pub remove: &'c [&'c str],
+    /// Nodes that stay and get no pods.
+    pub cordon: &'c [&'c str],
+    /// More new nodes than this are not wanted.
+    pub most_new_nodes: Option<usize>,
+}
+
+/// A snapshot that is asked what would be planned if something changed.
+pub struct WhatIfs<'e> {
+    work: Work<'e>,
+    nodes: BTreeMap<&'e str, NodeIx>,
+}
+
+impl<'e> WhatIfs<'e> {
+    pub(crate) fn new(base: &'e Base, trust: Trust) -> WhatIfs<'e> {
+        let mut work = Work::new(base, Memo::new(base), (Ties::Latest, trust));
+        work.keep_journal();
+        let nodes = base.nodes.nodes.pairs().map(|(number, node)| (node.name.as_str(), number)).collect();
+        WhatIfs { work, nodes }
+    }
+
+    /// The plan that would be made then, if it needs no more new nodes than may be. Nothing of it stays.
+    pub fn plan(&mut self, change: &Change<'_>) -> Option<Plan> {
+        let numbers = |names: &[&str]| {
+            let mut numbers: Vec<NodeIx> = names.iter().filter_map(|name| self.nodes.get(name).copied()).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers
+        };
+        let (gone, closed) = (numbers(change.remove), numbers(change.cordon));
+        self.work.remove(&Removal { gone, closed, most_new_nodes: change.most_new_nodes });
+        self.work.solve();
+        let plan = (!self.work.needs_too_many).then(|| finished(&mut self.work));
+        self.work.roll_back();
+        plan
+    }
+}
+
+impl std::fmt::Debug for WhatIfs<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WhatIfs").field("nodes", &self.nodes.len()).finish_non_exhaustive()
+    }
+}
