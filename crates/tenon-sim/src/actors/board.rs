@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim, Secret};
+use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, Time};
 use kube::api::{Api, ListParams};
 use kube::{Client, Resource, ResourceExt};
@@ -21,6 +22,11 @@ pub(crate) struct Board {
     pub(crate) jobs: Vec<Owner>,
     pub(crate) pods: Vec<Pod>,
     pub(crate) nodes: Vec<Node>,
+    pub(crate) namespaces: Vec<Namespace>,
+    pub(crate) claims: Vec<PersistentVolumeClaim>,
+    pub(crate) volumes: Vec<PersistentVolume>,
+    pub(crate) classes: Vec<StorageClass>,
+    pub(crate) csi_nodes: Vec<CSINode>,
     pub(crate) budgets: Vec<Owner>,
     pub(crate) leases: Vec<Lease>,
     pub(crate) tokens: Vec<Secret>,
@@ -40,6 +46,11 @@ impl Board {
             jobs: owner::list::<Job>(client).await?,
             nodes: list(client).await?,
             pods: list(client).await?,
+            namespaces: list(client).await?,
+            claims: list(client).await?,
+            volumes: list(client).await?,
+            classes: list(client).await?,
+            csi_nodes: list(client).await?,
             budgets: owner::list::<PodDisruptionBudget>(client).await?,
             leases: list(client).await?,
             tokens,

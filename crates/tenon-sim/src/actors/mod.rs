@@ -8,11 +8,14 @@ mod board;
 mod budgets;
 mod daemons;
 mod jobs;
+mod neighbours;
 mod nodes;
 mod owner;
+mod persistent_volumes;
 mod runner;
 mod scheduler;
 mod tokens;
+mod volume_binding;
 mod workloads;
 
 pub use runner::Actors;

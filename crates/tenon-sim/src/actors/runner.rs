@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{Config, watcher};
@@ -15,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::board::Board;
-use super::{budgets, daemons, jobs, nodes, scheduler, tokens, workloads};
+use super::{budgets, daemons, jobs, nodes, persistent_volumes, scheduler, tokens, workloads};
 
 /// Changes that come together are looked at together.
 const TOGETHER: Duration = Duration::from_millis(50);
@@ -53,7 +55,7 @@ impl Actors {
 }
 
 /// Whatever an actor looks at.
-fn kinds() -> [ApiResource; 7] {
+fn kinds() -> [ApiResource; 12] {
     fn kind<K: Resource<DynamicType = ()>>() -> ApiResource {
         ApiResource::erase::<K>(&())
     }
@@ -65,6 +67,11 @@ fn kinds() -> [ApiResource; 7] {
         kind::<DaemonSet>(),
         kind::<Job>(),
         kind::<PodDisruptionBudget>(),
+        kind::<Namespace>(),
+        kind::<PersistentVolumeClaim>(),
+        kind::<PersistentVolume>(),
+        kind::<StorageClass>(),
+        kind::<CSINode>(),
     ]
 }
 
@@ -117,6 +124,7 @@ async fn pass(client: &Client, now: Timestamp) -> Result<(), kube::Error> {
     jobs::keep(&board).await?;
     tokens::clean(&board).await?;
     nodes::keep(&board).await?;
+    persistent_volumes::keep(&board).await?;
     budgets::count(&Board::look(client, now).await?).await?;
     scheduler::schedule(&Board::look(client, now).await?).await
 }

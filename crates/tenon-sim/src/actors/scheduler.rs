@@ -8,10 +8,12 @@ use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::json;
 use tenon_api::kube_objects::{Node, WirePod as Pod};
 use tenon_api::pod;
-use tenon_model::{Effect, HostPort, Pod as Wanted, Quantity, Requirements, Resources, Taint};
+use tenon_model::{Effect, HostPort, Pod as Wanted, Preferred, Quantity, Requirements, Resources, Taint};
 
 use super::board::{Board, has_ended};
+use super::neighbours::{Neighbours, Rules};
 use super::owner::read;
+use super::volume_binding::{Storage, Volumes};
 
 /// What a node has left.
 #[derive(Default)]
@@ -31,25 +33,114 @@ impl Room {
     }
 }
 
+/// What decides about a node, besides the node.
+struct Look<'b> {
+    board: &'b Board,
+    room: BTreeMap<String, Room>,
+    neighbours: Neighbours<'b>,
+    storage: Storage<'b>,
+}
+
+/// A pod, and what others and its volumes demand of its node.
+struct Asked<'b> {
+    pod: Wanted,
+    rules: Rules,
+    volumes: Volumes<'b>,
+}
+
 /// Binds every pod that fits somewhere, the oldest first; the others hear why not.
 pub(crate) async fn schedule(board: &Board) -> Result<(), kube::Error> {
-    let mut room = rooms(board);
+    let mut look = Look { board, room: rooms(board), neighbours: Neighbours::new(board), storage: Storage::new(board) };
     let mut waiting: Vec<&Pod> = board.pods.iter().filter(|pod| is_waiting(pod)).collect();
     waiting.sort_by_key(|pod| (pod.creation_timestamp().map(|time| time.0), pod.name_any()));
     for found in waiting {
-        let wanted = pod::to_model(&found.clone().into());
-        match choose(board, &wanted, &room) {
-            Ok(node) => {
-                let name = node.name_any();
-                bind(board, found, &name).await?;
-                if let Some(room) = room.get_mut(&name) {
-                    room.take(&wanted);
-                }
-            }
+        match look.choose(found) {
+            Ok((node, asked)) => look.put(found, node, asked).await?,
             Err(why) => refuse(board, found, &why).await?,
         }
     }
     Ok(())
+}
+
+impl<'b> Look<'b> {
+    /// Binds the pod, or lets it wait on this node for its volumes.
+    async fn put(&mut self, found: &Pod, node: &Node, asked: Asked<'b>) -> Result<(), kube::Error> {
+        let name = node.name_any();
+        if self.storage.bind(&asked.volumes, node).await? {
+            bind(self.board, found, &name).await?;
+        }
+        if let Some(room) = self.room.get_mut(&name) {
+            room.take(&asked.pod);
+        }
+        self.storage.attach(&name, found);
+        self.neighbours.add(&name, asked.pod);
+        Ok(())
+    }
+
+    /// The node that suits a pod best: by its wishes, then by memory that is left; by name where they are alike.
+    fn choose(&self, found: &Pod) -> Result<(&'b Node, Asked<'b>), String> {
+        let nodes = self.board.nodes.len();
+        let volumes = self.storage.of(found).map_err(|why| format!("0/{nodes} nodes are available: {why}."))?;
+        let pod = pod::to_model(&found.clone().into());
+        let asked = Asked { rules: self.neighbours.rules(&pod), pod, volumes };
+        let mut refusals: BTreeMap<String, usize> = BTreeMap::new();
+        let mut fits = Vec::new();
+        for node in &self.board.nodes {
+            match self.refusal(node, &asked) {
+                None => fits.push(node),
+                Some(why) => *refusals.entry(why).or_default() += 1,
+            }
+        }
+        let memory = |node: &Node| self.room.get(&node.name_any()).map(|room| room.left.get("memory"));
+        let worth = |node: &Node| (asked.worth(node), memory(node).unwrap_or_default());
+        let best =
+            fits.into_iter().max_by(|a, b| worth(a).cmp(&worth(b)).then_with(|| b.name_any().cmp(&a.name_any())));
+        match best {
+            Some(node) => Ok((node, asked)),
+            None => {
+                let told: Vec<String> = refusals.iter().map(|(why, count)| format!("{count} {why}")).collect();
+                let told = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
+                Err(format!("0/{nodes} nodes are available{told}."))
+            }
+        }
+    }
+
+    /// Why a node does not take a pod, in few words.
+    fn refusal(&self, node: &Node, Asked { pod, rules, volumes }: &Asked<'_>) -> Option<String> {
+        let is_cordoned = node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true));
+        if is_cordoned {
+            return Some("node(s) were unschedulable".to_owned());
+        }
+        if let Some(taint) = barring(pod, node) {
+            return Some(format!("node(s) had untolerated taint {{{}: {}}}", taint.key, taint.value));
+        }
+        if !matches(pod, node) {
+            return Some("node(s) didn't match Pod's node affinity/selector".to_owned());
+        }
+        let nothing = Room::default();
+        let room = self.room.get(&node.name_any()).unwrap_or(&nothing);
+        if !room.has_ports_for(pod) {
+            return Some("node(s) didn't have free ports for the requested pod ports".to_owned());
+        }
+        if let Some(short) = pod.requests.shortage_in(&room.left) {
+            return Some(match short.resource.as_str() {
+                "pods" => "Too many pods".to_owned(),
+                resource => format!("Insufficient {resource}"),
+            });
+        }
+        let of_volumes = self.storage.refusal(volumes, node);
+        of_volumes.or_else(|| rules.refusal(node.labels())).map(str::to_owned)
+    }
+}
+
+impl Asked<'_> {
+    /// How much the pod would rather have a node.
+    fn worth(&self, node: &Node) -> i64 {
+        let labels = Requirements::from_labels(node.labels());
+        let is_met = |wish: &&Preferred| labels.meet(&wish.requirements, |_| false).is_ok();
+        let own: i64 = self.pod.preferred.iter().filter(is_met).map(|wish| i64::from(wish.weight)).sum();
+        own + self.rules.worth(node.labels())
+    }
 }
 
 fn is_waiting(pod: &Pod) -> bool {
@@ -73,49 +164,6 @@ fn rooms(board: &Board) -> BTreeMap<String, Room> {
 fn offers(node: &Node) -> Resources {
     let amounts = node.status.iter().flat_map(|status| status.allocatable.iter().flatten());
     amounts.filter_map(|(name, amount)| Some((name.clone(), amount.0.parse::<Quantity>().ok()?))).collect()
-}
-
-/// The node with the most memory left that takes the pod; by name where they are alike.
-fn choose<'a>(board: &'a Board, wanted: &Wanted, room: &BTreeMap<String, Room>) -> Result<&'a Node, String> {
-    let mut refusals: BTreeMap<String, usize> = BTreeMap::new();
-    let mut fits = Vec::new();
-    for node in &board.nodes {
-        match refusal(node, wanted, room) {
-            None => fits.push(node),
-            Some(why) => *refusals.entry(why).or_default() += 1,
-        }
-    }
-    let memory = |node: &Node| room.get(&node.name_any()).map(|room| room.left.get("memory")).unwrap_or_default();
-    fits.into_iter().max_by(|a, b| memory(a).cmp(&memory(b)).then_with(|| b.name_any().cmp(&a.name_any()))).ok_or_else(
-        || {
-            let told: Vec<String> = refusals.iter().map(|(why, count)| format!("{count} {why}")).collect();
-            let told = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
-            format!("0/{} nodes are available{told}.", board.nodes.len())
-        },
-    )
-}
-
-/// Why a node does not take a pod, in few words.
-fn refusal(node: &Node, wanted: &Wanted, room: &BTreeMap<String, Room>) -> Option<String> {
-    let is_cordoned = node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true));
-    if is_cordoned {
-        return Some("node(s) were unschedulable".to_owned());
-    }
-    if let Some(taint) = barring(wanted, node) {
-        return Some(format!("node(s) had untolerated taint {{{}: {}}}", taint.key, taint.value));
-    }
-    if !matches(wanted, node) {
-        return Some("node(s) didn't match Pod's node affinity/selector".to_owned());
-    }
-    let nothing = Room::default();
-    let room = room.get(&node.name_any()).unwrap_or(&nothing);
-    if !room.has_ports_for(wanted) {
-        return Some("node(s) didn't have free ports for the requested pod ports".to_owned());
-    }
-    wanted.requests.shortage_in(&room.left).map(|short| match short.resource.as_str() {
-        "pods" => "Too many pods".to_owned(),
-        resource => format!("Insufficient {resource}"),
-    })
 }
 
 /// The first taint of a node that keeps a pod off.

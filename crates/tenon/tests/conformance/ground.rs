@@ -9,7 +9,7 @@ use http::{Method, Request};
 use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
-use tenon_sim::{ApiAccess, Cluster, ClusterConfig, Connect as _, Credential};
+use tenon_sim::{Actors, ApiAccess, Cluster, ClusterConfig, Connect as _, Credential};
 use testbed::{Testbed, eventually, shared_testbed};
 
 use crate::reply::Reply;
@@ -54,6 +54,14 @@ impl Ground {
         match self.server {
             Server::Embedded(_) => "embedded",
             Server::Real(_) => "real",
+        }
+    }
+
+    /// Whoever does in memory what a scheduler and controllers do on the real server. They work until this is dropped.
+    pub(crate) fn actors(&self) -> Option<Actors> {
+        match self.server {
+            Server::Embedded(_) => Some(Actors::start(self.client.clone(), k8s_openapi::jiff::Timestamp::now())),
+            Server::Real(_) => None,
         }
     }
 

@@ -23,11 +23,13 @@ mod patches;
 mod pods;
 mod reply;
 mod scale;
+mod scheduling;
 mod selectors;
 mod status;
 mod things;
 mod tokens_and_certificates;
 mod versions;
+mod volume_binding;
 mod watches;
 mod watching;
 mod workloads;
@@ -352,6 +354,22 @@ behaviours! {
         a_group_that_is_not_served_is_not_found,
         the_server_tells_its_version,
         the_server_tells_that_it_lives,
+    ],
+    scheduling: [
+        a_spread_pod_goes_to_the_emptiest_zone,
+        too_few_domains_count_as_an_empty_one,
+        a_spread_counts_nodes_the_pod_could_go_to,
+        pods_that_are_being_deleted_do_not_count_for_a_spread,
+        a_pod_goes_where_its_mates_are_and_the_first_of_them_anywhere,
+        pods_stay_away_from_each_other_in_both_directions,
+        terms_look_into_the_namespaces_they_choose,
+    ],
+    volume_binding: [
+        a_pod_goes_where_its_volume_can_be_used,
+        a_claim_that_waits_for_a_pod_gets_a_volume_where_the_pod_can_go,
+        a_claim_is_told_the_node_and_the_pod_waits_for_its_volume,
+        a_pod_waits_for_claims_that_are_missing_or_have_no_volume,
+        a_node_attaches_as_many_volumes_as_its_driver_can,
     ],
     errors: [
         a_method_that_is_not_served_is_not_allowed,
