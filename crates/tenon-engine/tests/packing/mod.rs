@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a cluster of the test's own that does not read is a failed test")]
 
 mod bin_packing;
+mod brute_force;
 mod checker;
 mod claims;
 mod cluster;
