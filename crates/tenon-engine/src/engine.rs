@@ -62,7 +62,7 @@ impl Engine {
     }
 
     fn solved(&self, trust: Trust) -> Work<'_> {
-        let mut work = Work::new(&self.base, Memo::new(&self.base), (Ties::Latest, trust));
+        let mut work = Work::new(&self.base, Memo::new(&self.base), (Ties::usual(&self.base), trust));
         work.solve();
         work
     }

@@ -28,7 +28,7 @@ pub struct WhatIfs<'e> {
 
 impl<'e> WhatIfs<'e> {
     pub(crate) fn new(base: &'e Base, trust: Trust) -> WhatIfs<'e> {
-        let mut work = Work::new(base, Memo::new(base), (Ties::Latest, trust));
+        let mut work = Work::new(base, Memo::new(base), (Ties::usual(base), trust));
         work.keep_journal();
         let nodes = base.nodes.nodes.pairs().map(|(number, node)| (node.name.as_str(), number)).collect();
         WhatIfs { work, nodes }

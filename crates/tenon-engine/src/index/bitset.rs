@@ -64,6 +64,13 @@ impl<I: Id> Bits<I> {
         }
     }
 
+    /// The first that another one has, too.
+    pub(crate) fn first_common(&self, other: &Bits<I>) -> Option<I> {
+        let mut words = self.words.iter().zip(&other.words).map(|(one, other)| one & other).enumerate();
+        let (word, bits) = words.find(|(_, bits)| *bits != 0)?;
+        Some(I::of(word * WORD + bits.trailing_zeros() as usize))
+    }
+
     /// Takes all out.
     pub(crate) fn clear(&mut self) {
         self.words.clear();

@@ -23,7 +23,8 @@ pub(crate) fn improve(best: &mut Work<'_>) {
         return;
     }
     let mixed = if pods > FEW_PODS { 3 } else { 12 };
-    for ties in [Ties::Oldest, Ties::Newest].into_iter().chain((1..=mixed).map(Ties::Mixed)) {
+    let other = if Ties::usual(best.base) == Ties::Oldest { Ties::Latest } else { Ties::Oldest };
+    for ties in [other, Ties::Newest].into_iter().chain((1..=mixed).map(Ties::Mixed)) {
         let mut other = Work::new(best.base, std::mem::take(&mut best.memo), (ties, Trust::Remembered));
         other.solve();
         let found = Score::of(&mut other);

@@ -1,13 +1,8 @@
 //! Which planned node takes a pod that cares where others are? Only nodes in domains that are allowed are asked.
 
-use std::cmp::Reverse;
-
 use super::Work;
 use crate::base::Step;
 use crate::index::{AskIx, Bits, Id, NumberMap, OpenIx, PodIx, StateIx, TemplateIx};
-
-/// So many nodes are looked at one after the other. If none of them may take the pod, the first that may is looked for at once.
-const WALKED: usize = 48;
 
 /// Planned nodes by pool and by what is demanded of them. All nodes of one kind are allowed the same domains.
 #[derive(Debug, Default)]
@@ -56,7 +51,7 @@ impl<'b> Work<'b> {
         self.keep_allowed_open(step, &mut left);
         self.drop_full(pod, &mut left);
         self.effort.passed_by += left.blocks() as u64;
-        while let Some(node) = self.first_of(&left) {
+        while let Some(node) = self.open.order.first_of(&left) {
             let kind = self.open.by_state.as_ref().map_or(0, |known| known.of_node[node.position()]);
             for ask in of_kind.get(kind as usize).into_iter().flatten() {
                 if self.try_open((step, *ask), pod, node) {
@@ -85,22 +80,5 @@ impl<'b> Work<'b> {
             of_kind.push(asks);
         }
         Questions { of_kind, left }
-    }
-
-    /// The node of these that is asked first.
-    fn first_of(&self, nodes: &Bits<OpenIx>) -> Option<OpenIx> {
-        let mut next = self.open.order.first().filter(|_| !nodes.is_empty());
-        let mut walked = 0;
-        while let Some(node) = next {
-            if nodes.has(node) {
-                return Some(node);
-            }
-            walked += 1;
-            if walked == WALKED && self.open.order.is_ranked() {
-                return nodes.iter().min_by_key(|node| (self.open.order.rank(*node), Reverse(*node)));
-            }
-            next = self.open.order.next(node);
-        }
-        None
     }
 }

@@ -13,6 +13,8 @@ mod memo;
 mod new_node;
 mod open_nodes;
 mod order;
+mod order_buckets;
+mod order_chains;
 mod queue;
 mod refused;
 mod volumes;

@@ -3,7 +3,8 @@
 //! Pods are bound one by one. One whose domain is too full waits until the emptiest domain has more pods. In a domain, pods
 //! that allow little skew go before those that allow more, and these before pods that are only counted: so with one
 //! constraint every order that exists is found, and it does not matter in which order domains are filled. Each pod waits in
-//! one line at a time, and only the first of a line is asked again, so the work grows with the number of pods.
+//! one line at a time, and only the first of a line is asked again, so the work grows with the number of pods. Pods that count
+//! for one constraint and obey another may need another order: whoever is left is bound first in another replay.
 //!
 //! Constraints on several labels may need an order that is not found this way. So each label is judged by itself, and that pods
 //! wait for each other across labels is not found.
@@ -19,6 +20,9 @@ use super::terms::{pods, words};
 
 /// A group and a domain in which pods wait.
 type Line = (usize, usize);
+
+/// So often it is tried to bind those first that were left.
+const ROUNDS: usize = 8;
 
 struct Replay<'p, 'a> {
     placed: &'p Placed<'a>,
@@ -45,30 +49,58 @@ pub(super) fn broken<'a>(
 ) -> Vec<(&'a Arc<PodKey>, String)> {
     let mut broken: BTreeMap<usize, String> = BTreeMap::new();
     for label in domains.keys() {
-        let groups = Groups::of(placed, domains, label);
-        if groups.all.is_empty() {
-            continue;
-        }
-        let (waiting, called) = (BTreeMap::new(), BTreeSet::new());
-        let mut replay = Replay { placed, groups, waiting, called, nowhere: Vec::new() };
-        replay.bind_all();
-        let waiting = replay.waiting.values().flatten().map(|(_, pod)| *pod);
-        for pod in waiting.chain(replay.nowhere.iter().copied()) {
+        let Some(replay) = Replay::best(placed, domains, label) else { continue };
+        for pod in replay.left() {
             broken.entry(pod).or_insert_with(|| replay.why(pod));
         }
     }
     broken.into_iter().map(|(pod, why)| (&placed.planned[pod].pod.key, why)).collect()
 }
 
-impl Replay<'_, '_> {
-    fn bind_all(&mut self) {
+impl<'p, 'a> Replay<'p, 'a> {
+    /// The replay that leaves the fewest pods: whoever is left is bound before the others in the next one.
+    fn best(
+        placed: &'p Placed<'a>,
+        domains: &'p BTreeMap<&'a str, Domains<'_>>,
+        label: &str,
+    ) -> Option<Replay<'p, 'a>> {
+        let mut first: BTreeSet<usize> = BTreeSet::new();
+        let mut best: Option<Replay<'p, 'a>> = None;
+        for _ in 0..ROUNDS {
+            let groups = Groups::of(placed, domains, label);
+            if groups.all.is_empty() {
+                return None;
+            }
+            let (waiting, called) = (BTreeMap::new(), BTreeSet::new());
+            let mut replay = Replay { placed, groups, waiting, called, nowhere: Vec::new() };
+            replay.bind_all(&first);
+            let before = first.len();
+            first.extend(replay.left());
+            if best.as_ref().is_none_or(|best| replay.left().count() < best.left().count()) {
+                best = Some(replay);
+            }
+            if first.len() == before {
+                break;
+            }
+        }
+        best
+    }
+
+    /// Pods that are not bound.
+    fn left(&self) -> impl Iterator<Item = usize> {
+        let waiting = self.waiting.values().flatten().map(|(_, pod)| *pod);
+        waiting.chain(self.nowhere.iter().copied())
+    }
+
+    fn bind_all(&mut self, first: &BTreeSet<usize>) {
         let own = |class: usize| &self.groups.own[class];
         let concerned = |class: usize| !own(class).is_empty() || !self.groups.counting[class].is_empty();
         let skew = |class: usize| own(class).iter().map(|own| own.max_skew).min().unwrap_or(u32::MAX);
         let pods = self.placed.planned.iter().enumerate().filter(|(_, planned)| concerned(planned.class));
-        let mut order: Vec<(u32, usize)> = pods.map(|(pod, planned)| (skew(planned.class), pod)).collect();
+        let place = |pod: usize, class: usize| (!first.contains(&pod), skew(class), pod);
+        let mut order: Vec<(bool, u32, usize)> = pods.map(|(pod, planned)| place(pod, planned.class)).collect();
         order.sort_unstable();
-        for (_, pod) in order {
+        for (_, _, pod) in order {
             self.ask(pod, None);
             self.ask_lines();
         }
