@@ -6,11 +6,12 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use tenon_engine::{Engine, check};
-use tenon_model::labels::{CAPACITY_TYPE, ZONE};
+use tenon_engine::{Change, Engine, check};
+use tenon_model::labels::{CAPACITY_TYPE, HOSTNAME, ZONE};
 use tenon_model::{
-    Catalog, CatalogType, NodeState, Offering, Overhead, Pod, PodKey, PodShape, Pool, Price, Quantity, Requirement,
-    Requirements, Resources, Snapshot,
+    BoundPod, Catalog, CatalogType, NamespaceChoice, NodeState, Offering, Operator, Overhead, Owner, Pod,
+    PodAffinityTerm, PodKey, PodShape, Pool, Price, Quantity, Requirement, Requirements, Resources, Selector, Snapshot,
+    Spread, UseNodes, WhenUnsatisfiable, WrittenRequirement,
 };
 
 const OFFERINGS: [(&str, &str); 5] =
@@ -117,5 +118,81 @@ fn checks(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, plans, checks);
+/// A node of thirty pods of 300 workloads. Some spread over zones, some stay away from their like, most do neither.
+fn full_node(number: u64, shapes: &[Arc<PodShape>]) -> Arc<NodeState> {
+    let labels = [(ZONE.to_owned(), (1 + number % 3).to_string())].into_iter().collect();
+    let (all, mut used) = (amounts(8000, 16 << 10, 110), Resources::default());
+    let pods = (0..30).map(|place| {
+        let shape = &shapes[usize::try_from((number * 7 + place * 11) % 300).unwrap_or_default()];
+        used.add(&shape.requests);
+        let name = format!("pod-{number}-{place}");
+        let key = PodKey { namespace: "default".to_owned(), uid: name.clone(), name };
+        BoundPod { key: Arc::new(key), shape: shape.clone(), ..BoundPod::default() }
+    });
+    let pods = pods.collect();
+    let (name, pool, is_managed) = (format!("node-{number}"), Some("default".to_owned()), true);
+    let (capacity, allocatable) = (all.clone(), all);
+    let state =
+        NodeState { name, pool, is_managed, labels, capacity, allocatable, bound: used, pods, ..NodeState::default() };
+    Arc::new(state)
+}
+
+fn workload(number: u64) -> Arc<PodShape> {
+    let labels = [("app".to_owned(), number.to_string())].into_iter().collect();
+    let app = WrittenRequirement {
+        label: "app".to_owned(),
+        operator: Operator::In,
+        values: vec![number.to_string()],
+        min_values: None,
+    };
+    let selector = Some(Selector { requirements: vec![app] });
+    let spread = Spread {
+        label: ZONE.to_owned(),
+        max_skew: 20,
+        min_domains: None,
+        when_unsatisfiable: WhenUnsatisfiable::DoNotSchedule,
+        selector: selector.clone(),
+        nodes: UseNodes { that_are_wanted: true, that_are_tolerated: false },
+    };
+    let namespaces = NamespaceChoice { names: ["default".to_owned()].into_iter().collect(), selector: None };
+    let apart = PodAffinityTerm { label: HOSTNAME.to_owned(), selector, namespaces };
+    Arc::new(PodShape {
+        requests: amounts(150 + number % 7 * 10, 256 + number % 11 * 16, 1),
+        labels,
+        spreads: (number % 3 == 0).then_some(spread).into_iter().collect(),
+        pod_anti_affinity: (number % 5 == 0).then_some(apart).into_iter().collect(),
+        owner: Owner::Other,
+        ..PodShape::default()
+    })
+}
+
+/// What a scan for nodes that can be removed asks: each of 1,000 nodes by itself.
+fn what_ifs(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("what if");
+    group.sample_size(10);
+    let shapes: Vec<Arc<PodShape>> = (0..300).map(workload).collect();
+    let mut world = snapshot(0, true, 0);
+    world.nodes = (0..1000).map(|number| full_node(number, &shapes)).collect();
+    group.bench_function("1000 nodes, 30000 pods/read", |bencher| {
+        bencher.iter(|| black_box(Engine::with_pods_on_nodes(&world)));
+    });
+    let engine = Engine::with_pods_on_nodes(&world);
+    let names: Vec<String> = (0..1000).map(|number| format!("node-{number}")).collect();
+    let mut what_ifs = engine.what_ifs(false);
+    group.bench_function("1000 nodes, 30000 pods/each node removed alone", |bencher| {
+        bencher.iter(|| {
+            for name in &names {
+                let change = Change { remove: &[name], most_new_nodes: Some(1), ..Change::default() };
+                black_box(what_ifs.plan(&change));
+            }
+        });
+    });
+    group.bench_function("1000 nodes, 30000 pods/100 nodes removed at once", |bencher| {
+        let remove: Vec<&str> = names.iter().take(100).map(String::as_str).collect();
+        bencher.iter(|| black_box(what_ifs.plan(&Change { remove: &remove, ..Change::default() })));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, plans, checks, what_ifs);
 criterion_main!(benches);

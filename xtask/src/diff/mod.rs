@@ -33,6 +33,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
+use testbed::Program;
 
 pub(crate) use self::golden::Golden;
 use self::judge::{Totals, Verdict, judge};
@@ -41,6 +42,8 @@ use self::programs::{Karpenter, Tenon};
 use self::recorded::Recording;
 use self::scenario::Scenario;
 use self::seeds::Seeds;
+use crate::run::cargo;
+use crate::tools;
 use crate::tree::workspace_root;
 
 /// Karpenter breaks ties at random; this many runs show what it may do.
@@ -88,6 +91,12 @@ pub(crate) enum DiffVerb {
         /// A folder with the output of `tenon plan -o json`, one `NAME.json` for each scenario.
         ours: PathBuf,
     },
+    /// Bind what Tenon plans for some seeds with the real kube-scheduler: every pod that a plan places must be bound.
+    Scheduler {
+        /// The seeds: `7`, `1-300`, `1-40,77`.
+        #[arg(long, default_value = "1000001-1000060")]
+        seeds: Seeds,
+    },
     /// Record the plans of Karpenter for the fixed seeds. Run this after the generator or the version of Karpenter changed.
     Record,
 }
@@ -117,6 +126,7 @@ pub(crate) fn run(verb: DiffVerb) -> anyhow::Result<()> {
         DiffVerb::Generate { seeds, to } => generate(&seeds.0, &to),
         DiffVerb::Reference { runs, scenarios, to } => Karpenter::obtain()?.plan_all(&scenarios, runs, &to),
         DiffVerb::Judge { scenarios, reference, ours } => judge_folders(&scenarios, &reference, &ours),
+        DiffVerb::Scheduler { seeds } => bind(&seeds.0),
         DiffVerb::Record => record(),
     }
 }
@@ -148,6 +158,17 @@ impl Live {
 
 fn generate(seeds: &[u64], to: &Path) -> anyhow::Result<()> {
     seeds.iter().try_for_each(|seed| Scenario::generate(*seed).write(&to.join(seed.to_string())))
+}
+
+/// Runs the test that binds plans, with the scenarios of these seeds.
+fn bind(seeds: &[u64]) -> anyhow::Result<()> {
+    tools::obtain_programs(&Program::CONTROL_PLANE, &mut std::io::stderr())?;
+    let scratch = tempfile::tempdir().context("cannot create a folder for scenarios")?;
+    generate(seeds, scratch.path())?;
+    let mut command = cargo(&workspace_root());
+    command.args(["test", "--package", "tenon", "--test", "conformance", "agreement", "--", "--nocapture"]);
+    command.env("TENON_SCENARIOS", scratch.path()).env("TENON_REQUIRE", "all");
+    crate::run::run(&mut command, "see the pods above")
 }
 
 fn compare_recorded(tenon: Option<PathBuf>) -> anyhow::Result<()> {

@@ -3,6 +3,7 @@
 //! One function for each behaviour our controllers, guests and actors rely on; each is tried on both servers with the
 //! same expectations. The list is docs/dev/embedded-api.md.
 
+mod agreement;
 mod custom;
 mod definitions;
 mod deletion;
