@@ -20,6 +20,15 @@ use crate::things::with;
 /// Pods that a plan leaves out are bound by then, or not at all.
 const AT_ONCE: Duration = Duration::from_millis(1_500);
 
+/// Labels that kubelets also set under an older name.
+const OLD_NAMES: [(&str, &str); 5] = [
+    ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type"),
+    ("kubernetes.io/arch", "beta.kubernetes.io/arch"),
+    ("kubernetes.io/os", "beta.kubernetes.io/os"),
+    ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"),
+    ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"),
+];
+
 /// So many orders are tried.
 const TRIES: usize = 4;
 
@@ -55,6 +64,13 @@ impl Scenario {
 
     fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Value> {
         self.items.iter().filter(move |item| item["kind"] == kind)
+    }
+
+    /// Whether a node has not said yet what it is: what runs on it is not counted, as in Karpenter.
+    fn is_unknown(&self, name: &Value) -> bool {
+        let node = self.of_kind("Node").find(|node| node["metadata"]["name"] == *name);
+        let label = |node: &Value| node["metadata"]["labels"]["node.kubernetes.io/instance-type"].is_null();
+        node.is_some_and(|node| self.claim_of(node).is_some() && label(node))
     }
 
     /// The claim of a node.
@@ -93,7 +109,10 @@ impl Scenario {
         };
         let taints: Vec<Value> = list(&found["spec"]["taints"]).into_iter().filter(|taint| !passing(taint)).collect();
         let name = text(&found["metadata"]["name"]);
-        let mut made = node(&name, &found["metadata"]["labels"], (&json!(taints), &found["status"]["allocatable"]));
+        // What its claim says, a node gets when it registers.
+        let of_claim = claim.map_or_else(|| json!({}), |claim| claim["metadata"]["labels"].clone());
+        let labels = with(of_claim, found["metadata"]["labels"].clone());
+        let mut made = node(&name, &labels, (&json!(taints), &found["status"]["allocatable"]));
         let is_leaving = |object: &Value| !object["metadata"]["deletionTimestamp"].is_null();
         if is_leaving(found) || claim.is_some_and(is_leaving) {
             made["spec"]["unschedulable"] = json!(true);
@@ -134,6 +153,7 @@ impl Scenario {
         ] {
             labels.insert(label.to_owned(), json!(value));
         }
+        labels.insert("node.kubernetes.io/instance-type".to_owned(), claim["offering"]["instanceType"].clone());
         let mut pools = self.of_kind("NodePool").filter(|pool| pool["metadata"]["name"] == claim["nodePool"]);
         let taints = pools.next().map(|pool| pool["spec"]["template"]["spec"]["taints"].clone());
         let taints = taints.unwrap_or_default();
@@ -155,7 +175,14 @@ impl Scenario {
         let labels: BTreeMap<String, String> = serde_json::from_value(labels.clone()).unwrap_or_default();
         let labels = Requirements::from_labels(&labels);
         for daemon in self.of_kind("DaemonSet") {
-            let pod = json!({ "metadata": { "name": "d" }, "spec": daemon["spec"]["template"]["spec"] });
+            // The newest pod of a DaemonSet knows what admission did to it.
+            let is_its = |pod: &&Value| pod["metadata"]["ownerReferences"][0]["name"] == daemon["metadata"]["name"];
+            let newest =
+                self.of_kind("Pod").filter(is_its).max_by_key(|pod| text(&pod["metadata"]["creationTimestamp"]));
+            let mut pod = json!({ "metadata": { "name": "d" }, "spec": daemon["spec"]["template"]["spec"] });
+            for part in newest.iter().flat_map(|_| ["containers", "initContainers"]) {
+                pod["spec"][part] = newest.map(|newest| newest["spec"][part].clone()).unwrap_or_default();
+            }
             let Ok(pod) = serde_json::from_value::<tenon_api::kube_objects::WirePod>(admissible(&pod)) else {
                 continue;
             };
@@ -179,12 +206,20 @@ impl Scenario {
         self.placed().into_keys().chain(left.iter().map(|one| text(&one["pod"]))).collect()
     }
 
+    /// The name of a node that a plan speaks of; before it is registered that is the name of its claim.
+    fn node_name(&self, name: &str) -> String {
+        let claim = self.of_kind("NodeClaim").find(|claim| claim["metadata"]["name"] == name);
+        let id = claim.map(|claim| &claim["status"]["providerID"]).filter(|id| !id.is_null());
+        let node = id.and_then(|id| self.of_kind("Node").find(|node| node["spec"]["providerID"] == *id));
+        node.map_or_else(|| name.to_owned(), |node| text(&node["metadata"]["name"]))
+    }
+
     /// The node of each pod that the plan places.
     fn placed(&self) -> BTreeMap<String, String> {
         let new = list(&self.plan["newNodeClaims"]).into_iter().enumerate();
         let new = new.map(|(number, claim)| (format!("new-{number}"), claim["pods"].clone()));
         let existing = list(&self.plan["existingNodes"]).into_iter();
-        let existing = existing.map(|node| (text(&node["name"]), node["pods"].clone()));
+        let existing = existing.map(|node| (self.node_name(&text(&node["name"])), node["pods"].clone()));
         let all =
             new.chain(existing).flat_map(|(node, pods)| list(&pods).into_iter().map(move |pod| (pod, node.clone())));
         all.map(|(pod, node)| (text(&pod), node)).collect()
@@ -201,6 +236,12 @@ fn text(value: &Value) -> String {
 
 fn node(name: &str, labels: &Value, (taints, offers): (&Value, &Value)) -> Value {
     let taints = if taints.is_null() { json!([]) } else { taints.clone() };
+    let mut labels = labels.clone();
+    for (label, old) in OLD_NAMES {
+        if let Some(value) = labels.get(label).cloned() {
+            labels[old] = value;
+        }
+    }
     json!({
         "apiVersion": "v1", "kind": "Node", "metadata": { "name": name, "labels": labels }, "spec": { "taints": taints },
         "status": {
@@ -349,21 +390,17 @@ impl Bench {
 
     /// Pods that were on nodes before.
     async fn bind_old(&self, scenario: &Scenario) -> anyhow::Result<()> {
-        let has_ended = |pod: &Value| matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+        // Who is being deleted is gone before long; the plan counts on that, as Karpenter does.
+        let has_ended = |pod: &Value| {
+            let is_going = !pod["metadata"]["deletionTimestamp"].is_null();
+            is_going || matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"))
+        };
         let bound = scenario.of_kind("Pod").filter(|pod| !pod["spec"]["nodeName"].is_null() && !has_ended(pod));
         // Who is placed again was made again.
         let planned = scenario.planned_pods();
-        for pod in bound.filter(|pod| !planned.contains(&key(pod))) {
-            let mut made = admissible(pod);
-            let is_going = !pod["metadata"]["deletionTimestamp"].is_null();
-            if is_going {
-                made["metadata"]["finalizers"] = json!(["tenon.test/stay"]);
-            }
-            self.create(&made).await?;
-            if is_going {
-                let api = self.api("Pod", Some(&namespace(pod)));
-                api.delete(&text(&pod["metadata"]["name"]), &DeleteParams::default()).await?;
-            }
+        let bound = bound.filter(|pod| !planned.contains(&key(pod)) && !scenario.is_unknown(&pod["spec"]["nodeName"]));
+        for pod in bound {
+            self.create(&admissible(pod)).await?;
         }
         Ok(())
     }
