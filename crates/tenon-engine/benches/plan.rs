@@ -159,8 +159,8 @@ fn workload(number: u64) -> Arc<PodShape> {
     Arc::new(PodShape {
         requests: amounts(150 + number % 7 * 10, 256 + number % 11 * 16, 1),
         labels,
-        spreads: (number % 3 == 0).then_some(spread).into_iter().collect(),
-        pod_anti_affinity: (number % 5 == 0).then_some(apart).into_iter().collect(),
+        spreads: number.is_multiple_of(3).then_some(spread).into_iter().collect(),
+        pod_anti_affinity: number.is_multiple_of(5).then_some(apart).into_iter().collect(),
         owner: Owner::Other,
         ..PodShape::default()
     })
