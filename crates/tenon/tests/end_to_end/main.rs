@@ -34,6 +34,7 @@ mod schema;
 mod schema_samples;
 mod secrets;
 mod seed;
+mod spreading;
 mod static_pools;
 mod status;
 mod takeover;
