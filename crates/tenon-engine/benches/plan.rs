@@ -179,6 +179,10 @@ fn what_ifs(criterion: &mut Criterion) {
     let engine = Engine::with_pods_on_nodes(&world);
     let names: Vec<String> = (0..1000).map(|number| format!("node-{number}")).collect();
     let mut what_ifs = engine.what_ifs(false);
+    let change = Change { remove: &["node-500"], most_new_nodes: Some(1), ..Change::default() };
+    let plan = what_ifs.plan(&change).unwrap_or_default();
+    let placed = plan.placements.len() + plan.new_nodes.iter().map(|node| node.pods.len()).sum::<usize>();
+    assert_eq!(placed, 30, "all pods of a node find another place");
     group.bench_function("1000 nodes, 30000 pods/each node removed alone", |bencher| {
         bencher.iter(|| {
             for name in &names {
