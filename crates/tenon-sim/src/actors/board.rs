@@ -95,14 +95,18 @@ pub(crate) fn selects(selector: &LabelSelector, labels: &std::collections::BTree
     let expressions = selector.match_expressions.iter().flatten();
     equal
         && expressions.into_iter().all(|wanted| {
-            let value = labels.get(&wanted.key);
-            let listed = value.is_some_and(|value| wanted.values.iter().flatten().any(|one| one == value));
-            match wanted.operator.as_str() {
-                "In" => listed,
-                "NotIn" => !listed,
-                "Exists" => value.is_some(),
-                "DoesNotExist" => value.is_none(),
-                _ => false,
-            }
+            is_met(&wanted.operator, wanted.values.as_deref().unwrap_or_default(), labels.get(&wanted.key))
         })
+}
+
+/// Whether an expression holds of the value of a label.
+pub(crate) fn is_met(operator: &str, values: &[String], found: Option<&String>) -> bool {
+    let is_listed = found.is_some_and(|found| values.contains(found));
+    match operator {
+        "In" => is_listed,
+        "NotIn" => !is_listed,
+        "Exists" => found.is_some(),
+        "DoesNotExist" => found.is_none(),
+        _ => false,
+    }
 }

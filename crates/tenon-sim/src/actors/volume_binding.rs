@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::core::v1::{NodeSelectorTerm, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{NodeSelectorRequirement, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
@@ -11,7 +11,7 @@ use serde_json::json;
 use tenon_api::kube_objects::{Node, WirePod as Pod};
 use tenon_api::pod;
 
-use super::board::{Board, has_ended};
+use super::board::{Board, has_ended, is_met};
 use super::persistent_volumes::{claim_reference, could_hold, is_claimed_by, is_pending, waits_for_a_pod};
 
 /// Where a claim is told on which node its pod will be.
@@ -177,20 +177,8 @@ fn allows(class: &StorageClass, node: &Node) -> bool {
 fn reaches(volume: &PersistentVolume, node: &Node) -> bool {
     let affinity = volume.spec.as_ref().and_then(|spec| spec.node_affinity.as_ref());
     let Some(required) = affinity.and_then(|affinity| affinity.required.as_ref()) else { return true };
-    required.node_selector_terms.iter().any(|term| is_met(term, node))
-}
-
-fn is_met(term: &NodeSelectorTerm, node: &Node) -> bool {
-    let expressions = term.match_expressions.iter().flatten();
-    expressions.into_iter().all(|wanted| {
-        let value = node.labels().get(&wanted.key);
-        let is_listed = value.is_some_and(|value| wanted.values.iter().flatten().any(|one| one == value));
-        match wanted.operator.as_str() {
-            "In" => is_listed,
-            "NotIn" => !is_listed,
-            "Exists" => value.is_some(),
-            "DoesNotExist" => value.is_none(),
-            _ => false,
-        }
-    })
+    let holds = |wanted: &NodeSelectorRequirement| {
+        is_met(&wanted.operator, wanted.values.as_deref().unwrap_or_default(), node.labels().get(&wanted.key))
+    };
+    required.node_selector_terms.iter().any(|term| term.match_expressions.iter().flatten().all(holds))
 }
