@@ -18,6 +18,7 @@ mod workload;
 pub use lean::Lean;
 pub(crate) use meta::metadata;
 pub use node::{Node, NodeSpec, NodeStatus, NodeSystemInfo};
+pub(crate) use pod::is_read_annotation;
 pub use pod::{Pod, PodMeta, WirePod};
 pub use pod_sharing::PodSharing;
 pub(crate) use pod_sharing::Recent;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{ObjectReference, PodCondition};
+use k8s_openapi::api::core::v1::{NodeAffinity, NodeSelectorRequirement, ObjectReference, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use serde::Deserialize;
 
@@ -18,6 +18,11 @@ use crate::names;
 /// Annotations of pods that somebody asks for. All others are dropped: they are often the largest part of a pod.
 const READ_ANNOTATIONS: [&str; 3] =
     [names::ANNOTATION_DO_NOT_DISRUPT, names::ANNOTATION_DISRUPTION_COST, names::ANNOTATION_POD_DELETION_COST];
+
+/// Whether somebody asks for an annotation of this name.
+pub(crate) fn is_read_annotation(name: &str) -> bool {
+    READ_ANNOTATIONS.contains(&name)
+}
 
 /// A pod as it is sent and written.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -77,7 +82,8 @@ pub struct Pod {
 }
 
 /// What a pod is called, whose it is, and what is written on it, as far as anybody asks.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(from = "ObjectMeta")]
 pub struct PodMeta {
     /// Its name.
     pub name: Option<Box<str>>,
@@ -152,6 +158,7 @@ impl From<WirePod> for Pod {
             let claims: Vec<_> =
                 claims.filter(|it| it.persistent_volume_claim.is_some() || it.ephemeral.is_some()).collect();
             spec.volumes = (!claims.is_empty()).then_some(claims);
+            node_fields(spec).for_each(|field| field.values = None);
         }
         let start_time = sent.status.as_mut().and_then(|status| status.start_time.take());
         for condition in sent.status.iter_mut().flat_map(|status| status.conditions.iter_mut().flatten()) {
@@ -168,10 +175,25 @@ impl From<WirePod> for Pod {
     }
 }
 
+/// What a pod asks of fields of its node. A DaemonSet asks for another name with each pod; that there is one is all that counts.
+fn node_fields(spec: &mut PodSpec) -> impl Iterator<Item = &mut NodeSelectorRequirement> {
+    let affinity = spec.affinity.as_mut().and_then(|affinity| affinity.node_affinity.as_mut());
+    let (required, preferred) = affinity.map_or((None, None), |affinity| {
+        let NodeAffinity {
+            required_during_scheduling_ignored_during_execution: required,
+            preferred_during_scheduling_ignored_during_execution: preferred,
+        } = affinity;
+        (required.as_mut(), preferred.as_mut())
+    });
+    let required = required.into_iter().flat_map(|selector| &mut selector.node_selector_terms);
+    let preferred = preferred.into_iter().flatten().map(|wish| &mut wish.preference);
+    required.chain(preferred).flat_map(|term| term.match_fields.iter_mut().flatten())
+}
+
 impl From<ObjectMeta> for PodMeta {
     fn from(sent: ObjectMeta) -> PodMeta {
         let mut annotations = sent.annotations.unwrap_or_default();
-        annotations.retain(|name, _| READ_ANNOTATIONS.contains(&name.as_str()));
+        annotations.retain(|name, _| is_read_annotation(name));
         PodMeta {
             name: sent.name.map(Into::into),
             namespace: sent.namespace.map(Into::into),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
-use super::pod::Pod;
+use super::pod::{Pod, PodMeta};
 use super::pod_spec::{Container, PodSpec};
 use super::pod_status::PodStatus;
 
@@ -24,8 +24,9 @@ pub struct PodSharing {
     limit: usize,
 }
 
+/// What was seen of a workload.
 #[derive(Debug, Default)]
-struct Seen {
+pub(crate) struct Seen {
     labels: Recent<BTreeMap<String, String>>,
     annotations: Recent<BTreeMap<String, String>>,
     owners: Recent<Vec<OwnerReference>>,
@@ -38,29 +39,28 @@ struct Seen {
 impl PodSharing {
     /// The same pod, with everything that another pod of its workload has as well in the same place.
     pub fn shared(&mut self, mut pod: Pod) -> Pod {
-        self.forget_if_many();
-        pod.metadata.namespace = pod.metadata.namespace.map(|name| self.name(name));
         pod.node_name = pod.node_name.map(|name| self.name(name));
-        let owner = pod.owner_references().first().map_or(pod.namespace(), |owner| owner.uid.as_str());
-        let seen = match self.workloads.get_mut(owner) {
-            Some(seen) => seen,
-            None => self.workloads.entry(owner.into()).or_default(),
-        };
-        let meta = &mut pod.metadata;
-        seen.labels.share(&mut meta.labels);
-        seen.annotations.share(&mut meta.annotations);
-        seen.owners.share(&mut meta.owner_references);
-        // A pod of a DaemonSet names its node, one of a StatefulSet its volumes; what runs in it is the same.
-        if let Some(spec) = pod.spec.as_mut().and_then(Arc::get_mut) {
-            seen.containers.share(&mut spec.containers);
-            seen.init_containers.share(&mut spec.init_containers);
-        }
-        pod.spec.iter_mut().for_each(|spec| seen.specs.share(spec));
-        pod.status.iter_mut().for_each(|status| seen.statuses.share(status));
+        let seen = self.metadata(&mut pod.metadata);
+        pod.spec.iter_mut().for_each(|spec| seen.spec(spec));
+        pod.status.iter_mut().for_each(|status| seen.status(status));
         pod
     }
 
-    fn name(&mut self, name: Arc<str>) -> Arc<str> {
+    /// The same for metadata alone. Returns what was seen of the workload.
+    pub(crate) fn metadata(&mut self, meta: &mut PodMeta) -> &mut Seen {
+        self.forget_if_many();
+        meta.namespace = meta.namespace.take().map(|name| self.name(name));
+        let owner = meta.owner_references.first().map(|owner| owner.uid.as_str());
+        let owner = owner.or(meta.namespace.as_deref()).unwrap_or_default();
+        let seen = self.workloads.entry(owner.into()).or_default();
+        seen.labels.share(&mut meta.labels);
+        seen.annotations.share(&mut meta.annotations);
+        seen.owners.share(&mut meta.owner_references);
+        seen
+    }
+
+    /// A name that many pods have.
+    pub(crate) fn name(&mut self, name: Arc<str>) -> Arc<str> {
         match self.names.get_key_value(&name) {
             Some((known, ())) => known.clone(),
             None => {
@@ -82,6 +82,21 @@ impl PodSharing {
 }
 
 impl Seen {
+    /// Puts a spec where the same one is.
+    pub(crate) fn spec(&mut self, spec: &mut Arc<PodSpec>) {
+        // A pod of a DaemonSet names its node, one of a StatefulSet its volumes; what runs in it is the same.
+        if let Some(spec) = Arc::get_mut(spec) {
+            self.containers.share(&mut spec.containers);
+            self.init_containers.share(&mut spec.init_containers);
+        }
+        self.specs.share(spec);
+    }
+
+    /// The same for a status.
+    pub(crate) fn status(&mut self, status: &mut Arc<PodStatus>) {
+        self.statuses.share(status);
+    }
+
     fn is_held(&self) -> bool {
         self.labels.is_held() || self.specs.is_held() || self.statuses.is_held()
     }
@@ -100,7 +115,9 @@ impl<T> Default for Recent<T> {
 impl<T: PartialEq> Recent<T> {
     /// Where the same was seen, that takes the place of the value.
     pub(crate) fn share(&mut self, value: &mut Arc<T>) {
-        if let Some(known) = self.0.iter().rev().filter_map(Weak::upgrade).find(|known| known == value) {
+        if let Some(known) =
+            self.0.iter().rev().filter_map(Weak::upgrade).find(|known| Arc::ptr_eq(known, value) || known == value)
+        {
             *value = known;
             return;
         }

@@ -56,11 +56,16 @@ impl<'a> Fields<'a> {
     }
 
     /// The value of a field that is there at most once. If it is there more often, the last one counts.
-    pub(super) fn one(mut self, wanted: u32) -> Result<Option<Value<'a>>, ProtobufFault> {
-        let mut found = None;
+    pub(super) fn one(self, wanted: u32) -> Result<Option<Value<'a>>, ProtobufFault> {
+        Ok(self.pick([wanted])?[0])
+    }
+
+    /// The values of several such fields.
+    pub(super) fn pick<const N: usize>(mut self, wanted: [u32; N]) -> Result<[Option<Value<'a>>; N], ProtobufFault> {
+        let mut found = [None; N];
         while let Some((number, value)) = self.next()? {
-            if number == wanted {
-                found = Some(value);
+            if let Some(index) = wanted.iter().position(|wanted| *wanted == number) {
+                found[index] = Some(value);
             }
         }
         Ok(found)

@@ -1,11 +1,18 @@
-//! Lists of pods in the compact format that API servers offer besides JSON, made into JSON with only the fields Tenon reads.
+//! Pods in the compact format that API servers offer besides JSON.
 //!
-//! A server writes this format several times faster than JSON, and most of a pod is never looked at. What becomes of it is
-//! decided where JSON is read: nothing here knows what a pod is but `schema.rs`, which names fields by their numbers.
+//! A server writes this format several times faster than JSON, and most of a pod is never looked at. `schema.rs` names the
+//! fields that are read by their numbers. What they mean is decided where JSON is read: they are made into JSON first, and
+//! what pods of one workload have in common is read only once.
 
 mod fields;
+mod known;
+mod messages;
+mod pods;
 mod schema;
 mod to_json;
+
+pub use self::messages::{PodEvent, PodEvents, PodList, PodPage};
+pub use self::pods::PodReader;
 
 /// What the format is called in `Accept` and `Content-Type`.
 pub const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
@@ -22,30 +29,24 @@ pub enum ProtobufFault {
     /// It ends in the middle of a field.
     #[error("the message ends too early")]
     TooShort,
+    /// It is larger than any object can be.
+    #[error("the message claims to have {0} bytes")]
+    TooLong(usize),
     /// A field is of a type that is not used.
     #[error("field {0} has an unknown type")]
     UnknownType(u32),
     /// A text is none.
     #[error("field {0} is no text")]
     NoText(u32),
+    /// A point in time is none.
+    #[error("field {0} is no time")]
+    NoTime(u32),
+    /// A part of a pod has a value that it cannot have.
+    #[error("the {0} of a pod cannot be read")]
+    Part(&'static str),
     /// It holds another kind of object.
-    #[error("the message is no list of pods")]
+    #[error("the message holds no pods")]
     OtherKind,
-}
-
-/// A list of pods, or what a server says if it refuses one, as JSON.
-pub fn pod_list_to_json(message: &[u8]) -> Result<Vec<u8>, ProtobufFault> {
-    let wrapped = message.strip_prefix(MAGIC).ok_or(ProtobufFault::NotKubernetes)?;
-    let (kind, object) = to_json::unwrapped(wrapped)?;
-    let schema = match kind {
-        b"PodList" => schema::POD_LIST,
-        b"Status" => schema::STATUS,
-        _ => return Err(ProtobufFault::OtherKind),
-    };
-    // Most of a pod is not read.
-    let mut writer = to_json::Writer::with_capacity(object.len() / 4);
-    writer.message(object, schema)?;
-    Ok(writer.json)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::kube_objects::WirePod;
+use crate::kube_objects::Pod;
 
 /// A field with a number.
 fn number(field: u8, value: u64) -> Vec<u8> {
@@ -49,6 +49,8 @@ fn pod() -> Vec<u8> {
         bytes(8, created),
         entry(11, "app", "web"),
         entry(11, "note", ""),
+        entry(12, "karpenter.sh/do-not-disrupt", "true"),
+        entry(12, "other", "x"),
         bytes(13, owner),
         bytes(17, "who set which field"),
     ];
@@ -70,22 +72,22 @@ fn pod() -> Vec<u8> {
     ];
     let condition =
         [bytes(1, "Ready"), bytes(2, "True"), bytes(4, number(1, 1)), bytes(5, ""), bytes(6, "\"quoted\"")].concat();
-    let status = [bytes(1, "Running"), bytes(2, condition), bytes(3, ""), bytes(9, "Burstable")].concat();
-    [bytes(1, meta.concat()), bytes(2, spec.concat()), bytes(3, status)].concat()
+    let status = [
+        bytes(1, "Running"),
+        bytes(2, condition),
+        bytes(3, ""),
+        bytes(7, number(1, 1_767_225_607)),
+        bytes(9, "Burstable"),
+    ];
+    [bytes(1, meta.concat()), bytes(2, spec.concat()), bytes(3, status.concat())].concat()
 }
 
-fn json_of(message: &[u8]) -> Json {
-    serde_json::from_slice(&pod_list_to_json(message).unwrap()).unwrap()
-}
-
-#[test]
-fn a_list_has_the_fields_that_are_read_as_json_has_them() {
-    let list = [bytes(1, [bytes(2, "77"), bytes(3, "next")].concat()), bytes(2, pod()), bytes(2, pod())].concat();
-    let json = json_of(&wrapped("PodList", &list));
-    let pod = json!({
+/// The same as JSON.
+fn pod_json() -> Json {
+    json!({
         "metadata": {
             "name": "web-1", "namespace": "shop", "uid": "u-1", "creationTimestamp": "2026-01-01T00:00:00Z",
-            "labels": { "app": "web", "note": "" },
+            "labels": { "app": "web", "note": "" }, "annotations": { "karpenter.sh/do-not-disrupt": "true", "other": "x" },
             "ownerReferences": [{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u-2", "controller": true }],
         },
         "spec": {
@@ -96,39 +98,118 @@ fn a_list_has_the_fields_that_are_read_as_json_has_them() {
             }],
             "terminationGracePeriodSeconds": 0, "nodeName": "n1", "priority": -5,
         },
-        "status": { "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }], "qosClass": "Burstable" },
-    });
-    assert_eq!(json, json!({ "metadata": { "resourceVersion": "77", "continue": "next" }, "items": [pod, pod] }));
-    serde_json::from_value::<WirePod>(pod).unwrap();
+        "status": {
+            "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }], "qosClass": "Burstable",
+            "startTime": "2026-01-01T00:00:07Z",
+        },
+    })
+}
+
+fn list(message: &[u8]) -> Result<PodList, ProtobufFault> {
+    PodReader::default().list(message)
+}
+
+fn page(message: &[u8]) -> PodPage {
+    let PodList::Page(page) = list(message).unwrap() else { panic!("a refusal") };
+    page
+}
+
+fn event(kind: &str, about: &str, object: &[u8]) -> Vec<u8> {
+    let message = [bytes(1, kind), bytes(2, bytes(1, wrapped(about, object)))].concat();
+    [&u32::try_from(message.len()).unwrap().to_be_bytes()[..], &message].concat()
+}
+
+#[test]
+fn a_pod_says_what_it_says_in_json() {
+    let pods = [bytes(1, [bytes(2, "77"), bytes(3, "next")].concat()), bytes(2, pod()), bytes(2, pod())].concat();
+    let read = page(&wrapped("PodList", &pods));
+    let expected: Pod = serde_json::from_value(pod_json()).unwrap();
+    assert_eq!((read.version.as_str(), read.next.as_str()), ("77", "next"));
+    assert_eq!(read.pods, [expected.clone(), expected]);
+    assert_eq!(read.pods[0].annotations().len(), 1, "most annotations are not asked for");
+}
+
+#[test]
+fn what_pods_have_in_common_is_in_one_place() {
+    let other = [bytes(1, [bytes(1, "web-2"), bytes(3, "shop"), bytes(5, "u-3")].concat()), pod()].concat();
+    let read = page(&wrapped("PodList", &[bytes(2, pod()), bytes(2, other)].concat()));
+    let places = |pod: &Pod| {
+        let part = |part: Option<usize>| part.unwrap();
+        [
+            part(pod.spec.as_ref().map(|spec| std::sync::Arc::as_ptr(spec).addr())),
+            part(pod.status.as_ref().map(|status| std::sync::Arc::as_ptr(status).addr())),
+            std::sync::Arc::as_ptr(&pod.metadata.labels).addr(),
+        ]
+    };
+    assert_eq!(places(&read.pods[0]), places(&read.pods[1]));
 }
 
 #[test]
 fn a_list_without_pods_is_an_empty_list() {
-    let json = json_of(&wrapped("PodList", &bytes(1, bytes(2, "5"))));
-    assert_eq!(json, json!({ "metadata": { "resourceVersion": "5" }, "items": [] }));
+    let read = page(&wrapped("PodList", &bytes(1, bytes(2, "5"))));
+    assert_eq!(read, PodPage { version: "5".to_owned(), ..PodPage::default() });
 }
 
 #[test]
 fn texts_are_quoted_as_json_wants_it() {
     let meta = [bytes(1, "a\"b\\c\nd\u{e9}"), entry(11, "k\t", "v\"")].concat();
-    let json = json_of(&wrapped("PodList", &bytes(2, bytes(1, meta))));
-    assert_eq!(json["items"][0]["metadata"], json!({ "name": "a\"b\\c\nd\u{e9}", "labels": { "k\t": "v\"" } }));
+    let read = page(&wrapped("PodList", &bytes(2, bytes(1, meta))));
+    assert_eq!(read.pods[0].name(), "a\"b\\c\nd\u{e9}");
+    assert_eq!(read.pods[0].labels()["k\t"], "v\"");
 }
 
 #[test]
 fn what_a_server_refuses_is_readable() {
     let status = [bytes(2, "Failure"), bytes(3, "too old"), bytes(4, "Expired"), number(6, 410)].concat();
     let expected = json!({ "status": "Failure", "message": "too old", "reason": "Expired", "code": 410 });
-    assert_eq!(json_of(&wrapped("Status", &status)), expected);
+    let PodList::Refusal(json) = list(&wrapped("Status", &status)).unwrap() else { panic!("a page") };
+    assert_eq!(serde_json::from_slice::<Json>(&json).unwrap(), expected);
+    let mut events = PodEvents::default();
+    events.receive(&event("ERROR", "Status", &status));
+    assert_eq!(events.next(&mut PodReader::default()), Ok(Some(PodEvent::Refusal(json))));
+}
+
+#[test]
+fn pods_are_told_one_by_one_until_all_are_told() {
+    let end = bytes(1, [bytes(6, "9"), entry(12, "k8s.io/initial-events-end", "true")].concat());
+    let sent = [
+        event("ADDED", "Pod", &pod()),
+        event("BOOKMARK", "Pod", &bytes(1, bytes(6, "8"))),
+        event("BOOKMARK", "Pod", &end),
+    ];
+    let told: Vec<PodEvent> = {
+        let (mut events, mut reader, mut told) = (PodEvents::default(), PodReader::default(), Vec::new());
+        // They come in pieces of any size.
+        for piece in sent.concat().chunks(7) {
+            events.receive(piece);
+            while let Some(event) = events.next(&mut reader).unwrap() {
+                told.push(event);
+            }
+        }
+        told
+    };
+    let expected = Box::new(serde_json::from_value(pod_json()).unwrap());
+    assert_eq!(told, [PodEvent::Pod(expected), PodEvent::Bookmark, PodEvent::AllTold { version: "9".to_owned() }]);
 }
 
 #[test]
 fn anything_else_is_refused() {
-    assert_eq!(pod_list_to_json(b"{}"), Err(ProtobufFault::NotKubernetes));
-    assert_eq!(pod_list_to_json(&wrapped("NodeList", &[])), Err(ProtobufFault::OtherKind));
+    assert_eq!(list(b"{}"), Err(ProtobufFault::NotKubernetes));
+    assert_eq!(list(&wrapped("NodeList", &[])), Err(ProtobufFault::OtherKind));
     let name = |name: &[u8]| wrapped("PodList", &bytes(2, bytes(1, bytes(1, name))));
-    assert_eq!(pod_list_to_json(&name(&[0xff])), Err(ProtobufFault::NoText(1)));
-    assert_eq!(pod_list_to_json(&wrapped("PodList", &[0x0b])), Err(ProtobufFault::UnknownType(1)));
+    assert_eq!(list(&name(&[0xff])), Err(ProtobufFault::NoText(1)));
+    assert_eq!(list(&wrapped("PodList", &[0x0b])), Err(ProtobufFault::UnknownType(1)));
+    let far = wrapped("PodList", &bytes(2, bytes(1, bytes(8, number(1, u64::MAX >> 1)))));
+    assert_eq!(list(&far), Err(ProtobufFault::NoTime(8)));
+    for (sent, fault) in [
+        (event("DELETED", "Pod", &pod()), ProtobufFault::OtherKind),
+        (event("ADDED", "Node", &pod()), ProtobufFault::OtherKind),
+        (vec![0xff; 4], ProtobufFault::TooLong(0xffff_ffff)),
+    ] {
+        let mut events = PodEvents::default();
+        events.receive(&sent);
+        assert_eq!(events.next(&mut PodReader::default()), Err(fault));
+    }
 }
 
 #[test]
@@ -136,15 +217,19 @@ fn a_message_that_was_cut_off_is_refused_or_whole_in_itself() {
     let whole = wrapped("PodList", &bytes(2, pod()));
     for length in 0..whole.len() {
         // The last two fields say nothing that is read.
-        let is_whole = length >= whole.len() - 4 && pod_list_to_json(&whole[..length]).is_ok();
-        assert!(is_whole || pod_list_to_json(&whole[..length]).is_err(), "{length}");
+        let is_whole = length >= whole.len() - 4 && list(&whole[..length]).is_ok();
+        assert!(is_whole || list(&whole[..length]).is_err(), "{length}");
     }
 }
 
 proptest! {
     #[test]
     fn whatever_comes_nothing_panics(object in proptest::collection::vec(any::<u8>(), 0..200)) {
-        let _ = pod_list_to_json(&wrapped("PodList", &object));
-        let _ = pod_list_to_json(&[MAGIC, object.as_slice()].concat());
+        let _ = list(&wrapped("PodList", &object));
+        let _ = list(&wrapped("PodList", &bytes(2, bytes(2, &object))));
+        let _ = list(&[MAGIC, object.as_slice()].concat());
+        let mut events = PodEvents::default();
+        events.receive(&object);
+        let _ = events.next(&mut PodReader::default());
     }
 }

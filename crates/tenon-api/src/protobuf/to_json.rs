@@ -1,21 +1,53 @@
 //! Messages as JSON, by a table of their fields.
 
+use std::fmt::Display;
+use std::io::Write as _;
 use std::ops::Range;
 
-use serde_json::{Number as JsonNumber, Value as Json};
-use tenon_model::Timestamp;
+use serde_json::Value as Json;
 
 use super::ProtobufFault;
 use super::fields::{Fields, Value};
 
 /// The fields of a message that are read.
-pub(super) type Schema = &'static [Field];
+pub(super) type Schema = &'static Table;
+
+/// Fields, in the order in which they are written.
+pub(super) struct Table {
+    pub(super) fields: &'static [Field],
+    /// The bits of their numbers.
+    numbers: u64,
+}
+
+/// A table of these fields. Their numbers are below 64.
+pub(super) const fn schema(fields: &'static [Field]) -> Table {
+    let (mut numbers, mut index) = (0, 0);
+    while index < fields.len() {
+        numbers |= 1 << fields[index].number;
+        index += 1;
+    }
+    Table { fields, numbers }
+}
+
+/// The bit of a number; none if no table can have it.
+fn bit(number: u32) -> u64 {
+    1_u64.checked_shl(number).unwrap_or_default()
+}
 
 /// A field that is read.
+#[derive(Clone, Copy)]
 pub(super) struct Field {
     pub(super) number: u32,
     pub(super) name: &'static str,
     pub(super) kind: Kind,
+    /// Of a list or a map, what is written of it.
+    pub(super) only: Option<fn(&[u8]) -> bool>,
+}
+
+impl Field {
+    fn is_written(&self, number: u32, value: Value<'_>) -> bool {
+        number == self.number && self.only.is_none_or(|is_wanted| is_wanted(value.bytes()))
+    }
 }
 
 /// What a field holds. A message has every text, number and flag that is not optional in Go, also where it says nothing; JSON
@@ -26,6 +58,8 @@ pub(super) enum Kind {
     /// A text that is optional: none is not the same as an empty one.
     OptionalText,
     Texts,
+    /// A text of which only is asked whether there is one.
+    Mark,
     /// A number that is optional, or always in JSON.
     Number,
     NumberIfAny,
@@ -34,27 +68,15 @@ pub(super) enum Kind {
     FlagIfTrue,
     Message(Schema),
     Messages(Schema),
-    /// The objects of a list: JSON has the field also where there is none.
-    Objects(Schema),
     /// A message whose fields are fields of the one it is in.
     Inline(Schema),
     TextMap,
     /// Quantities by the names of resources.
     Amounts,
-    /// A point in time.
-    Moment,
 }
 
-/// What is inside of the message around every object, and of which kind that is.
-pub(super) fn unwrapped(wrapped: &[u8]) -> Result<(&[u8], &[u8]), ProtobufFault> {
-    let types = bytes_of(wrapped, 1)?;
-    Ok((bytes_of(types, 2)?, bytes_of(wrapped, 2)?))
-}
-
-/// A message without them was cut off: an empty list is not one that is missing.
-fn bytes_of(message: &[u8], number: u32) -> Result<&[u8], ProtobufFault> {
-    Fields(message).one(number)?.map(Value::bytes).ok_or(ProtobufFault::TooShort)
-}
+/// Few messages have more, with all messages around them.
+const USUAL_FIELDS: usize = 64;
 
 /// JSON that is being written.
 #[derive(Debug)]
@@ -67,7 +89,7 @@ pub(super) struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     pub(super) fn with_capacity(bytes: usize) -> Writer<'a> {
-        Writer { json: Vec::with_capacity(bytes), fields: Vec::new() }
+        Writer { json: Vec::with_capacity(bytes), fields: Vec::with_capacity(USUAL_FIELDS) }
     }
 
     /// Writes a message as a JSON object.
@@ -80,14 +102,17 @@ impl<'a> Writer<'a> {
 
     fn fields_of(&mut self, message: &'a [u8], schema: Schema) -> Result<(), ProtobufFault> {
         let begin = self.fields.len();
-        let mut all = Fields(message);
-        while let Some(field) = all.next()? {
-            self.fields.push(field);
+        let (mut all, mut found) = (Fields(message), 0);
+        while let Some((number, value)) = all.next()? {
+            if schema.numbers & bit(number) != 0 {
+                found |= bit(number);
+                self.fields.push((number, value));
+            }
         }
         let end = self.fields.len();
-        for field in schema {
+        for field in schema.fields.iter().filter(|field| found & bit(field.number) != 0) {
             match field.kind {
-                Kind::Texts | Kind::Messages(_) | Kind::Objects(_) => self.list(begin..end, field)?,
+                Kind::Texts | Kind::Messages(_) => self.list(begin..end, field)?,
                 Kind::TextMap | Kind::Amounts => self.map(begin..end, field)?,
                 _ => {
                     // If it is there more often, the last one counts.
@@ -105,14 +130,14 @@ impl<'a> Writer<'a> {
     fn one(&mut self, value: Value<'a>, field: &Field) -> Result<(), ProtobufFault> {
         match field.kind {
             Kind::Inline(schema) => return self.fields_of(value.bytes(), schema),
-            Kind::Text if value.bytes().is_empty() => return Ok(()),
+            Kind::Text | Kind::Mark if value.bytes().is_empty() => return Ok(()),
             Kind::NumberIfAny | Kind::FlagIfTrue if value.number() == 0 => return Ok(()),
             _ => write_name(field.name, &mut self.json),
         }
         self.value(value, field)
     }
 
-    /// Writes every value of a field, in order; nothing if there is none, unless JSON has the field always.
+    /// Writes every value of a field, in order; nothing if there is none.
     fn list(&mut self, among: Range<usize>, field: &Field) -> Result<(), ProtobufFault> {
         self.each(among, field, b"[]", |writer, value| writer.value(value, field))
     }
@@ -134,25 +159,23 @@ impl<'a> Writer<'a> {
         [open, close]: &[u8; 2],
         write: impl Fn(&mut Writer<'a>, Value<'a>) -> Result<(), ProtobufFault>,
     ) -> Result<(), ProtobufFault> {
-        let is_of_field = |(number, _): &(u32, Value<'a>)| *number == field.number;
-        let is_always = matches!(field.kind, Kind::Objects(_));
-        if !is_always && !self.fields[among.clone()].iter().any(is_of_field) {
-            return Ok(());
-        }
-        write_name(field.name, &mut self.json);
-        self.json.push(*open);
         let mut is_first = true;
         for index in among {
             let (number, value) = self.fields[index];
-            if number != field.number {
+            if !field.is_written(number, value) {
                 continue;
             }
-            if !std::mem::take(&mut is_first) {
+            if std::mem::take(&mut is_first) {
+                write_name(field.name, &mut self.json);
+                self.json.push(*open);
+            } else {
                 self.json.push(b',');
             }
             write(self, value)?;
         }
-        self.json.push(*close);
+        if !is_first {
+            self.json.push(*close);
+        }
         Ok(())
     }
 
@@ -165,10 +188,10 @@ impl<'a> Writer<'a> {
                 let amount = Fields(value.bytes()).one(1)?.unwrap_or(Value::Bytes(&[]));
                 write_text(amount, field.number, json)?;
             }
-            Kind::Number | Kind::NumberIfAny => write_json(&Json::Number(JsonNumber::from(value.number())), json),
-            Kind::Flag | Kind::FlagIfTrue => write_json(&Json::Bool(value.number() != 0), json),
-            Kind::Moment => write_json(&moment(value.bytes())?, json),
-            Kind::Message(schema) | Kind::Messages(schema) | Kind::Objects(schema) | Kind::Inline(schema) => {
+            Kind::Number | Kind::NumberIfAny => write_json(value.number(), json),
+            Kind::Flag | Kind::FlagIfTrue => write_json(value.number() != 0, json),
+            Kind::Mark => json.extend_from_slice(b"true"),
+            Kind::Message(schema) | Kind::Messages(schema) | Kind::Inline(schema) => {
                 self.message(value.bytes(), schema)?;
             }
         }
@@ -194,19 +217,12 @@ fn write_text(value: Value<'_>, number: u32, json: &mut Vec<u8>) -> Result<(), P
         json.extend_from_slice(text.as_bytes());
         json.push(b'"');
     } else {
-        write_json(&Json::String(text.to_owned()), json);
+        write_json(Json::String(text.to_owned()), json);
     }
     Ok(())
 }
 
-fn write_json(value: &Json, json: &mut Vec<u8>) {
-    json.extend_from_slice(value.to_string().as_bytes());
-}
-
-/// Seconds and nanoseconds since 1970, of which JSON has only the seconds. Zero is no time at all.
-fn moment(message: &[u8]) -> Result<Json, ProtobufFault> {
-    let part = |number: u32| Ok(Fields(message).one(number)?.map_or(0, Value::number));
-    let (seconds, nanos) = (part(1)?, part(2)?);
-    let text = || Timestamp::from_nanos(i128::from(seconds) * 1_000_000_000).to_string();
-    Ok(if seconds == 0 && nanos == 0 { Json::Null } else { Json::String(text()) })
+fn write_json(value: impl Display, json: &mut Vec<u8>) {
+    // Memory takes whatever is written to it.
+    let _ = write!(json, "{value}");
 }

@@ -7,15 +7,15 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::client::Body;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tenon_api::kube_objects::WirePod;
-use tenon_api::protobuf::{MEDIA_TYPE, pod_list_to_json};
+use tenon_api::kube_objects::Pod;
+use tenon_api::protobuf::{MEDIA_TYPE, PodEvent, PodEvents, PodList, PodPage, PodReader};
 use testbed::{eventually, shared_testbed};
 
 const NAMESPACE: &str = "compact-lists";
 
 #[derive(Debug, PartialEq, Deserialize)]
 struct List {
-    items: Vec<WirePod>,
+    items: Vec<Pod>,
 }
 
 /// A pod with every field that is read.
@@ -143,28 +143,50 @@ async fn pods_in_the_compact_format_say_what_they_say_in_json() -> anyhow::Resul
     let admin = testbed.admin().await?;
     write_pods(&admin).await?;
     // Between the two requests a controller may write something.
-    let mut last = (None, None);
+    let mut last = (Vec::new(), Vec::new());
     for _ in 0..20 {
-        let mut plain: List = serde_json::from_slice(&get(&admin, "application/json").await?)?;
-        let compact: List = serde_json::from_slice(&pod_list_to_json(&get(&admin, MEDIA_TYPE).await?)?)?;
-        for pod in &mut plain.items {
-            // Nobody reads these, and so the compact list leaves them out.
-            let meta = &mut pod.metadata;
-            (meta.managed_fields, meta.finalizers, meta.generation, meta.deletion_grace_period_seconds) =
-                (None, None, None, None);
-            for condition in pod.status.iter_mut().flat_map(|status| status.conditions.iter_mut().flatten()) {
-                (condition.last_transition_time, condition.last_probe_time) = (None, None);
-                (condition.message, condition.observed_generation) = (None, None);
-            }
-        }
-        assert_eq!(compact.items.len(), 3);
-        if plain == compact {
+        let plain: List = serde_json::from_slice(&get(&admin, "application/json").await?)?;
+        let compact = page(&get(&admin, MEDIA_TYPE).await?)?.pods;
+        let told = told(&admin).await?;
+        assert_eq!((compact.len(), told.len()), (3, 3));
+        if plain.items == compact && plain.items == told {
             return Ok(());
         }
-        last = (Some(plain), Some(compact));
+        last = (plain.items, if compact == told { compact } else { told });
     }
     assert_eq!(last.0, last.1);
     Ok(())
+}
+
+/// The pods as they are told one by one, in order of their names.
+async fn told(client: &Client) -> anyhow::Result<Vec<Pod>> {
+    let query =
+        "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1";
+    let uri = format!("/api/v1/namespaces/{NAMESPACE}/pods?{query}");
+    let format = format!("{MEDIA_TYPE};stream=watch");
+    let reply = client.send(Request::get(uri).header("accept", &format).body(Body::empty())?).await?;
+    assert_eq!(reply.headers()["content-type"], format);
+    let (mut events, mut reader, mut pods) = (PodEvents::default(), PodReader::default(), Vec::new());
+    events.receive(&reply.into_body().collect_bytes().await?);
+    loop {
+        match events.next(&mut reader)? {
+            Some(PodEvent::Pod(pod)) => pods.push(*pod),
+            Some(PodEvent::AllTold { version }) => {
+                assert!(!version.is_empty());
+                pods.sort_by(|a: &Pod, b: &Pod| a.name().cmp(b.name()));
+                return Ok(pods);
+            }
+            Some(PodEvent::Bookmark) => {}
+            other => anyhow::bail!("{other:?} before all pods were told"),
+        }
+    }
+}
+
+fn page(message: &[u8]) -> anyhow::Result<PodPage> {
+    match PodReader::default().list(message)? {
+        PodList::Page(page) => Ok(page),
+        PodList::Refusal(json) => anyhow::bail!("{}", String::from_utf8_lossy(&json)),
+    }
 }
 
 #[tokio::test]
@@ -172,9 +194,8 @@ async fn a_list_without_pods_is_empty_in_both_formats() -> anyhow::Result<()> {
     let Some(testbed) = shared_testbed()? else { return Ok(()) };
     let admin = testbed.admin().await?;
     let plain: List = serde_json::from_slice(&get_of(&admin, "nobody-is-here", "application/json").await?)?;
-    let compact = pod_list_to_json(&get_of(&admin, "nobody-is-here", MEDIA_TYPE).await?)?;
-    assert_eq!(serde_json::from_slice::<List>(&compact)?, plain);
-    assert!(plain.items.is_empty());
+    let compact = page(&get_of(&admin, "nobody-is-here", MEDIA_TYPE).await?)?;
+    assert!(compact.pods.is_empty() && plain.items.is_empty() && !compact.version.is_empty());
     Ok(())
 }
 
@@ -182,7 +203,10 @@ async fn a_list_without_pods_is_empty_in_both_formats() -> anyhow::Result<()> {
 async fn a_refusal_in_the_compact_format_is_read_as_one() -> anyhow::Result<()> {
     let Some(testbed) = shared_testbed()? else { return Ok(()) };
     let client = testbed.user("nobody", None).await?;
-    let refusal: Value = serde_json::from_slice(&pod_list_to_json(&get(&client, MEDIA_TYPE).await?)?)?;
+    let PodList::Refusal(refusal) = PodReader::default().list(&get(&client, MEDIA_TYPE).await?)? else {
+        anyhow::bail!("nobody may list pods");
+    };
+    let refusal: Value = serde_json::from_slice(&refusal)?;
     assert_eq!((&refusal["code"], &refusal["reason"]), (&json!(403), &json!("Forbidden")));
     assert!(refusal["message"].as_str().is_some_and(|said| said.contains("cannot list")), "{refusal}");
     Ok(())

@@ -1,9 +1,8 @@
 //! Objects and files as they may come: over a small corpus and ten thousand mutations of it, nothing panics, and what is
 //! read makes sense.
 
-use serde::Deserialize;
-use tenon_api::kube_objects::{Pod as KubePod, WirePod};
-use tenon_api::protobuf::pod_list_to_json;
+use tenon_api::kube_objects::Pod as KubePod;
+use tenon_api::protobuf::{PodList, PodReader};
 use tenon_api::{instance_types_file, launch_record, pod};
 use tenon_model::Quantity;
 use tenon_model::resources::PODS;
@@ -36,21 +35,15 @@ fn is_instance_types(text: &str) -> bool {
     true
 }
 
-#[derive(Deserialize)]
-struct List {
-    #[serde(default)]
-    items: Vec<WirePod>,
-}
-
 /// The bytes of a message, two digits each. Whatever is no digit is passed over, so that most mutations are bytes again.
 fn is_pod_list(text: &str) -> bool {
     let digits: Vec<u8> = text.chars().filter_map(|digit| u8::try_from(digit.to_digit(16)?).ok()).collect();
     let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
-    let Ok(json) = pod_list_to_json(&bytes) else { return false };
-    serde_json::from_slice::<serde_json::Value>(&json).unwrap();
-    // A number may be too large for its field; what can be read must be a pod.
-    let list = serde_json::from_slice::<List>(&json).map(|list| list.items).unwrap_or_default();
-    list.into_iter().for_each(|sent| drop(pod::to_model(&sent.into())));
+    match PodReader::default().list(&bytes) {
+        Ok(PodList::Page(page)) => page.pods.iter().for_each(|read| drop(pod::to_model(read))),
+        Ok(PodList::Refusal(json)) => drop(serde_json::from_slice::<serde_json::Value>(&json).unwrap()),
+        Err(_) => return false,
+    }
     true
 }
 

@@ -3,8 +3,8 @@
 //! A store may be a moment behind. What must not be decided on old news is read again where it is decided, or written
 //! with a precondition.
 
-mod compact_lists;
 mod lean_store;
+mod pod_lists;
 mod pod_store;
 mod related;
 #[cfg(test)]
@@ -13,9 +13,9 @@ mod test_reading;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
-use tenon_api::kube_objects::{DaemonSet, Node, Pod, PodSharing, WirePod};
+use tenon_api::kube_objects::{DaemonSet, Node, Pod, WirePod};
 
-use futures::{Stream, StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, stream};
 use kube::api::Api;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::{self, Store};
@@ -25,7 +25,7 @@ use serde::de::DeserializeOwned;
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate};
 use tokio::sync::{Notify, watch};
 
-use self::compact_lists::with_compact_lists;
+use self::pod_lists::{PodLists, listing};
 use self::pod_store::PodWriter;
 use self::related::watch_related;
 
@@ -93,7 +93,7 @@ impl Filled {
 }
 
 /// A stream of changes that fills a store while it is read.
-pub(crate) type Changes<K> = futures::stream::BoxStream<'static, watcher::Result<Event<K>>>;
+pub(crate) type Changes<K> = stream::BoxStream<'static, watcher::Result<Event<K>>>;
 
 /// The watches behind the stores: nothing is filled until they are read.
 pub(crate) struct Watches {
@@ -147,23 +147,30 @@ pub(crate) fn watch_all(client: &Client, owners: Owners) -> (Watched, Watches) {
 /// Pods are made small before anybody sees them.
 fn watch_pods(client: &Client, filled: &Filled) -> (PodStore, Changes<Pod>) {
     let store = PodStore::default();
-    let (filled, mut writer, mut sharing) = (filled.clone(), PodWriter::new(store.clone()), PodSharing::default());
-    let changes = watched::<WirePod>(&with_compact_lists(client)).map_ok(move |change| {
-        let mut small = |sent: WirePod| sharing.shared(sent.into());
-        let change = match change {
-            Event::Apply(pod) => Event::Apply(small(pod)),
-            Event::Delete(pod) => Event::Delete(small(pod)),
-            Event::Init => Event::Init,
-            Event::InitApply(pod) => Event::InitApply(small(pod)),
-            Event::InitDone => Event::InitDone,
-        };
-        writer.apply(&change);
+    let (filled, mut writer, lists) = (filled.clone(), PodWriter::new(store.clone()), Arc::new(PodLists::default()));
+    let changes = watched::<WirePod>(&listing(client, &lists)).flat_map(move |change| {
+        let change = change.map(|change| small(change, &lists));
+        let listed = if let Ok(Event::InitDone) = change { lists.take() } else { Vec::new() };
+        stream::iter(listed.into_iter().map(|pod| Ok(Event::InitApply(pod))).chain([change]))
+    });
+    let changes = changes.inspect(move |change| {
+        let Ok(change) = change else { return };
+        writer.apply(change);
         if matches!(change, Event::InitDone) {
             filled.tell("Pod");
         }
-        change
     });
     (store, changes.boxed())
+}
+
+fn small(change: Event<WirePod>, lists: &PodLists) -> Event<Pod> {
+    match change {
+        Event::Apply(pod) => Event::Apply(lists.small(pod)),
+        Event::Delete(pod) => Event::Delete(lists.small(pod)),
+        Event::Init => Event::Init,
+        Event::InitApply(pod) => Event::InitApply(lists.small(pod)),
+        Event::InitDone => Event::InitDone,
+    }
 }
 
 fn watched<K>(client: &Client) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + use<K>

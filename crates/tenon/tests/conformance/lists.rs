@@ -1,10 +1,12 @@
 //! What does a list hold, and in which order?
 
+use anyhow::Context as _;
 use http::Request;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use kube::client::Body;
 use serde_json::{Value, json};
-use tenon_api::protobuf::{MEDIA_TYPE, pod_list_to_json};
+use tenon_api::kube_objects::Pod;
+use tenon_api::protobuf::{MEDIA_TYPE, PodList, PodReader};
 
 use crate::ground::{Ground, wide};
 use crate::reply::{names, number, order, text, version};
@@ -160,13 +162,19 @@ pub(crate) async fn pods_may_be_asked_for_in_the_compact_format(ground: &Ground)
     assert_eq!(reply.status(), 200);
     let format = reply.headers()[CONTENT_TYPE].to_str()?.to_owned();
     let body = reply.into_body().collect_bytes().await?;
-    let body = if format == MEDIA_TYPE { pod_list_to_json(&body)? } else { body.to_vec() };
-    let list: Value = serde_json::from_slice(&body)?;
-    assert_eq!(names(&list), ["a", "b"]);
-    assert!(order(&list)? > 0);
-    for pod in list["items"].as_array().into_iter().flatten() {
-        assert_eq!((text(pod, "/metadata/labels/of"), text(pod, "/status/phase")), ("list", "Pending"));
-        assert!(!text(pod, "/spec/containers/0/name").is_empty());
+    let (pods, version) = if format == MEDIA_TYPE {
+        let PodList::Page(page) = PodReader::default().list(&body)? else { anyhow::bail!("the server refused") };
+        (page.pods, page.version)
+    } else {
+        let list: Value = serde_json::from_slice(&body)?;
+        (serde_json::from_value(list["items"].clone())?, version(&list).to_owned())
+    };
+    assert_eq!(pods.iter().map(Pod::name).collect::<Vec<_>>(), ["a", "b"]);
+    assert!(version.parse::<u64>()? > 0);
+    for pod in pods {
+        let (spec, status) = (pod.spec.context("a spec")?, pod.status.context("a status")?);
+        assert_eq!((pod.metadata.labels["of"].as_str(), status.phase.as_deref()), ("list", Some("Pending")));
+        assert!(!spec.containers[0].name.is_empty());
     }
     Ok(())
 }
