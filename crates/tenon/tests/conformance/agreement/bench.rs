@@ -1,0 +1,190 @@
+//! Lets kube-scheduler bind the pods of a scenario.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::bail;
+use kube::Client;
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+use testbed::eventually;
+use tokio::time::{Instant, sleep};
+
+use super::scenario::{Scenario, admissible, key, list, namespace, text, waiting_pod};
+
+/// Pods that a plan leaves out are bound by then, or not at all.
+const AT_ONCE: Duration = Duration::from_millis(1_500);
+
+/// A control plane on which a scenario is tried.
+pub(super) struct Bench {
+    pub(super) client: Client,
+}
+
+impl Bench {
+    fn api(&self, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
+        let (version, plural) = ("v1".to_owned(), format!("{}s", kind.to_lowercase()));
+        let resource =
+            ApiResource { group: String::new(), api_version: version.clone(), version, kind: kind.to_owned(), plural };
+        match namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        }
+    }
+
+    async fn create(&self, object: &Value) -> anyhow::Result<()> {
+        let namespace = object["metadata"]["namespace"].as_str();
+        let api = self.api(&text(&object["kind"]), namespace);
+        let object: DynamicObject = serde_json::from_value(object.clone())?;
+        // A namespace has no ServiceAccount in its first moments.
+        eventually(&format!("{:?} is created", object.metadata.name), async || {
+            match api.create(&PostParams::default(), &object).await {
+                Ok(_) => Ok(Some(())),
+                Err(kube::Error::Api(status)) if status.message.contains("service account") => Ok(None),
+                Err(kube::Error::Api(status)) => bail!("{}", status.message),
+                Err(error) => Err(error.into()),
+            }
+        })
+        .await
+    }
+
+    async fn patch(&self, pod: &Value, (subresource, patch): (&str, Value)) -> anyhow::Result<()> {
+        let (api, name) = (self.api("Pod", Some(&namespace(pod))), text(&pod["metadata"]["name"]));
+        let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
+        match subresource {
+            "" => api.patch(&name, &params, &patch).await?,
+            other => api.patch_subresource(other, &name, &params, &patch).await?,
+        };
+        Ok(())
+    }
+
+    pub(super) async fn all(
+        &self,
+        scenario: &Scenario,
+        first: &BTreeSet<String>,
+    ) -> anyhow::Result<(Vec<String>, Vec<String>)> {
+        self.prepare(scenario).await?;
+        self.bind_old(scenario).await?;
+        self.run(scenario, first).await
+    }
+
+    async fn prepare(&self, scenario: &Scenario) -> anyhow::Result<()> {
+        for found in scenario.of_kind("Namespace") {
+            let name = text(&found["metadata"]["name"]);
+            let labels = json!({ "metadata": { "labels": found["metadata"]["labels"] } });
+            let api = self.api("Namespace", None);
+            if api.get_opt(&name).await?.is_none() {
+                self.create(&json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } })).await?;
+            }
+            api.patch(&name, &PatchParams::default(), &Patch::Merge(labels)).await?;
+        }
+        for node in scenario.existing().into_iter().chain(scenario.planned()) {
+            self.create(&node).await?;
+        }
+        eventually("nodes are ready", async || {
+            let nodes = self.api("Node", None).list(&ListParams::default()).await?;
+            let is_tainted = |node: &DynamicObject| {
+                list(&node.data["spec"]["taints"]).iter().any(|taint| taint["key"] == "node.kubernetes.io/not-ready")
+            };
+            Ok((!nodes.items.iter().any(is_tainted)).then_some(()))
+        })
+        .await
+    }
+
+    /// Pods that were on nodes before.
+    async fn bind_old(&self, scenario: &Scenario) -> anyhow::Result<()> {
+        // Who is being deleted is gone before long; the plan counts on that, as Karpenter does.
+        let has_ended = |pod: &Value| {
+            let is_going = !pod["metadata"]["deletionTimestamp"].is_null();
+            is_going || matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"))
+        };
+        let bound = scenario.of_kind("Pod").filter(|pod| !pod["spec"]["nodeName"].is_null() && !has_ended(pod));
+        // Who is placed again was made again.
+        let planned = scenario.planned_pods();
+        let bound = bound.filter(|pod| !planned.contains(&key(pod)) && !scenario.is_unknown(&pod["spec"]["nodeName"]));
+        for pod in bound {
+            self.create(&admissible(pod)).await?;
+        }
+        Ok(())
+    }
+
+    /// Lets the pods go, each with its node nominated, again and again until no more of them is bound; then those that the plan
+    /// leaves out. Returns pods of the plan that stay pending, and others that were bound.
+    async fn run(&self, scenario: &Scenario, first: &BTreeSet<String>) -> anyhow::Result<(Vec<String>, Vec<String>)> {
+        let placed = scenario.placed();
+        let mut waiting: Vec<&Value> = scenario.of_kind("Pod").filter(|pod| placed.contains_key(&key(pod))).collect();
+        waiting = scenario.ordered(&waiting, first);
+        let (mut refusals, mut before) = (Vec::new(), usize::MAX);
+        while !waiting.is_empty() && waiting.len() < before {
+            before = waiting.len();
+            refusals.clear();
+            let mut left = Vec::new();
+            for pod in waiting {
+                if let Err(why) = self.bind(pod, &placed[&key(pod)]).await? {
+                    refusals.push(format!("{} on {}: {why}", key(pod), placed[&key(pod)]));
+                    left.push(pod);
+                }
+            }
+            waiting = left;
+        }
+        let left: Vec<String> = list(&scenario.plan["unschedulable"]).iter().map(|one| text(&one["pod"])).collect();
+        let others: Vec<&Value> = scenario.of_kind("Pod").filter(|pod| left.contains(&key(pod))).collect();
+        for pod in &others {
+            self.create(&waiting_pod(pod)).await?;
+        }
+        let bound = self.release(&others, AT_ONCE).await?;
+        let reason = |pod: &String| {
+            let mut refused = list(&scenario.plan["unschedulable"]).into_iter().filter(|one| one["pod"] == **pod);
+            format!("{pod}: {}", refused.next().unwrap_or_default()["reasons"])
+        };
+        Ok((refusals, left.iter().filter(|pod| bound.contains(*pod)).map(reason).collect()))
+    }
+
+    /// Lets a pod go to its node. If it goes nowhere or elsewhere, it is taken back. One at a time, because the scheduler counts
+    /// pods that are nominated as if they were there.
+    async fn bind(&self, pod: &Value, node: &str) -> anyhow::Result<Result<(), String>> {
+        self.create(&waiting_pod(pod)).await?;
+        self.patch(pod, ("status", json!({ "status": { "nominatedNodeName": node } }))).await?;
+        self.patch(pod, ("", json!({ "spec": { "schedulingGates": null } }))).await?;
+        let (api, name) = (self.api("Pod", Some(&namespace(pod))), text(&pod["metadata"]["name"]));
+        let told = eventually("the scheduler says something", async || {
+            let found = api.get(&name).await?;
+            if let Some(found) = found.data["spec"]["nodeName"].as_str() {
+                return Ok(Some(if found == node { Ok(()) } else { Err(format!("it goes to {found}")) }));
+            }
+            let told = list(&found.data["status"]["conditions"]);
+            let why = told.iter().find(|one| one["type"] == "PodScheduled" && one["reason"] == "Unschedulable");
+            Ok(why.map(|why| Err(text(&why["message"]))))
+        })
+        .await?;
+        if told.is_err() {
+            api.delete(&name, &DeleteParams::default().grace_period(0)).await?;
+            eventually("the pod is gone", async || Ok(api.get_opt(&name).await?.is_none().then_some(()))).await?;
+        }
+        Ok(told)
+    }
+
+    /// Lets pods go, and waits until all of them are bound, or for so long. Returns all that are bound.
+    async fn release(&self, pods: &[&Value], patience: Duration) -> anyhow::Result<BTreeSet<String>> {
+        for pod in pods {
+            self.patch(pod, ("", json!({ "spec": { "schedulingGates": null } }))).await?;
+        }
+        let began = Instant::now();
+        loop {
+            let bound = self.bound().await?;
+            if pods.iter().all(|pod| bound.contains(&key(pod))) || began.elapsed() >= patience {
+                return Ok(bound);
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    async fn bound(&self) -> anyhow::Result<BTreeSet<String>> {
+        let pods = self.api("Pod", None).list(&ListParams::default()).await?;
+        let is_bound = |pod: &&DynamicObject| !pod.data["spec"]["nodeName"].is_null();
+        let key = |pod: &DynamicObject| {
+            let part = |text: &Option<String>| text.clone().unwrap_or_default();
+            format!("{}/{}", part(&pod.metadata.namespace), part(&pod.metadata.name))
+        };
+        Ok(pods.items.iter().filter(is_bound).map(key).collect())
+    }
+}

@@ -1,0 +1,309 @@
+//! A scenario, the plan for it, and both as objects for a real API server.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use anyhow::Context as _;
+use serde_json::{Map, Value, json};
+use tenon_model::{Effect, Requirements, Resources, Taint};
+
+use crate::things::with;
+
+/// Labels that kubelets also set under an older name.
+const OLD_NAMES: [(&str, &str); 5] = [
+    ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type"),
+    ("kubernetes.io/arch", "beta.kubernetes.io/arch"),
+    ("kubernetes.io/os", "beta.kubernetes.io/os"),
+    ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"),
+    ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"),
+];
+
+const GATE: &str = "tenon.test/plan";
+
+/// What a scenario is made of, and the plan for it.
+pub(super) struct Scenario {
+    items: Vec<Value>,
+    types: Vec<Value>,
+    pub(super) plan: Value,
+}
+
+impl Scenario {
+    pub(super) fn read(folder: &Path) -> anyhow::Result<Scenario> {
+        let file = |name: &str| folder.join(name);
+        let read = |name: &str| -> anyhow::Result<Value> { Ok(serde_json::from_slice(&std::fs::read(file(name))?)?) };
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tenon"));
+        command
+            .arg("plan")
+            .arg("-f")
+            .arg(file("objects.json"))
+            .arg("--instance-types")
+            .arg(file("instance-types.json"));
+        if file("options.json").exists() {
+            command.arg("--options").arg(file("options.json"));
+        }
+        let output = command.args(["-o", "json"]).output()?;
+        let plan = serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("`tenon plan` said {}", String::from_utf8_lossy(&output.stderr)))?;
+        let items = list(&read("objects.json")?["items"]);
+        Ok(Scenario { items, types: list(&read("instance-types.json")?), plan })
+    }
+
+    pub(super) fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Value> {
+        self.items.iter().filter(move |item| item["kind"] == kind)
+    }
+
+    /// Whether a node has not said yet what it is: what runs on it is not counted, as in Karpenter.
+    pub(super) fn is_unknown(&self, name: &Value) -> bool {
+        let node = self.of_kind("Node").find(|node| node["metadata"]["name"] == *name);
+        let label = |node: &Value| node["metadata"]["labels"]["node.kubernetes.io/instance-type"].is_null();
+        node.is_some_and(|node| self.claim_of(node).is_some() && label(node))
+    }
+
+    /// The claim of a node.
+    fn claim_of(&self, node: &Value) -> Option<&Value> {
+        let id = &node["spec"]["providerID"];
+        self.of_kind("NodeClaim").find(|claim| !id.is_null() && claim["status"]["providerID"] == *id)
+    }
+
+    /// Nodes that are there, and claims whose node is still to come.
+    pub(super) fn existing(&self) -> Vec<Value> {
+        let mut nodes: Vec<Value> = self.of_kind("Node").map(|node| self.settled(node)).collect();
+        let known: BTreeSet<String> = self.of_kind("Node").map(|node| text(&node["spec"]["providerID"])).collect();
+        let is_coming = |claim: &&Value| {
+            let is_leaving = !claim["metadata"]["deletionTimestamp"].is_null();
+            !is_leaving && !known.contains(&text(&claim["status"]["providerID"]))
+        };
+        let coming = self.of_kind("NodeClaim").filter(is_coming);
+        nodes.extend(coming.map(|claim| {
+            let name = &claim["metadata"]["name"];
+            let labels = with(claim["metadata"]["labels"].clone(), json!({ "kubernetes.io/hostname": name }));
+            node(&text(name), &labels, (&claim["spec"]["taints"], &claim["status"]["allocatable"]))
+        }));
+        nodes
+    }
+
+    /// A node once it has started: taints that go by themselves are gone. One that is removed takes no pods.
+    fn settled(&self, found: &Value) -> Value {
+        let claim = self.claim_of(found);
+        let is_there = found["metadata"]["labels"]["karpenter.sh/initialized"] == "true";
+        let startup = claim.map(|claim| list(&claim["spec"]["startupTaints"])).unwrap_or_default();
+        let passing = |taint: &Value| {
+            let key = text(&taint["key"]);
+            let is_ours = key == "karpenter.sh/unregistered" || key.starts_with("node.kubernetes.io/");
+            let is_startup = startup.iter().any(|one| one["key"] == taint["key"] && one["effect"] == taint["effect"]);
+            claim.is_some() && !is_there && (is_ours || key.starts_with("node.cloudprovider") || is_startup)
+        };
+        let taints: Vec<Value> = list(&found["spec"]["taints"]).into_iter().filter(|taint| !passing(taint)).collect();
+        let name = text(&found["metadata"]["name"]);
+        // What its claim says, a node gets when it registers.
+        let of_claim = claim.map_or_else(|| json!({}), |claim| claim["metadata"]["labels"].clone());
+        let labels = with(of_claim, found["metadata"]["labels"].clone());
+        let mut made = node(&name, &labels, (&json!(taints), &found["status"]["allocatable"]));
+        let is_leaving = |object: &Value| !object["metadata"]["deletionTimestamp"].is_null();
+        if is_leaving(found) || claim.is_some_and(is_leaving) {
+            made["spec"]["unschedulable"] = json!(true);
+        }
+        made
+    }
+
+    /// The nodes that the plan creates.
+    pub(super) fn planned(&self) -> Vec<Value> {
+        let claims = list(&self.plan["newNodeClaims"]);
+        claims.iter().enumerate().map(|(number, claim)| self.planned_node(&format!("new-{number}"), claim)).collect()
+    }
+
+    fn planned_node(&self, name: &str, claim: &Value) -> Value {
+        let size = self.types.iter().find(|size| size["name"] == claim["offering"]["instanceType"]);
+        let size = size.cloned().unwrap_or_default();
+        let is_chosen = |offering: &&Value| {
+            let has = |label: &str, value: &Value| {
+                let named = list(&offering["requirements"]);
+                value.is_null() || named.iter().any(|one| one["key"] == label && one["values"][0] == *value)
+            };
+            has("topology.kubernetes.io/zone", &claim["offering"]["zone"])
+                && has("karpenter.sh/capacity-type", &claim["offering"]["capacityType"])
+        };
+        let mut labels = Map::new();
+        let offerings = list(&size["offerings"]);
+        let offered = offerings.iter().find(is_chosen).map(|offering| list(&offering["requirements"]));
+        let facts = list(&size["requirements"]).into_iter().filter(|one| list(&one["values"]).len() == 1);
+        for one in list(&claim["requirements"]).into_iter().chain(facts).chain(offered.unwrap_or_default()) {
+            if one["operator"] == "In" {
+                labels.insert(text(&one["key"]), one["values"][0].clone());
+            }
+        }
+        for (label, value) in [
+            ("kubernetes.io/hostname", name),
+            ("karpenter.sh/registered", "true"),
+            ("karpenter.sh/initialized", "true"),
+        ] {
+            labels.insert(label.to_owned(), json!(value));
+        }
+        // Every kubelet says so of itself, also where a size does not.
+        for (label, value) in [("kubernetes.io/arch", "amd64"), ("kubernetes.io/os", "linux")] {
+            labels.entry(label).or_insert(json!(value));
+        }
+        labels.insert("node.kubernetes.io/instance-type".to_owned(), claim["offering"]["instanceType"].clone());
+        let mut pools = self.of_kind("NodePool").filter(|pool| pool["metadata"]["name"] == claim["nodePool"]);
+        let taints = pools.next().map(|pool| pool["spec"]["template"]["spec"]["taints"].clone());
+        let taints = taints.unwrap_or_default();
+        let labels = Value::Object(labels);
+        let offers = self.left_to_pods(&size, (&labels, &taints));
+        node(name, &labels, (&taints, &offers))
+    }
+
+    /// What a size leaves to pods: without what the node keeps, and what its daemons need.
+    fn left_to_pods(&self, size: &Value, (labels, taints): (&Value, &Value)) -> Value {
+        let amounts = |value: &Value| -> Resources {
+            let fields = value.as_object().into_iter().flatten();
+            fields.filter_map(|(name, amount)| Some((name.clone(), amount.as_str()?.parse().ok()?))).collect()
+        };
+        let mut left = amounts(&size["capacity"]);
+        for part in ["KubeReserved", "SystemReserved", "EvictionThreshold"] {
+            left = left.without(&amounts(&size["overhead"][part]));
+        }
+        let labels: BTreeMap<String, String> = serde_json::from_value(labels.clone()).unwrap_or_default();
+        let labels = Requirements::from_labels(&labels);
+        for daemon in self.of_kind("DaemonSet") {
+            // The newest pod of a DaemonSet knows what admission did to it.
+            let is_its = |pod: &&Value| pod["metadata"]["ownerReferences"][0]["name"] == daemon["metadata"]["name"];
+            let newest =
+                self.of_kind("Pod").filter(is_its).max_by_key(|pod| text(&pod["metadata"]["creationTimestamp"]));
+            let mut pod = json!({ "metadata": { "name": "d" }, "spec": daemon["spec"]["template"]["spec"] });
+            for part in newest.iter().flat_map(|_| ["containers", "initContainers"]) {
+                pod["spec"][part] = newest.map(|newest| newest["spec"][part].clone()).unwrap_or_default();
+            }
+            let Ok(pod) = serde_json::from_value::<tenon_api::kube_objects::WirePod>(admissible(&pod)) else {
+                continue;
+            };
+            let pod = tenon_api::pod::to_model(&pod.into());
+            let is_wanted = pod.alternatives.iter().any(|wanted| labels.meet(wanted, |_| false).is_ok());
+            let is_open = list(taints).iter().all(|taint| {
+                let effect = if taint["effect"] == "NoExecute" { Effect::NoExecute } else { Effect::NoSchedule };
+                let taint = Taint { key: text(&taint["key"]), value: text(&taint["value"]), effect };
+                taint.is_tolerated_by(&pod.tolerations)
+            });
+            if is_wanted && is_open {
+                left = left.without(&pod.requests);
+            }
+        }
+        json!(left.iter().map(|(name, amount)| (name.to_owned(), amount.to_string())).collect::<BTreeMap<_, _>>())
+    }
+
+    /// Pods that the plan speaks of.
+    pub(super) fn planned_pods(&self) -> BTreeSet<String> {
+        let left = list(&self.plan["unschedulable"]);
+        self.placed().into_keys().chain(left.iter().map(|one| text(&one["pod"]))).collect()
+    }
+
+    /// The name of a node that a plan speaks of; before it is registered that is the name of its claim.
+    fn node_name(&self, name: &str) -> String {
+        let claim = self.of_kind("NodeClaim").find(|claim| claim["metadata"]["name"] == name);
+        let id = claim.map(|claim| &claim["status"]["providerID"]).filter(|id| !id.is_null());
+        let node = id.and_then(|id| self.of_kind("Node").find(|node| node["spec"]["providerID"] == *id));
+        node.map_or_else(|| name.to_owned(), |node| text(&node["metadata"]["name"]))
+    }
+
+    /// The node of each pod that the plan places.
+    pub(super) fn placed(&self) -> BTreeMap<String, String> {
+        let new = list(&self.plan["newNodeClaims"]).into_iter().enumerate();
+        let new = new.map(|(number, claim)| (format!("new-{number}"), claim["pods"].clone()));
+        let existing = list(&self.plan["existingNodes"]).into_iter();
+        let existing = existing.map(|node| (self.node_name(&text(&node["name"])), node["pods"].clone()));
+        let all =
+            new.chain(existing).flat_map(|(node, pods)| list(&pods).into_iter().map(move |pod| (pod, node.clone())));
+        all.map(|(pod, node)| (text(&pod), node)).collect()
+    }
+}
+
+pub(super) fn list(value: &Value) -> Vec<Value> {
+    value.as_array().cloned().unwrap_or_default()
+}
+
+pub(super) fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn node(name: &str, labels: &Value, (taints, offers): (&Value, &Value)) -> Value {
+    let taints = if taints.is_null() { json!([]) } else { taints.clone() };
+    let mut labels = labels.clone();
+    for (label, old) in OLD_NAMES {
+        if let Some(value) = labels.get(label).cloned() {
+            labels[old] = value;
+        }
+    }
+    json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": { "name": name, "labels": labels }, "spec": { "taints": taints },
+        "status": {
+            "capacity": offers, "allocatable": offers,
+            "conditions": [{ "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "" }],
+        },
+    })
+}
+
+/// A pod as the server takes it: what only controllers and admission set is left out.
+pub(super) fn admissible(pod: &Value) -> Value {
+    let meta = &pod["metadata"];
+    let mut spec = pod["spec"].clone();
+    for list in ["containers", "initContainers"] {
+        for container in spec[list].as_array_mut().into_iter().flatten() {
+            container["image"] = json!("registry.example/c:1");
+        }
+    }
+    if let Some(spec) = spec.as_object_mut() {
+        spec.retain(|field, value| {
+            !["priority", "priorityClassName", "overhead"].contains(&field.as_str()) && !value.is_null()
+        });
+    }
+    spec["terminationGracePeriodSeconds"] = json!(0);
+    json!({
+        "apiVersion": "v1", "kind": "Pod", "spec": spec,
+        "metadata": { "name": meta["name"], "namespace": namespace(pod), "labels": meta["labels"] },
+    })
+}
+
+/// The same without a node, held back.
+pub(super) fn waiting_pod(pod: &Value) -> Value {
+    let mut made = with(admissible(pod), json!({ "spec": { "schedulingGates": [{ "name": GATE }] } }));
+    made["spec"].as_object_mut().into_iter().for_each(|spec| drop(spec.remove("nodeName")));
+    made
+}
+
+pub(super) fn namespace(pod: &Value) -> String {
+    pod["metadata"]["namespace"].as_str().unwrap_or("default").to_owned()
+}
+
+pub(super) fn key(pod: &Value) -> String {
+    format!("{}/{}", namespace(pod), text(&pod["metadata"]["name"]))
+}
+
+impl Scenario {
+    /// The order in which pods are let go: some first; of the others, those last that are only counted, and one for each zone in
+    /// turn.
+    pub(super) fn ordered<'s>(&self, pods: &[&'s Value], first: &BTreeSet<String>) -> Vec<&'s Value> {
+        let placed = self.placed();
+        let nodes: Vec<Value> = self.existing().into_iter().chain(self.planned()).collect();
+        let zone = |pod: &Value| {
+            let node = nodes.iter().find(|node| node["metadata"]["name"] == placed[&key(pod)].as_str());
+            node.map(|node| text(&node["metadata"]["labels"]["topology.kubernetes.io/zone"])).unwrap_or_default()
+        };
+        let (mut turns, mut sorted) = (BTreeMap::new(), Vec::new());
+        for pod in pods {
+            let turn = turns.entry((is_constrained(pod), zone(pod))).or_insert(0);
+            *turn += 1;
+            let half = (!first.contains(&key(pod)), !is_constrained(pod));
+            sorted.push((half, *turn, *pod));
+        }
+        sorted.sort_by_key(|(half, turn, _)| (*half, *turn));
+        sorted.into_iter().map(|(_, _, pod)| pod).collect()
+    }
+}
+
+/// Whether other pods may keep a pod from a node.
+fn is_constrained(pod: &Value) -> bool {
+    let is_hard = |spread: &Value| spread["whenUnsatisfiable"] == "DoNotSchedule";
+    let affinity = &pod["spec"]["affinity"];
+    let required = |kind: &str| !list(&affinity[kind]["requiredDuringSchedulingIgnoredDuringExecution"]).is_empty();
+    let spreads = list(&pod["spec"]["topologySpreadConstraints"]);
+    spreads.iter().any(is_hard) || required("podAffinity") || required("podAntiAffinity")
+}
