@@ -1,9 +1,11 @@
 //! What can be asked of the engine? A snapshot is read once and kept; plans are made from it, and nothing is used up by that.
 
+use std::collections::BTreeMap;
+
 use tenon_model::{Plan, Snapshot};
 
 use crate::base::{Base, OnNodes, is_out_of_use};
-use crate::plan::{finished, improve};
+use crate::plan::{effective_zones, finished, improve};
 use crate::solver::{Effort, Memo, Ties, Trust, Work};
 use crate::what_ifs::WhatIfs;
 
@@ -43,6 +45,12 @@ impl Engine {
     pub fn pools_without_sizes(&self) -> Vec<&str> {
         let empty = self.base.pools.iter().filter(|(pool, template)| template.is_none() && !is_out_of_use(pool));
         empty.map(|(pool, _)| pool.name.as_str()).collect()
+    }
+
+    /// How many pods of this snapshot, which was read last, wait for which zone: its name, `flexible` where several will do, `none`
+    /// where none does. Pods that run, pods that are over, and pods that ask for what can never be are not counted.
+    pub fn effective_zones(&self, snapshot: &Snapshot) -> BTreeMap<String, u64> {
+        effective_zones(&self.base, snapshot)
     }
 
     /// Places the pods.

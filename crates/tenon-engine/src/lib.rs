@@ -27,6 +27,6 @@ pub use lifecycle::{
     Sparing, StaticCounts, StaticNode, StaticPod, StaticStage, claim, drain, launch, lifetime_remaining,
     registration_health, static_pool,
 };
-pub use plan::{LaunchRefusal, NoAddress, effective_zones, give, launches};
+pub use plan::{LaunchRefusal, NoAddress, give, launches};
 pub use solver::Effort;
 pub use what_ifs::{Change, WhatIfs};

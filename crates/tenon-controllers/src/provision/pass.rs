@@ -1,5 +1,6 @@
 //! Plans for the pods that fit nowhere, and writes each new node down as a NodeClaim.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
@@ -91,7 +92,7 @@ pub(super) async fn pass(context: &Context, lookout: &mut Lookout) {
     let plan = lookout.engine.plan();
     solving.end(unschedulable(&plan));
     let plan = checked(context, &snapshot, plan);
-    count(context, &plan, &snapshot);
+    count(context, &plan, lookout.engine.effective_zones(&snapshot));
     let mut report = Report::new(context, &gathered);
     let planned = Planned { plan: &plan, snapshot: &snapshot, gathered: &gathered };
     create(context, &planned, &mut report).await;
@@ -139,9 +140,8 @@ fn is_ignored(unplaced: &Unplaced) -> bool {
     matches!(unplaced.reason, Reason::Invalid(_))
 }
 
-fn count(context: &Context, plan: &Plan, snapshot: &Snapshot) {
+fn count(context: &Context, plan: &Plan, by_zone: BTreeMap<String, u64>) {
     let scheduling = &context.metrics.scheduling;
-    let by_zone = tenon_engine::effective_zones(snapshot);
     let ignored = plan.unplaced.iter().filter(|unplaced| is_ignored(unplaced)).count();
     let outcome = PlanCounts { ignored, unschedulable: unschedulable(plan), by_zone };
     scheduling.report(&LOOP, &outcome);

@@ -10,7 +10,7 @@ mod no_volumes;
 mod reasons;
 
 pub use addresses::{NoAddress, give};
-pub use effective_zone::effective_zones;
+pub(crate) use effective_zone::effective_zones;
 pub(crate) use finish::finished;
 pub(crate) use improve::improve;
 pub use launch_choice::{LaunchRefusal, launches};

@@ -1,8 +1,8 @@
-//! Which zones waiting pods are for (the table of D10, without other pods).
+//! Which zones waiting pods are for (the table of D10).
 
 use std::collections::BTreeMap;
 
-use tenon_engine::effective_zones;
+use tenon_engine::Engine;
 
 use crate::packing::cluster::cluster;
 
@@ -12,7 +12,8 @@ const ONE: &str = "type one cpu=8 memory=16Gi price=1 zone=a,b,c";
 #[track_caller]
 fn expect_zones(pods: &str, expected: &[(&str, u64)]) {
     let expected: BTreeMap<String, u64> = expected.iter().map(|(zone, count)| ((*zone).to_owned(), *count)).collect();
-    assert_eq!(effective_zones(&cluster(&format!("{ONE}\n{pods}"))), expected, "{pods}");
+    let snapshot = cluster(&format!("{ONE}\n{pods}"));
+    assert_eq!(Engine::of(&snapshot).effective_zones(&snapshot), expected, "{pods}");
 }
 
 #[test]
@@ -96,4 +97,46 @@ fn a_pod_is_for_the_zones_of_its_volumes_that_it_allows() {
 #[test]
 fn without_pods_nothing_is_counted() {
     expect_zones("", &[]);
+}
+
+/// Two pods of an app in zone a, one in zone b; nodes in every zone.
+const WEB: &str = "node na cpu=8 label:zone=a\nnode nb cpu=8 label:zone=b\nnode nc cpu=8 label:zone=c\n\
+    bound w1 on=na label:app=web\nbound w2 on=na label:app=web\nbound w3 on=nb label:app=web";
+
+#[test]
+fn a_pod_is_for_the_zones_that_other_pods_leave_it() {
+    for (words, zone) in [
+        ("label:app=web spread=zone:1:app=web", "c"),
+        ("label:app=web spread=zone:2:app=web", "flexible"),
+        ("label:app=web spread=zone:1:app=web need:zone=In:a,b", "b"),
+        ("label:app=web spread=zone:1:app=web need:zone=In:a", "a"),
+        ("with=zone:app=web", "flexible"),
+        ("with=zone:app=web need:zone=In:b,c", "b"),
+        ("with=zone:app=web need:zone=In:c", "none"),
+        ("with=zone:app=other", "none"),
+        ("label:app=other with=zone:app=other", "flexible"),
+        ("apart=zone:app=web", "c"),
+        ("apart=zone:app=web need:zone=In:a,b", "none"),
+        ("apart=zone:app=other", "flexible"),
+        ("apart=zone:app=web label:app=web spread=zone:1:app=web", "c"),
+        ("with=zone:app=web volume=zone:b", "b"),
+        ("with=zone:app=web volume=zone:b|zone:c", "b"),
+        ("with=zone:app=web volume=zone:c", "none"),
+    ] {
+        expect_zones(&format!("{WEB}\npod p pending {words}"), &[(zone, 1)]);
+    }
+}
+
+#[test]
+fn pods_that_keep_others_away_count_too() {
+    let alone = "node na cpu=8 label:zone=a\nbound alone on=na label:app=db apart=zone:app=web";
+    expect_zones(&format!("{alone}\npod p pending label:app=web need:zone=In:a,b"), &[("b", 1)]);
+    expect_zones(&format!("{alone}\npod p pending label:app=other need:zone=In:a,b"), &[("flexible", 1)]);
+}
+
+#[test]
+fn wishes_about_other_pods_and_what_concerns_hosts_do_not_count() {
+    for words in ["spread?=zone:1:app=web", "with?=5:zone:app=web", "apart?=5:zone:app=web", "apart=hostname:app=web"] {
+        expect_zones(&format!("{WEB}\npod p pending label:app=web {words}"), &[("flexible", 1)]);
+    }
 }

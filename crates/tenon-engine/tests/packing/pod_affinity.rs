@@ -63,6 +63,16 @@ fn e10_pods_join_those_that_run_already() {
     assert_eq!(zoned(&text), ["b: a", "b: b"]);
 }
 
+/// The node was made for them and is not there yet: nobody runs on it.
+#[test]
+fn d7_pods_that_want_to_be_together_go_to_the_node_that_was_made_for_them() {
+    for label in ["hostname", "zone"] {
+        let node = "node n cpu=4 memory=8Gi rising pool=default label:zone=b label:instance-type=one";
+        let pods = ["p", "q"].map(|name| format!("pod {name} cpu=1 label:app=web with={label}:app=web"));
+        expect(&format!("{ZONES}\n{node}\n{}", pods.join("\n")), &["n: p", "n: q"]);
+    }
+}
+
 #[test]
 fn e10_a_pod_whose_zones_have_none_of_its_like_founds_one_there() {
     let text = format!(
