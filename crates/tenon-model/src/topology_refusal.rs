@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::labels::HOSTNAME;
+
 /// So many domains are named, and the rest is counted.
 const NAMED: usize = 10;
 
@@ -14,6 +16,8 @@ pub struct TopologyRefusal {
     pub label: String,
     /// Domains that new nodes of the pool can be in, and how many pods count in each.
     pub domains: Vec<(String, u32)>,
+    /// Whether it allows these domains, and something else that the pod asks for excludes them.
+    pub is_allowed: bool,
 }
 
 /// What a pod, or another pod, asks for.
@@ -41,10 +45,15 @@ impl fmt::Display for TopologyRefusal {
             TopologyConstraint::Inverse => "pod anti-affinity of another pod",
         };
         write!(f, "unsatisfiable topology constraint for {what}, key={}: ", self.label)?;
+        if self.domains.is_empty() && self.label == HOSTNAME {
+            return f.write_str("a new node has no pod to be with");
+        }
         if self.domains.is_empty() {
             return write!(f, "new nodes have no value of label {}; add it to the NodePool", self.label);
         }
         match self.constraint {
+            TopologyConstraint::Spread { max_skew } if self.is_allowed => write!(f, "maxSkew {max_skew} allows only ")?,
+            _ if self.is_allowed => f.write_str("it allows only ")?,
             TopologyConstraint::Spread { max_skew } => write!(f, "maxSkew {max_skew} allows no more pods in ")?,
             TopologyConstraint::Affinity => f.write_str("no pod to be with runs in ")?,
             TopologyConstraint::AntiAffinity => f.write_str("pods to stay away from run in ")?,
@@ -55,9 +64,13 @@ impl fmt::Display for TopologyRefusal {
             write!(f, "{divide}{domain} ({pods} {})", if *pods == 1 { "pod" } else { "pods" })?;
         }
         match self.domains.len().saturating_sub(NAMED) {
-            0 => Ok(()),
-            more => write!(f, " and {more} more"),
+            0 => {}
+            more => write!(f, " and {more} more")?,
         }
+        if self.is_allowed {
+            f.write_str(", and the other requirements of the pod exclude that")?;
+        }
+        Ok(())
     }
 }
 
@@ -69,7 +82,7 @@ mod tests {
     fn a_refusal_names_constraint_label_and_counts() {
         let told = |constraint, domains: &[(&str, u32)]| {
             let domains = domains.iter().map(|(domain, pods)| ((*domain).to_owned(), *pods)).collect();
-            TopologyRefusal { constraint, label: "zone".to_owned(), domains }.to_string()
+            TopologyRefusal { constraint, label: "zone".to_owned(), domains, is_allowed: false }.to_string()
         };
         assert_eq!(
             told(TopologyConstraint::Spread { max_skew: 1 }, &[("a", 2), ("b", 1)]),
@@ -82,5 +95,27 @@ mod tests {
         let many: Vec<(String, u32)> = (0..12).map(|number| (number.to_string(), 1)).collect();
         let many: Vec<(&str, u32)> = many.iter().map(|(name, pods)| (name.as_str(), *pods)).collect();
         assert!(told(TopologyConstraint::AntiAffinity, &many).ends_with("9 (1 pod) and 2 more"));
+    }
+
+    #[test]
+    fn what_only_something_else_excludes_is_named_as_allowed() {
+        let domains = vec![("b".to_owned(), 0)];
+        let told = |constraint| {
+            let (label, domains) = ("zone".to_owned(), domains.clone());
+            TopologyRefusal { constraint, label, domains, is_allowed: true }.to_string()
+        };
+        assert_eq!(
+            told(TopologyConstraint::Spread { max_skew: 2 }),
+            "unsatisfiable topology constraint for topology spread, key=zone: maxSkew 2 allows only b (0 pods), and the other requirements of the pod exclude that"
+        );
+        assert!(told(TopologyConstraint::Affinity).contains("key=zone: it allows only b (0 pods), and"));
+    }
+
+    #[test]
+    fn who_must_not_be_alone_hears_that_a_new_node_has_no_pods() {
+        let label = HOSTNAME.to_owned();
+        let refusal =
+            TopologyRefusal { constraint: TopologyConstraint::Affinity, label, domains: Vec::new(), is_allowed: false };
+        assert!(refusal.to_string().ends_with("key=kubernetes.io/hostname: a new node has no pod to be with"));
     }
 }

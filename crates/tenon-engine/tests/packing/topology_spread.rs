@@ -249,3 +249,20 @@ fn a_pod_that_is_not_counted_itself_still_goes_where_fewest_are() {
     let zone = by_zone(&text);
     assert!(zone == zones(&[("b", 1)]) || zone == zones(&[("c", 1)]), "{zone:?}");
 }
+
+#[test]
+fn who_is_refused_by_two_constraints_together_hears_what_one_of_them_allows() {
+    let nodes = "node na cpu=8 label:zone=a\nnode nb cpu=8 label:zone=b\nbound w1 on=na label:app=web";
+    let pod = "pod p cpu=1 label:app=web spread=zone:1:app=web;affinity=ignore with=zone:app=web need:zone=In:a,b";
+    let why = reason(&format!("{ZONES}\n{nodes}\n{pod}"));
+    assert!(
+        why.contains("maxSkew 1 allows only b (0 pods), and the other requirements of the pod exclude that"),
+        "{why}"
+    );
+}
+
+#[test]
+fn who_must_be_with_pods_on_a_host_hears_that_a_new_node_has_none() {
+    let why = reason(&format!("{ZONES}\npod p cpu=1 with=hostname:app=web"));
+    assert!(why.ends_with("pod affinity, key=kubernetes.io/hostname: a new node has no pod to be with"), "{why}");
+}

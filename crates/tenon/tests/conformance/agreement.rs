@@ -1,7 +1,7 @@
 //! Does kube-scheduler bind what a plan places? Nodes are made by hand as the plan says, and the pods are let go.
 //!
 //! `TENON_SCENARIOS` names a folder of scenarios; `cargo xtask diff scheduler` writes one from seeds. Without it, those that are
-//! recorded are tried.
+//! recorded are tried. A scenario with a `plan.json`, of Karpenter perhaps, is tried with that plan.
 
 mod bench;
 mod scenario;

@@ -31,19 +31,8 @@ impl Scenario {
     pub(super) fn read(folder: &Path) -> anyhow::Result<Scenario> {
         let file = |name: &str| folder.join(name);
         let read = |name: &str| -> anyhow::Result<Value> { Ok(serde_json::from_slice(&std::fs::read(file(name))?)?) };
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tenon"));
-        command
-            .arg("plan")
-            .arg("-f")
-            .arg(file("objects.json"))
-            .arg("--instance-types")
-            .arg(file("instance-types.json"));
-        if file("options.json").exists() {
-            command.arg("--options").arg(file("options.json"));
-        }
-        let output = command.args(["-o", "json"]).output()?;
-        let plan = serde_json::from_slice(&output.stdout)
-            .with_context(|| format!("`tenon plan` said {}", String::from_utf8_lossy(&output.stderr)))?;
+        // Whose plan it is does not matter: one that is there is tried instead of ours.
+        let plan = if file("plan.json").exists() { read("plan.json")? } else { planned(folder)? };
         let items = list(&read("objects.json")?["items"]);
         Ok(Scenario { items, types: list(&read("instance-types.json")?), plan })
     }
@@ -214,6 +203,19 @@ impl Scenario {
             new.chain(existing).flat_map(|(node, pods)| list(&pods).into_iter().map(move |pod| (pod, node.clone())));
         all.map(|(pod, node)| (text(&pod), node)).collect()
     }
+}
+
+/// Our plan.
+fn planned(folder: &Path) -> anyhow::Result<Value> {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tenon"));
+    command.arg("plan").arg("-f").arg(folder.join("objects.json"));
+    command.arg("--instance-types").arg(folder.join("instance-types.json"));
+    if folder.join("options.json").exists() {
+        command.arg("--options").arg(folder.join("options.json"));
+    }
+    let output = command.args(["-o", "json"]).output()?;
+    let said = || format!("`tenon plan` said {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).with_context(said)
 }
 
 pub(super) fn list(value: &Value) -> Vec<Value> {
