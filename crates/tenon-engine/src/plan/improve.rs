@@ -3,7 +3,9 @@
 //! Which of several planned nodes with equally many pods gets the next one is nobody's demand, and Karpenter leaves it to a
 //! sort that is not stable. So it is tried in a few ways, and the best plan is taken.
 
-use crate::index::PodIx;
+use std::collections::BTreeMap;
+
+use crate::index::{PodClassIx, PodIx};
 use crate::solver::{Ties, Trust, Work};
 
 /// With more pods than this the first plan stands: the difference is small there, and the time is not.
@@ -15,11 +17,13 @@ const FEW_PODS: usize = 100;
 /// Takes a better solve for the same pods, if one is found. Only the one that is kept is written as a plan.
 pub(crate) fn improve(best: &mut Work<'_>) {
     let pods = best.base.pending;
-    if pods > MOST_PODS || best.open.nodes.len() < 2 {
+    // Whoever waits because of other pods may find a place where those are elsewhere.
+    let may_place_more = best.base.topology.is_used() && !best.failures.is_empty();
+    if pods > MOST_PODS || (best.open.nodes.len() < 2 && !may_place_more) {
         return;
     }
     let mut score = Score::of(best);
-    if score.nodes < 2 {
+    if score.nodes < 2 && !may_place_more {
         return;
     }
     let mixed = if pods > FEW_PODS { 3 } else { 12 };
@@ -28,7 +32,7 @@ pub(crate) fn improve(best: &mut Work<'_>) {
         let mut other = Work::new(best.base, std::mem::take(&mut best.memo), (ties, Trust::Remembered));
         other.solve();
         let found = Score::of(&mut other);
-        if found.is_better_than(&score) {
+        if found.is_better_than(&score) || (may_place_more && found.places_more_than(&score)) {
             (*best, score) = (other, found);
         } else {
             best.memo = other.memo;
@@ -42,6 +46,8 @@ struct Score {
     cost: f64,
     /// Pods that were tried and wait.
     waiting: Vec<PodIx>,
+    /// How many of each class.
+    waiting_of: BTreeMap<PodClassIx, usize>,
 }
 
 impl Score {
@@ -57,7 +63,18 @@ impl Score {
         }
         waiting.sort_unstable();
         work.open.nodes = open;
-        Score { nodes: prices.len(), cost: prices.iter().sum(), waiting }
+        let mut waiting_of = BTreeMap::new();
+        for pod in &waiting {
+            *waiting_of.entry(work.base.pods[*pod].1).or_default() += 1;
+        }
+        Score { nodes: prices.len(), cost: prices.iter().sum(), waiting, waiting_of }
+    }
+
+    /// Whether fewer pods wait, and of no class more.
+    fn places_more_than(&self, other: &Score) -> bool {
+        let is_no_more =
+            |(class, pods): (&PodClassIx, &usize)| other.waiting_of.get(class).is_some_and(|more| pods <= more);
+        self.waiting.len() < other.waiting.len() && self.waiting_of.iter().all(is_no_more)
     }
 
     /// Whether the same pods wait, and neither more nodes nor more money are needed, and less of one.
