@@ -55,6 +55,21 @@ impl DaemonGroups {
         self.of_type[type_ix.position()]
     }
 
+    /// The groups of these sizes, each once.
+    pub(crate) fn of_types(&self, types: impl Iterator<Item = TypeIx>) -> Vec<usize> {
+        let (mut groups, mut types) = (Vec::new(), types);
+        // Most often there is one group, and many sizes.
+        while groups.len() < self.groups.len()
+            && let Some(type_ix) = types.next()
+        {
+            let group = self.group_of(type_ix);
+            if !groups.contains(&group) {
+                groups.push(group);
+            }
+        }
+        groups
+    }
+
     /// What the daemons of a group need.
     pub(crate) fn requests(&self, group: usize) -> &Resources {
         &self.groups[group].requests

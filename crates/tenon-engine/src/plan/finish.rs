@@ -10,7 +10,7 @@ use tenon_model::{
 };
 
 use crate::base::SIMULATED;
-use crate::index::{Id, NodeIx, OfferingIx, PodIx, TypeIx};
+use crate::index::{CatalogIx, Id, NodeIx, OfferingIx, PodIx, TypeIx};
 use crate::instance_types::CatalogIndex;
 use crate::solver::{OpenNode, Remaining, Work};
 
@@ -19,12 +19,14 @@ pub(crate) fn finished(work: &mut Work<'_>) -> Plan {
     let mut plan = Plan { unplaced: work.refused_pods().cloned().collect(), ..Plan::default() };
     let open = std::mem::take(&mut work.open.nodes);
     let mut counts = vec![0; work.base.classes.classes.len()];
+    let mut last: Option<(CatalogIx, OfferingIx, Chosen)> = None;
     for node in open.iter() {
         let pods = work.keys_of(node);
         match work.offering_for(node) {
             Ok(offering) => {
                 let requests = work.requests(node, &mut counts);
-                plan.new_nodes.push(work.new_node(node, offering, (pods, requests)));
+                let chosen = work.chosen(node, offering, &mut last);
+                plan.new_nodes.push(work.new_node(node, chosen, (pods, requests)));
             }
             Err(reason) => plan.unplaced.extend(pods.into_iter().map(|pod| Unplaced { pod, reason: reason.clone() })),
         }
@@ -82,19 +84,34 @@ impl Work<'_> {
     fn new_node(
         &mut self,
         node: &OpenNode<'_>,
-        offering: OfferingIx,
+        chosen: Chosen,
         (pods, requests): (Vec<Arc<PodKey>>, Resources),
     ) -> NewNode {
-        let (template, index) = (&self.base.templates[node.template], self.base.catalog_of(node.template));
         NewNode {
-            pool: template.pool.name.clone(),
+            pool: self.base.templates[node.template].pool.name.clone(),
             instance_types: self.instance_types(node).0,
-            chosen: chosen_of(index, offering),
+            chosen,
             requirements: self.requirements(node),
             requests,
             pods,
             min_values_relaxed: node.is_relaxed,
         }
+    }
+
+    /// What is made. The next node is often made from the same.
+    fn chosen(
+        &self,
+        node: &OpenNode<'_>,
+        offering: OfferingIx,
+        last: &mut Option<(CatalogIx, OfferingIx, Chosen)>,
+    ) -> Chosen {
+        let catalog = self.base.templates[node.template].catalog;
+        if let Some((_, _, chosen)) = last.as_ref().filter(|known| (known.0, known.1) == (catalog, offering)) {
+            return chosen.clone();
+        }
+        let chosen = chosen_of(&self.base.catalogs[catalog], offering);
+        *last = Some((catalog, offering, chosen.clone()));
+        chosen
     }
 
     /// Sizes that are left, the cheapest first by what can be launched of them now; and whether the list was cut.
@@ -161,12 +178,7 @@ impl Work<'_> {
             requests.add_times(&pod.requests, std::mem::take(&mut counts[class.position()]));
         }
         let (template, index) = (&self.base.templates[node.template], self.base.catalog_of(node.template));
-        let mut groups: Vec<usize> = Vec::new();
-        for group in node.now.slots.iter().map(|slot| template.daemons.group_of(index.slots[slot].type_ix)) {
-            if !groups.contains(&group) {
-                groups.push(group);
-            }
-        }
+        let groups = template.daemons.of_types(node.now.slots.iter().map(|slot| index.slots[slot].type_ix));
         let daemons = groups.into_iter().map(|group| template.daemons.requests(group).clone());
         let least = daemons.reduce(|least, other| {
             let both = least.iter().filter(|(name, _)| other.names(name));
