@@ -21,6 +21,7 @@ mod pools;
 pub(crate) mod programs;
 mod recorded;
 pub(crate) mod scenario;
+mod second;
 mod seeds;
 mod sound;
 mod topology;

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::dice::Dice;
 use super::nodes::{self, Ground};
 use super::vocabulary::Vocabulary;
-use super::{catalogue, daemons, pods, pools, topology};
+use super::{catalogue, daemons, pods, pools, second, topology};
 
 /// The names of its files.
 pub(super) const OBJECTS: &str = "objects.json";
@@ -28,6 +28,9 @@ pub(crate) struct Scenario {
 impl Scenario {
     /// What the seed stands for.
     pub(super) fn generate(seed: u64) -> Scenario {
+        if seed >= second::FIRST_SEED {
+            return second::generate(seed);
+        }
         let mut dice = Dice::new(seed);
         let types = catalogue::generate(&mut dice);
         let names: Vec<String> = types.iter().map(|size| size.name.clone()).collect();
