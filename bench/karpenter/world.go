@@ -130,6 +130,15 @@ func podsByNode(objects []client.Object) map[string][]*corev1.Pod {
 	return all
 }
 
+// Get asks for volumes without a namespace. Karpenter names that of the pod, which an API server passes over for what is in none;
+// the API in memory would find nothing, and the pod would be planned without its volumes.
+func (i indexed) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+	if _, isVolume := object.(*corev1.PersistentVolume); isVolume {
+		key.Namespace = ""
+	}
+	return i.Client.Get(ctx, key, object, opts...)
+}
+
 // List answers the question for the pods of one node; all others go on.
 func (i indexed) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	pods, isPods := list.(*corev1.PodList)
