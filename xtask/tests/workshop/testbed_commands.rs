@@ -113,9 +113,7 @@ fn a_person_can_bring_a_testbed_up_use_it_and_take_it_down() -> anyhow::Result<(
     let output = person.testbed(&["down"])?;
     assert!(output.status.success(), "{}", text(&output));
     // On a busy machine a program that was killed takes a moment to be gone.
-    let is_gone = || !folder.exists() && !is_named_by_a_process(folder);
-    (0..100).take_while(|_| !is_gone()).for_each(|_| std::thread::sleep(Duration::from_millis(100)));
-    assert!(is_gone());
+    until_gone(folder)?;
     let output = person.testbed(&["kubectl", "get", "nodes"])?;
     assert_eq!(output.status.code(), Some(1));
     assert!(
@@ -135,12 +133,18 @@ fn kill_9_of_the_owner_leaves_no_process_and_no_folder() -> anyhow::Result<()> {
     assert!(is_named_by_a_process(folder));
     let killed = Command::new("kill").args(["-9", &person.holder()?.to_string()]).status()?;
     assert!(killed.success());
+    until_gone(folder)?;
+    // And nothing is in the way of the next one.
+    assert_ne!(person.up()?, kubeconfig);
+    Ok(())
+}
+
+/// Waits until neither the folder of a testbed nor a process of it is there.
+fn until_gone(folder: &Path) -> anyhow::Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while folder.exists() || is_named_by_a_process(folder) {
         ensure!(Instant::now() < deadline, "{} is still there", folder.display());
         std::thread::sleep(Duration::from_millis(50));
     }
-    // And nothing is in the way of the next one.
-    assert_ne!(person.up()?, kubeconfig);
     Ok(())
 }
