@@ -155,6 +155,10 @@ condition_reasons! {
         when "A step of the launch failed. It is retried, or the NodeClaim is deleted and its pods are planned again.",
         example "Cannot create a node on host pve1: cannot clone template 9000 on host pve1 to VM 20003: storage local-lvm: No space left on device; free up space on the storage. Its pods are planned again, on other hosts first",
         action "Remove the cause that the message names.";
+    CLONE_QUEUED = "CloneQueued" for [("Launched", Unknown)], Tenon,
+        when "As many clones as are allowed at once already run on the host or to the storage. The NodeClaim waits for its turn.",
+        example "Waiting to clone template 9000: 4 clones to storage ceph already run",
+        action "Nothing. If the storage is fast enough for more, raise --max-clones-per-host and --max-clones-per-storage.";
     NAME_TAKEN = "NameTaken" for [("Launched", Unknown), ("NodeRegistrationHealthy", False)], Tenon,
         when "Another VM already has the name of the NodeClaim.",
         example "Cannot launch VM 20003: VM 105 on host pve2 is already named default-x7; rename or remove VM 105, or delete NodeClaim default-x7",

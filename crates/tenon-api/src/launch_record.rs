@@ -86,6 +86,7 @@ enum Step {
     Resize,
     UploadSeed,
     AttachSeed,
+    Firewall,
     Start,
     Launched,
 }
@@ -159,6 +160,7 @@ fn step_out(step: LaunchStep) -> Step {
         LaunchStep::Resize => Step::Resize,
         LaunchStep::UploadSeed => Step::UploadSeed,
         LaunchStep::AttachSeed => Step::AttachSeed,
+        LaunchStep::Firewall => Step::Firewall,
         LaunchStep::Start => Step::Start,
         LaunchStep::Launched => Step::Launched,
     }
@@ -172,6 +174,7 @@ fn step_in(step: Step) -> LaunchStep {
         Step::Resize => LaunchStep::Resize,
         Step::UploadSeed => LaunchStep::UploadSeed,
         Step::AttachSeed => LaunchStep::AttachSeed,
+        Step::Firewall => LaunchStep::Firewall,
         Step::Start => LaunchStep::Start,
         Step::Launched => LaunchStep::Launched,
     }

@@ -1,7 +1,9 @@
 //! The cloud-config file: which Proxmox clusters there are, and how to talk to each.
 //!
-//! The format is the reference's, with `urls`, `ca_file` and `fingerprint` besides. What cannot work is an error that
+//! The format is the reference's, with `urls`, `ca_file`, `fingerprint`, and what VMs may have of hosts besides. What cannot work is an error that
 //! names the cluster and the key; unknown keys are noted, not refused, because the reference ignores them.
+
+mod host_rules;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use tenon_controllers::election::Fence;
+use tenon_model::RegionRules;
 use tenon_pve::{Client, Credentials, Endpoint, Fingerprint, Password, Token, Transport, Trust};
 
 /// The file, checked.
@@ -31,6 +34,15 @@ pub struct Region {
     pub trust: Trust,
     /// Who we are there.
     pub credentials: Credentials,
+    /// How much of its hosts VMs may have.
+    pub rules: RegionRules,
+}
+
+impl CloudConfig {
+    /// How much of the hosts of each region VMs may have.
+    pub fn host_rules(&self) -> BTreeMap<String, RegionRules> {
+        self.regions.iter().map(|region| (region.name.clone(), region.rules.clone())).collect()
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -56,6 +68,9 @@ struct ClusterWire {
     username: String,
     password: String,
     region: String,
+    #[serde(flatten)]
+    capacity: host_rules::HostRulesWire,
+    hosts: BTreeMap<String, host_rules::HostRulesWire>,
     #[serde(flatten)]
     others: BTreeMap<String, serde_json::Value>,
 }
@@ -111,6 +126,7 @@ impl ClusterWire {
             endpoints,
             trust: self.trust(read_file)?,
             credentials: self.credentials(read_file)?,
+            rules: host_rules::region_rules(&self.capacity, &self.hosts)?,
         })
     }
 

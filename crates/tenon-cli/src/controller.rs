@@ -25,7 +25,7 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use tenon_api::instance_types_file;
-use tenon_controllers::claim::is_this_computer;
+use tenon_controllers::claim::{CloneLimits, is_this_computer};
 use tenon_controllers::election::{Bid, Election, Fence};
 use tenon_controllers::{Clients, Clock, Controllers, Settings};
 use tenon_model::{InstanceType, LaunchLimits, VmId, VmIdRange};
@@ -108,6 +108,15 @@ pub struct Controller {
     /// Maximum time a single Proxmox task of a launch may run, such as a full clone on slow storage.
     #[arg(long, value_name = "DURATION", env = "PROXMOX_TASK_TIMEOUT", default_value = "30m", value_parser = duration::parse_positive)]
     proxmox_task_timeout: Duration,
+    /// Maximum number of clone tasks that run on one Proxmox host at the same time; further NodeClaims wait for their turn.
+    #[arg(long, value_name = "COUNT", env = "MAX_CLONES_PER_HOST", default_value = "4")]
+    max_clones_per_host: NonZero<usize>,
+    /// Maximum number of clone tasks that write to one Proxmox storage at the same time.
+    #[arg(long, value_name = "COUNT", env = "MAX_CLONES_PER_STORAGE", default_value = "4")]
+    max_clones_per_storage: NonZero<usize>,
+    /// Time that the guest of a drained node has to shut down before its VM is stopped; 0s stops it at once.
+    #[arg(long, value_name = "DURATION", env = "VM_SHUTDOWN_TIMEOUT", default_value = "30s", value_parser = duration::parse)]
+    vm_shutdown_timeout: Duration,
     /// Whether the cluster has a cloud controller manager. With `external`, a node takes pods once that has removed the taint
     /// node.cloudprovider.kubernetes.io/uninitialized; with `none`, Tenon removes the taint of its own nodes.
     #[arg(long, value_name = "CCM", env = "CCM", default_value = "external")]
@@ -133,9 +142,9 @@ pub struct Controller {
 /// Runs until SIGINT or SIGTERM, and then until running requests are finished.
 pub fn run(args: &Controller) -> anyhow::Result<()> {
     telemetry::install(args.log_level, args.log_format)?;
-    let settings = settings(args)?;
-    let bid = args.election.bid()?;
     let cloud = cloud(&args.cloud_config)?;
+    let settings = Settings { host_rules: cloud.host_rules(), ..settings(args)? };
+    let bid = args.election.bid()?;
     introduce(args, &cloud);
     planning::introduce(&settings.planning);
     let workers = thread::available_parallelism().map_or(1, NonZero::get).min(WORKERS_MOST);
@@ -222,6 +231,12 @@ fn settings(args: &Controller) -> anyhow::Result<Settings> {
         ccm: args.ccm.into(),
         planning: args.planning.options()?,
         csr_approver: args.csr_approver.into(),
+        clones: CloneLimits {
+            per_host: args.max_clones_per_host.get(),
+            per_storage: args.max_clones_per_storage.get(),
+        },
+        host_rules: standard.host_rules,
+        shutdown_within: args.vm_shutdown_timeout,
     })
 }
 

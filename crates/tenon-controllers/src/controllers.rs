@@ -226,7 +226,7 @@ async fn work_loops(context: Arc<Context>, stop: Stop) {
         again("static.provisioning", |context, stop| static_pools::run(context, stop).boxed()),
         again("disruption", |context, stop| disruption::run(context, stop).boxed()),
         again("nodeclaim.disruption", |context, stop| drift::run(context, stop).boxed()),
-        again("regions", |context, stop| async move { context.regions.ask_silent(stop).await }.boxed()),
+        again("regions", |context, stop| async move { context.regions.poll(stop).await }.boxed()),
         again("csr.approver", |context, stop| csr::run(context, stop).boxed()),
         again("metrics.node", |context, stop| count_nodes(context, stop).boxed()),
         again("nodeclaim.garbagecollection", |context, stop| garbage_collection::run(context, stop).boxed()),

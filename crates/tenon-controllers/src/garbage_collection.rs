@@ -17,8 +17,8 @@ use tenon_model::{LaunchRecord, LaunchStep, Place, VmId};
 use tenon_pve::{GuestKind, GuestRow, OwnerMark, RefusalKind, Resources, VmConfig};
 
 use crate::claim::{
-    ClaimError, DeletionReason, Owner, ReleasePass, attached_seed_storage, delete_claim, drain_orphan, is_ready,
-    is_true, release,
+    ClaimError, DeletionReason, Owner, PowerOff, ReleasePass, attached_seed_storage, delete_claim, drain_orphan,
+    is_ready, is_true, release,
 };
 use crate::claim_list::list_claims;
 use crate::context::{Context, is_ours};
@@ -27,7 +27,6 @@ use crate::kube_error;
 use crate::metrics::Loop;
 use crate::panics::caught;
 use crate::provision::record_of;
-use crate::status::Estate;
 use crate::stop::Stop;
 use crate::writes;
 
@@ -100,7 +99,7 @@ fn report(context: &Context, before: &BTreeMap<String, String>, failures: Vec<Fa
 
 /// One look at everything. Returns what could not be done.
 async fn pass(context: &Context, previous: &mut BTreeMap<String, Previous>) -> Vec<Failure> {
-    let estate = Estate::look(&context.regions).await;
+    let estate = context.regions.look_now().await;
     // Not from the store: what is destroyed here is judged by what the API server says now.
     let claims = match list_claims(&context.workload, Some).await {
         Ok(claims) => claims,
@@ -247,7 +246,7 @@ async fn collect(context: &Context, pve: &tenon_pve::Client, orphan: &Orphan) ->
     tracing::warn!(%vmid, %host, claim_uid, "destroying orphaned VM: its NodeClaim no longer exists, or uses another VM ID");
     // Bounded: stop, destroy, look. What takes longer is left to the next round.
     for _ in 0..4 {
-        match release(pve, &orphan.owner, &orphan.record).await? {
+        match release(pve, &orphan.owner, &orphan.record, PowerOff::Stop).await? {
             ReleasePass::Again => {}
             ReleasePass::Released => {
                 context.ids.free(&orphan.record.place.region, &[vmid], context.clock.seconds()).await;

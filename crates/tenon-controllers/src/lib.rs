@@ -17,6 +17,7 @@ mod garbage_collection;
 #[cfg(test)]
 mod garbage_collection_tests;
 pub mod join;
+mod kept;
 mod kube_error;
 mod memory;
 mod metrics;
@@ -26,6 +27,7 @@ mod patience;
 #[cfg(test)]
 mod patience_tests;
 pub mod provision;
+mod proxmox_reads;
 mod regions;
 mod registration_book;
 mod settings;
@@ -41,6 +43,7 @@ pub use clock::Clock;
 pub use controllers::{Clients, Controllers, Probe, RunError};
 pub use metrics::Metrics;
 pub use patience::{Bounded, NoReply, Patient};
+pub use proxmox_reads::bridges;
 pub use regions::Regions;
 pub use registration_book::RegistrationBook;
 pub use settings::{CloudControllerManager, CsrApprover, Settings};

@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use tenon_api::{NodeClaim, names};
 use tenon_model::Place;
 
-use crate::claim::{Comparisons, DeletionReason, Diagnoses, EvictionBackoff};
+use crate::claim::{CloneSlots, Comparisons, DeletionReason, Diagnoses, EvictionBackoff, SeenVms};
 use crate::csr::Undecided;
 use crate::moments::after;
 use crate::provision::LaunchSpot;
@@ -45,6 +45,10 @@ pub(crate) struct Memory {
     pub(crate) comparisons: Comparisons,
     /// What was found out of nodes that are late.
     pub(crate) diagnoses: Diagnoses,
+    /// What was just read of VMs that are being launched.
+    pub(crate) seen: SeenVms,
+    /// The clones that run.
+    pub(crate) clones: CloneSlots,
     /// Why certificates are not decided about.
     pub(crate) undecided: Undecided,
 }
@@ -250,6 +254,8 @@ impl Memory {
     pub(crate) fn forget(&self, claim: &str) {
         self.comparisons.forget(claim);
         self.diagnoses.forget(claim);
+        self.clones.give_back(claim);
+        self.seen.file_deleted();
         let mut inner = self.lock();
         inner.fresh.retain(|(fresh, _)| fresh.name_any() != claim);
         inner.planned_for.remove(claim);

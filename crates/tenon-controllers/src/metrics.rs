@@ -130,6 +130,7 @@ pub struct Metrics {
     pub(crate) errors: Family<Loop, Counter>,
     pub(crate) csr_decisions: Family<CsrDecision, Counter>,
     pub(crate) region_up: Family<InRegion, Gauge>,
+    pub(crate) listed_at: Family<InRegion, Gauge>,
     pub(crate) claims_drifted: Family<DriftedIn, Gauge>,
     pub(crate) leads: Family<OfLease, Gauge>,
     asked: Mutex<()>,
@@ -167,6 +168,11 @@ impl Default for Metrics {
                 &mut registry,
                 "tenon_region_up",
                 "Whether the Proxmox API of a region answered the last request (1) or not (0)",
+            ),
+            listed_at: gauged(
+                &mut registry,
+                "tenon_region_last_listing_timestamp_seconds",
+                "When the Proxmox API of a region last listed its hosts, guests and storages, as Unix time",
             ),
             claims_drifted: gauged(
                 &mut registry,

@@ -1,14 +1,16 @@
-//! The Proxmox clusters, and which of them are silent. One that does not answer is left out of every look at once and asked
-//! again in the background: nothing about the others waits for it.
+//! The Proxmox clusters: one poll of each feeds every loop. One that does not answer is left out of every look at once and
+//! asked again in the background: nothing about the others waits for it.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
-use tenon_pve::Client;
+use tenon_pve::{Client, Resources};
+use tokio::time::Instant;
 
+use crate::proxmox_reads::ProxmoxReads;
 use crate::status::{Estate, RegionTrouble, RegionView};
 use crate::stop::Stop;
 
@@ -19,20 +21,51 @@ const LISTED_WITHIN: Duration = Duration::from_secs(6);
 /// … and a region whose endpoints, or the queue before them, take longer than this is silent.
 const SEEN_WITHIN: Duration = Duration::from_secs(13);
 
-/// A silent region is asked again this often.
+/// Loops that look at nearly the same moment share one listing. Proxmox itself is up to ten seconds behind.
+const RECENT: Duration = Duration::from_secs(2);
+
+/// A launch asks only who has its name, which nobody else gives to a VM: it does with what the last poll showed.
+const RECENT_FOR_LAUNCH: Duration = Duration::from_secs(15);
+
+/// A silent region is asked again this often …
 const ASKED_EVERY: Duration = Duration::from_secs(5);
 
-/// Clients of every Proxmox cluster, by region. Cheap to clone.
+/// … and one that answers is polled this often, if nobody looked at it meanwhile.
+const POLLED_EVERY: Duration = Duration::from_secs(10);
+
+/// Clients of every Proxmox cluster, by region, and what each showed last. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Regions {
     clients: Arc<BTreeMap<String, Client>>,
-    /// Regions that did not answer when they were asked last, and why.
-    silent: Arc<Mutex<BTreeMap<String, RegionTrouble>>>,
+    shown: Arc<BTreeMap<String, Shown>>,
+    /// Templates and bridges as they were read last.
+    pub(crate) reads: Arc<ProxmoxReads>,
+}
+
+/// What a region showed last.
+#[derive(Debug, Default)]
+struct Shown {
+    /// Held by whoever asks: others wait for the same answer.
+    asking: tokio::sync::Mutex<()>,
+    last: Mutex<Last>,
+}
+
+#[derive(Debug, Default)]
+struct Last {
+    /// The last answer, and when it was asked for.
+    view: Option<(Instant, RegionView)>,
+    /// When the last listing was asked for.
+    listed_at: Option<Instant>,
+    /// Whether it did not answer when it was asked last.
+    is_silent: bool,
+    /// How often it was asked.
+    asked: u64,
 }
 
 impl From<BTreeMap<String, Client>> for Regions {
     fn from(clients: BTreeMap<String, Client>) -> Regions {
-        Regions { clients: Arc::new(clients), silent: Arc::default() }
+        let shown = clients.keys().map(|region| (region.clone(), Shown::default())).collect();
+        Regions { clients: Arc::new(clients), shown: Arc::new(shown), reads: Arc::default() }
     }
 }
 
@@ -45,63 +78,109 @@ impl Deref for Regions {
 }
 
 impl Regions {
-    /// Looks at every region that is not silent, all at once.
+    /// Every region as it was at most two seconds ago. One that is silent is not asked.
     pub async fn look(&self) -> Estate {
+        self.look_within(RECENT).await
+    }
+
+    /// Every region as it is now, for whoever is about to destroy something.
+    pub(crate) async fn look_now(&self) -> Estate {
+        self.look_within(Duration::ZERO).await
+    }
+
+    async fn look_within(&self, age: Duration) -> Estate {
         let looks = self.clients.iter().map(async |(region, client)| {
-            let silent = self.silent().get(region).cloned();
-            let view = match silent {
+            let view = match self.silence(region) {
                 Some(why) => Err(why),
-                None => self.ask(region, client).await,
+                None => self.ask(region, client, age).await,
             };
             (region.clone(), view)
         });
         Estate { regions: join_all(looks).await.into_iter().collect() }
     }
 
-    /// Asks one region, and remembers if it does not answer. One that refuses is not silent: that costs no time.
-    async fn ask(&self, region: &str, client: &Client) -> RegionView {
+    /// What a region showed at the last poll, for a launch. No listing is asked for each launch.
+    pub(crate) async fn polled(&self, region: &str) -> Option<Arc<Resources>> {
+        let client = self.clients.get(region).filter(|_| !self.is_silent(region))?;
+        self.ask(region, client, RECENT_FOR_LAUNCH).await.ok()
+    }
+
+    /// Asks one region, unless an answer is young enough, and remembers what it says. One that refuses is not silent: that
+    /// costs no time.
+    async fn ask(&self, region: &str, client: &Client, age: Duration) -> RegionView {
+        let Some(shown) = self.shown.get(region) else {
+            return Err(RegionTrouble::Silent("this region is not in the cloud config".to_owned()));
+        };
+        let (called_at, before) = (Instant::now(), shown.last().asked);
+        let _asking = shown.asking.lock().await;
+        if let Some(view) = shown.last().view_within(called_at, age, before) {
+            return view;
+        }
+        let asked_at = Instant::now();
+        shown.last().asked += 1;
         let listed = tokio::time::timeout(SEEN_WITHIN, client.within(LISTED_WITHIN).resources()).await;
         let (view, is_silent) = match listed {
-            Ok(Ok(resources)) => (Ok(resources), false),
+            Ok(Ok(resources)) => (Ok(Arc::new(resources)), false),
             Ok(Err(error)) => (Err(RegionTrouble::from(&error)), error.refusal().is_none()),
             Err(_) => {
                 let why = format!("no reply within {} s; retrying", SEEN_WITHIN.as_secs());
                 (Err(RegionTrouble::Silent(why)), true)
             }
         };
-        match &view {
-            Err(why) if is_silent => drop(self.silent().insert(region.to_owned(), why.clone())),
-            _ => drop(self.silent().remove(region)),
-        }
+        let mut last = shown.last();
+        last.listed_at = if view.is_ok() { Some(asked_at) } else { last.listed_at };
+        (last.is_silent, last.view) = (is_silent, Some((asked_at, view.clone())));
         view
     }
 
     /// Whether a region did not answer when it was asked last.
     pub(crate) fn is_silent(&self, region: &str) -> bool {
-        self.silent().contains_key(region)
+        self.shown.get(region).is_some_and(|shown| shown.last().is_silent)
     }
 
-    fn silent(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, RegionTrouble>> {
-        self.silent.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Why a region is silent, if it is.
+    fn silence(&self, region: &str) -> Option<RegionTrouble> {
+        let last = self.shown.get(region)?.last();
+        last.view.as_ref().filter(|_| last.is_silent)?.1.as_ref().err().cloned()
     }
 
-    /// Asks silent regions until they answer, and until told to stop.
-    pub(crate) async fn ask_silent(&self, mut stop: Stop) {
+    /// How old the last listing of each region is; nothing of one that was never listed.
+    pub(crate) fn ages(&self) -> BTreeMap<String, Duration> {
+        let age = |shown: &Shown| Some(shown.last().listed_at?.elapsed());
+        self.shown.iter().filter_map(|(region, shown)| Some((region.clone(), age(shown)?))).collect()
+    }
+
+    /// Polls every region, silent ones more often, until told to stop.
+    pub(crate) async fn poll(&self, mut stop: Stop) {
         loop {
             tokio::select! {
                 biased;
                 () = stop.wait() => return,
                 () = tokio::time::sleep(ASKED_EVERY) => {}
             }
-            let silent: Vec<String> = self.silent().keys().cloned().collect();
-            let known = silent.iter().filter_map(|region| Some((region, self.clients.get(region)?)));
-            let asked = join_all(known.map(|(region, client)| self.ask(region, client)));
+            let age = |region: &String| if self.is_silent(region) { Duration::ZERO } else { POLLED_EVERY };
+            let asked = join_all(self.clients.iter().map(|(region, client)| self.ask(region, client, age(region))));
             tokio::select! {
                 biased;
                 () = stop.wait() => return,
                 _ = asked => {}
             }
         }
+    }
+}
+
+impl Last {
+    /// The last answer, if it is young enough, or was asked for since this call, which makes it as good as another.
+    fn view_within(&self, called_at: Instant, age: Duration, asked_before: u64) -> Option<RegionView> {
+        let (at, view) = self.view.as_ref()?;
+        let is_young = !age.is_zero() && called_at.saturating_duration_since(*at) <= age;
+        (is_young || self.asked > asked_before).then(|| view.clone())
+    }
+}
+
+impl Shown {
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -155,6 +234,8 @@ mod tests {
         let is_seen = |estate: &Estate, region: &str| estate.regions[region].is_ok();
         assert!(is_seen(&regions.look().await, "frozen"));
         frozen.is_frozen.store(true, Ordering::SeqCst);
+        assert!(is_seen(&regions.look().await, "frozen"), "it was seen a moment ago");
+        tokio::time::sleep(RECENT * 2).await;
 
         let begun = Instant::now();
         let estate = regions.look().await;
@@ -170,7 +251,7 @@ mod tests {
         let (stopper, stop) = crate::stop::stop();
         let asking = tokio::spawn({
             let regions = regions.clone();
-            async move { regions.ask_silent(stop).await }
+            async move { regions.poll(stop).await }
         });
         tokio::time::sleep(Duration::from_secs(60)).await;
         assert!(!is_seen(&regions.look().await, "frozen"));
@@ -180,5 +261,40 @@ mod tests {
         assert!(is_seen(&regions.look().await, "frozen"));
         stopper.tell();
         asking.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_listing_serves_everybody_who_looks_at_about_the_same_time() {
+        let region = Freezer::default();
+        let regions = Regions::from(BTreeMap::from([("lab".to_owned(), region.client())]));
+        let asked = || region.asked.load(Ordering::SeqCst);
+        join_all((0..50).map(|_| regions.look())).await;
+        assert!(regions.polled("lab").await.is_some());
+        assert_eq!(asked(), 1);
+        regions.look_now().await;
+        assert_eq!(asked(), 2, "who is about to destroy something looks now");
+        tokio::time::sleep(RECENT * 2).await;
+        assert_eq!(regions.ages()["lab"], RECENT * 2);
+        assert!(regions.polled("lab").await.is_some());
+        assert_eq!(asked(), 2, "a launch goes by the last poll");
+        regions.look().await;
+        assert_eq!(asked(), 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_region_that_nobody_looks_at_is_polled_every_ten_seconds() {
+        let region = Freezer::default();
+        let regions = Regions::from(BTreeMap::from([("lab".to_owned(), region.client())]));
+        let (stopper, stop) = crate::stop::stop();
+        let polling = tokio::spawn({
+            let regions = regions.clone();
+            async move { regions.poll(stop).await }
+        });
+        tokio::time::sleep(Duration::from_secs(121)).await;
+        let asked = region.asked.load(Ordering::SeqCst);
+        assert!((8..=13).contains(&asked), "{asked}");
+        assert!(regions.ages()["lab"] <= POLLED_EVERY + ASKED_EVERY);
+        stopper.tell();
+        polling.await.unwrap();
     }
 }

@@ -1,10 +1,12 @@
 //! What an operator decides about the controllers; everything else follows from the cluster.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tenon_api::plan_options::PlanOptions;
-use tenon_model::{InstanceType, LaunchLimits, VmIdRange};
+use tenon_model::{InstanceType, LaunchLimits, RegionRules, VmIdRange};
 
+use crate::claim::CloneLimits;
 use crate::watched::Owners;
 
 /// What an operator decides.
@@ -36,6 +38,12 @@ pub struct Settings {
     pub planning: PlanOptions,
     /// Who approves the certificates that kubelets of our claims ask for.
     pub csr_approver: CsrApprover,
+    /// How many clones run at once.
+    pub clones: CloneLimits,
+    /// How much of each host VMs may have, by region.
+    pub host_rules: BTreeMap<String, RegionRules>,
+    /// How long a guest has to shut down before its VM is stopped; zero stops it at once.
+    pub shutdown_within: Duration,
 }
 
 /// Whether the cluster has a cloud controller manager, which removes the taint of nodes it has initialized.
@@ -94,6 +102,9 @@ impl Default for Settings {
             ccm: CloudControllerManager::default(),
             planning: PlanOptions::default(),
             csr_approver: CsrApprover::default(),
+            clones: CloneLimits::default(),
+            host_rules: BTreeMap::new(),
+            shutdown_within: Duration::from_secs(30),
         }
     }
 }

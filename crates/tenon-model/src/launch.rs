@@ -34,6 +34,8 @@ pub enum LaunchStep {
     UploadSeed,
     /// Put the seed into the VM's drive, and set what it boots from.
     AttachSeed,
+    /// Put its cards into security groups.
+    Firewall,
     /// Start it.
     Start,
     /// All of it is done.
@@ -49,7 +51,8 @@ impl LaunchStep {
             LaunchStep::Configure => LaunchStep::Resize,
             LaunchStep::Resize => LaunchStep::UploadSeed,
             LaunchStep::UploadSeed => LaunchStep::AttachSeed,
-            LaunchStep::AttachSeed => LaunchStep::Start,
+            LaunchStep::AttachSeed => LaunchStep::Firewall,
+            LaunchStep::Firewall => LaunchStep::Start,
             LaunchStep::Start | LaunchStep::Launched => LaunchStep::Launched,
         }
     }

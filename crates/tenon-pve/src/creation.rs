@@ -31,6 +31,8 @@ pub struct CloneRequest {
     pub pool: Option<String>,
     /// How much is copied.
     pub kind: CloneKind,
+    /// The host the new VM goes to, if it is not the template's: every disk has to be on a shared storage.
+    pub target: Option<HostName>,
 }
 
 /// How much of a template is copied.
@@ -91,6 +93,7 @@ impl Client {
                 CloneKind::Linked => None,
                 CloneKind::Full(storage) => storage.clone(),
             },
+            target: request.target.as_ref().map(ToString::to_string),
             ..CloneOptions::default()
         };
         self.clone_vm_with(host, (request.template, request.vmid), &options).await

@@ -104,6 +104,25 @@ impl Client {
         Ok(rows)
     }
 
+    /// What the high-availability manager thinks of each host: `online`, `maintenance`, `fence`, `unknown`. Empty where nothing
+    /// is managed. Needs `Sys.Audit` on `/`.
+    pub async fn ha_host_states(&self) -> Result<BTreeMap<String, String>> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Manager {
+            node_status: BTreeMap<String, String>,
+        }
+        #[derive(Deserialize)]
+        struct Status {
+            #[serde(default)]
+            manager_status: Option<Manager>,
+        }
+        let action = "read what the HA manager says of hosts".to_owned();
+        let path = "/cluster/ha/status/manager_status".to_owned();
+        let status: Status = self.read(Call { action, method: Method::GET, path, params: &[] }).await?;
+        Ok(status.manager_status.unwrap_or_default().node_status)
+    }
+
     /// What was set for the whole cluster, such as `next-id` or `tag-style`; lists as JSON. A token without rights sees
     /// little of it.
     pub async fn cluster_options(&self) -> Result<BTreeMap<String, String>> {

@@ -72,5 +72,11 @@ pub(crate) fn ha_current(state: &mut State, _: &Call) -> Answer {
 pub(crate) fn ha_manager(state: &mut State, _: &Call) -> Answer {
     let quorate = if state.is_quorate() { "1" } else { "0" };
     let quorum = json!({ "node": state.entry_host(), "quorate": quorate });
-    Ok(Reply::data(json!({ "quorum": quorum, "manager_status": { "node_status": {} } })))
+    // Hosts are named once the manager has had something to do.
+    let state_of = |host: &String| if state.maintenance.contains(host) { "maintenance" } else { "online" };
+    let states: Map<String, Value> = match state.maintenance.is_empty() {
+        true => Map::new(),
+        false => state.hosts.keys().map(|host| (host.clone(), state_of(host).into())).collect(),
+    };
+    Ok(Reply::data(json!({ "quorum": quorum, "manager_status": { "node_status": states } })))
 }

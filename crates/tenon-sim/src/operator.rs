@@ -64,6 +64,14 @@ impl Estate {
         self.with(|state| state.move_vm(vmid, host))
     }
 
+    /// Puts a host into maintenance mode, or takes it out.
+    pub fn set_maintenance(&self, host: &str, is_on: bool) {
+        self.with(|state| match is_on {
+            true => drop(state.maintenance.insert(host.to_string())),
+            false => drop(state.maintenance.remove(host)),
+        });
+    }
+
     /// Cuts a host's power, or brings it back. Its guests stop and its workers die with it.
     pub fn set_host_online(&self, host: &str, online: bool) -> Result<(), WorldError> {
         let host = host.to_string();

@@ -76,6 +76,8 @@ pub(crate) struct State {
     pub(crate) faults: Book,
     /// What answers that are out of date are made from.
     pub(crate) snapshots: Snapshots,
+    /// Hosts in maintenance mode, as `ha-manager crm-command node-maintenance enable` sets it.
+    pub(crate) maintenance: BTreeSet<String>,
     /// Quorum is gone, whatever the number of hosts says.
     pub(crate) quorum_lost: bool,
     /// By how much the clocks of the hosts are wrong.
@@ -107,6 +109,7 @@ impl State {
             broadcast: Broadcast::new(config.pace.resource_tick),
             faults: Book::new(config.seed),
             snapshots: Snapshots::default(),
+            maintenance: BTreeSet::new(),
             quorum_lost: false,
             skew_s: 0,
             crowded: false,

@@ -34,6 +34,8 @@ pub struct AddressFacts {
 /// What VMs of each class are given on each host, and what is taken.
 #[derive(Debug, Clone, Default)]
 pub struct AddressBook {
+    /// The template of each class on each host, if it could be read.
+    templates: BTreeMap<TemplateKey, VmConfig>,
     classes: BTreeMap<String, BTreeMap<Place, Result<Vec<CardWish>, String>>>,
     obstacles: BTreeMap<String, BTreeMap<Place, String>>,
     taken: BTreeSet<IpAddr>,
@@ -57,7 +59,15 @@ impl AddressBook {
         taken.extend(records.flat_map(|record| record.addresses).flat_map(|card| card.addresses().collect::<Vec<_>>()));
         taken.extend(nodes.iter().flat_map(|node| of_node(node)));
         let obstacles = classes_read.iter().map(|(class, hosts)| (class.clone(), obstacles(hosts, facts, &taken)));
-        AddressBook { obstacles: obstacles.collect(), classes: classes_read, taken }
+        let read = |(key, config): (&TemplateKey, &Result<VmConfig, String>)| Some((key.clone(), config.clone().ok()?));
+        let templates = facts.templates.iter().filter_map(read).collect();
+        AddressBook { obstacles: obstacles.collect(), classes: classes_read, taken, templates }
+    }
+
+    /// What VMs of a class are cloned from on a host.
+    pub(crate) fn template(&self, class: &ProxmoxNodeClass, place: &Place) -> Option<&VmConfig> {
+        let id = *templates_of(class).get(place)?;
+        self.templates.get(&(place.clone(), id))
     }
 
     /// Why a class can make no VM on a host for want of addresses, if it can make none.

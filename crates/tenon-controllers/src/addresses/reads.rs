@@ -14,9 +14,9 @@ use super::guest_addresses::{of_container, of_vm};
 const AT_ONCE: usize = 4;
 
 pub(super) async fn read_template(
-    (pve, key): (Client, TemplateKey),
+    (pve, host, key): (Client, HostName, TemplateKey),
 ) -> (TemplateKey, Result<VmConfig, tenon_pve::Error>) {
-    let read = pve.vm_config(&key.0.host, key.1).await;
+    let read = pve.vm_config(&host, key.1).await;
     (key, read)
 }
 

@@ -131,8 +131,10 @@ impl AddressSurvey {
         let due: Vec<TemplateKey> = wanted.iter().filter(is_due).cloned().collect();
         let (mut asked, mut failed) = (Vec::new(), BTreeMap::new());
         for key in due {
-            match self.client(surveyed, &key.0) {
-                Ok(pve) => asked.push((pve, key)),
+            // On a shared storage the template may lie on another host than its VMs.
+            let host = surveyed.estate.host_of(&key.0.region, key.1).unwrap_or(&key.0.host).clone();
+            match self.client(surveyed, &Place { host: host.clone(), ..key.0.clone() }) {
+                Ok(pve) => asked.push((pve, host, key)),
                 Err(why) => drop(failed.insert(key, why)),
             }
         }
@@ -260,16 +262,10 @@ impl Surveyed<'_> {
         }
         let pve = self.regions.get(&place.region);
         let pve = pve.ok_or_else(|| format!("region {} is not in the cloud config", place.region))?;
-        if !self.is_online(place) {
+        if !self.estate.is_online(place) {
             return Err(format!("host {} is not online", place.host));
         }
         Ok(pve.within(ANSWERS_WITHIN))
-    }
-
-    fn is_online(&self, place: &Place) -> bool {
-        let resources = self.estate.regions.get(&place.region).and_then(|view| view.as_ref().ok());
-        let mut rows = resources.into_iter().flat_map(|resources| &resources.hosts);
-        rows.any(|row| row.host == place.host && row.status.as_deref() == Some("online"))
     }
 
     fn is_due(&self, read_at: Option<Timestamp>, slower: i32) -> bool {

@@ -63,7 +63,7 @@ impl Stage {
     }
 
     async fn look(&self) -> AddressFacts {
-        let (regions, estate) = (&self.regions, self.regions.look().await);
+        let (regions, estate) = (&self.regions, self.regions.look_now().await);
         let classes = std::slice::from_ref(&self.class);
         let surveyed = Surveyed { regions, estate: &estate, classes, claims: &self.claims, now: self.now };
         self.survey.look(&surveyed).await

@@ -8,7 +8,7 @@ use tenon_api::condition_reasons::{self, ConditionReason, REGISTERED};
 use tenon_api::{NodeClaim, event_reasons};
 use tenon_engine::claim::ObservedLaunch;
 use tenon_engine::launch::ObservedVm;
-use tenon_model::{HostName, VmId};
+use tenon_model::{HostName, LaunchRecord, VmId};
 use tenon_pve::PowerState;
 
 use super::deletion::DeletionReason;
@@ -22,6 +22,9 @@ use crate::status::Verdict;
 
 /// A VM whose node did not join yet is looked at this often: somebody may stop or destroy it.
 const LOOK_AT_VM: Duration = Duration::from_secs(15);
+
+/// A listing shows that a VM was started up to ten seconds late, and may be that old itself.
+const LISTED_AFTER_S: i64 = 20;
 
 /// A VM that is not there, or stopped, is looked at again after this long …
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
@@ -84,9 +87,13 @@ enum LostVm {
     Stopped(VmId, HostName),
 }
 
-/// Whether somebody destroyed or stopped the VM, or it switched itself off.
+/// Whether somebody destroyed or stopped the VM, or it switched itself off. The listing that everybody shares is asked first.
 async fn look(context: &Context, observed: &Observed) -> SeenVm {
     let ObservedLaunch::Record(record) = &observed.state.launch else { return SeenVm::Unknown };
+    let is_late = late_node::late_s(context, &observed.claim).is_some();
+    if !is_late && seems_to_run(context, record).await {
+        return SeenVm::Unknown;
+    }
     let Ok(pve) = context.region(&record.place.region) else { return SeenVm::Unknown };
     let Ok(found) = observe::vm(pve, &context.owner(&observed.claim), record).await else { return SeenVm::Unknown };
     match (found.vm, found.proven) {
@@ -100,6 +107,16 @@ async fn look(context: &Context, observed: &Observed) -> SeenVm {
         },
         _ => SeenVm::Unknown,
     }
+}
+
+/// Whether the listing shows the VM running, or the VM was started so lately that the listing cannot know yet.
+async fn seems_to_run(context: &Context, record: &LaunchRecord) -> bool {
+    if context.clock.seconds().since(record.last_progress_at) < LISTED_AFTER_S {
+        return true;
+    }
+    let Some(listing) = context.regions.polled(&record.place.region).await else { return false };
+    let row = listing.guests.iter().find(|guest| guest.id == record.vmid);
+    row.is_some_and(|row| row.status.as_deref() == Some("running"))
 }
 
 impl LostVm {

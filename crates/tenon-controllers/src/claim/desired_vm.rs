@@ -1,11 +1,12 @@
 //! What VM a claim should have: all of it decided beforehand, so that acting is typing it in.
 
 use bytes::Bytes;
-use tenon_model::{LaunchRecord, VmId};
+use tenon_api::{CloneMode, SecurityGroup};
+use tenon_model::{HostName, LaunchRecord, LaunchStep, VmId};
 use tenon_pve::{CloneKind, CloneRequest, OwnerMark, Proof, Smbios, SmbiosText, VmConfig};
 
-use super::card_addresses;
 use super::seed_file::{DRIVE, SeedFile};
+use super::{card_addresses, network_card};
 
 /// The VM that a claim should have.
 pub struct DesiredVm<'a> {
@@ -29,12 +30,29 @@ pub struct DesiredVm<'a> {
     pub disk_gib: u64,
     /// Where its disk is to lie; `None` leaves it with its template's.
     pub storage: Option<String>,
+    /// How its disk is copied.
+    pub clone_mode: CloneMode,
+    /// What it is copied from.
+    pub source: CloneSource,
+    /// Security groups of its cards.
+    pub security_groups: Vec<SecurityGroup>,
     /// Its tags.
     pub tags: Vec<String>,
     /// Its DNS servers; none leaves it with its template's.
     pub name_servers: Vec<String>,
     /// How it learns who it is.
     pub first_boot: FirstBoot<'a>,
+}
+
+/// The template that a VM is copied from, as far as it is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CloneSource {
+    /// The host it lies on; `None` if that is the VM's own.
+    pub host: Option<HostName>,
+    /// The storage of its disk, if the API token may read it.
+    pub storage: Option<String>,
+    /// Whether it is known to have no firewall rules, which a clone inherits.
+    pub has_no_rules: bool,
 }
 
 /// Whose a VM is: what its proof is made of.
@@ -71,18 +89,45 @@ pub type Render<'a> = dyn Fn(&LaunchRecord, &VmConfig) -> Result<Bytes, String> 
 
 impl DesiredVm<'_> {
     /// The copy of this template. A linked clone shares its template's storage; a disk that is to lie elsewhere is copied whole.
-    pub(crate) fn clone_request(&self, record: &LaunchRecord, template: Option<&VmConfig>) -> CloneRequest {
-        let lies_on = template.and_then(disk_storage);
-        let elsewhere = self.storage.clone().filter(|wanted| lies_on.as_ref() != Some(wanted));
-        let is_full = record.full_clone || elsewhere.is_some();
+    pub(crate) fn clone_request(&self, record: &LaunchRecord) -> Result<CloneRequest, String> {
+        let elsewhere = self.storage.clone().filter(|wanted| self.source.storage.as_ref() != Some(wanted));
+        let kind = match (self.clone_mode, elsewhere) {
+            (CloneMode::Linked, Some(storage)) => {
+                let lies_on = self.source.storage.as_deref().unwrap_or("another storage");
+                return Err(format!(
+                    "cloneMode Linked cannot put the disk on storage {storage}: template {} is on {lies_on}; set cloneMode to \
+                     Auto or Full, or remove bootDevice.storage",
+                    record.template
+                ));
+            }
+            (CloneMode::Linked, None) => CloneKind::Linked,
+            (CloneMode::Full, elsewhere) => CloneKind::Full(elsewhere),
+            (CloneMode::Auto, None) if !record.full_clone => CloneKind::Linked,
+            (CloneMode::Auto, elsewhere) => CloneKind::Full(elsewhere),
+        };
         let head = format!("Karpenter managed instance, class={}, capacity-type={}", self.class, self.capacity_type);
-        CloneRequest {
+        Ok(CloneRequest {
             template: record.template,
             vmid: record.vmid,
             name: self.name.clone(),
             description: format!("{head}\n{}", self.owner.mark(record.vmid)),
             pool: self.pool.clone(),
-            kind: if is_full { CloneKind::Full(elsewhere) } else { CloneKind::Linked },
+            kind,
+            target: self.source.host.as_ref().map(|_| record.host().clone()),
+        })
+    }
+
+    /// The storage that a clone is written to, if it is known.
+    pub(crate) fn clone_storage(&self) -> Option<String> {
+        self.storage.clone().or_else(|| self.source.storage.clone())
+    }
+
+    /// Whether a step of the launch has nothing to do for this VM.
+    pub(crate) fn skips(&self, step: LaunchStep) -> bool {
+        match step {
+            LaunchStep::UploadSeed | LaunchStep::AttachSeed => matches!(self.first_boot, FirstBoot::Image),
+            LaunchStep::Firewall => self.security_groups.is_empty(),
+            _ => false,
         }
     }
 
@@ -104,6 +149,7 @@ impl DesiredVm<'_> {
         if !self.tags.is_empty() {
             keys.push(("tags".to_owned(), self.tags.join(";")));
         }
+        keys.extend(network_card::options(self, config));
         keys.extend(card_addresses::options(&record.addresses, config));
         if !self.name_servers.is_empty() {
             keys.push(("nameserver".to_owned(), self.name_servers.join(" ")));
@@ -130,7 +176,7 @@ impl DesiredVm<'_> {
 }
 
 /// The storage a VM's disk lies on.
-fn disk_storage(config: &VmConfig) -> Option<String> {
+pub(crate) fn disk_storage(config: &VmConfig) -> Option<String> {
     config.boot_disk()?.1.storage().map(str::to_owned)
 }
 

@@ -148,6 +148,8 @@ async fn i4_health_a_failed_registration_says_so_and_a_failed_launch_says_what_i
             ..tenon_sim::TemplateSpec::default()
         };
         stage.estate.add_template(&template).unwrap();
+        // A launch goes by the last poll.
+        tokio::time::sleep(std::time::Duration::from_secs(20)).await;
         stage.add_claim(name, json!({})).await;
         stage.run(name, 400).await;
         assert!(stage.is_gone(name).await);

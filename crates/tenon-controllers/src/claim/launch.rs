@@ -15,10 +15,10 @@ use tenon_model::{InstanceType, LaunchRecord, LaunchStep, Leftover, VmId, VmIds}
 use tenon_pve::VmConfig;
 
 use super::deletion::DeletionReason;
-use super::desired_vm::{DesiredVm, FirstBoot, Render};
+use super::desired_vm::{CloneSource, DesiredVm, FirstBoot, Render};
 use super::gather::Observed;
 use super::launch_failure::{Failed, give_up, incomplete_clone};
-use super::launch_pass::launch_pass;
+use super::launch_pass::{VmReader, launch_pass};
 use super::outcome::Outcome;
 use super::seed_parts::{NoSeedParts, SeedParts, Site};
 use super::{ClaimError, address_fence, before_clone, seed_parts, token};
@@ -35,7 +35,7 @@ const LOOK_SOON: Duration = Duration::from_millis(400);
 const SOON_S: i64 = 15;
 const LOOK_LATER: Duration = Duration::from_secs(2);
 /// What lasts longer than this is worth a condition.
-const REPORT_AFTER_S: i64 = 30;
+pub(super) const REPORT_AFTER_S: i64 = 30;
 /// What an operator has to mend is looked at this often.
 const LOOK_RARELY: Duration = Duration::from_secs(30);
 /// A VM that the API token cannot read is looked at this often; each look goes through the last clone tasks.
@@ -66,7 +66,7 @@ pub(crate) async fn pass(context: &Context, observed: &Observed, record: &Launch
 }
 
 /// What came of trying to go on.
-enum Advance {
+pub(super) enum Advance {
     To(Box<Outcome>),
     /// Nothing went forward; why, and when to look again.
     Waiting(String, Box<Outcome>),
@@ -74,7 +74,7 @@ enum Advance {
 }
 
 /// What keeps a launch from going on until somebody does something.
-struct Block {
+pub(super) struct Block {
     condition: &'static ConditionReason,
     event: &'static EventReason,
     message: String,
@@ -99,12 +99,12 @@ fn unrendered(condition: &'static ConditionReason, why: &str) -> Block {
 }
 
 /// A launch and all that it needs.
-struct Launch<'a> {
-    claim: &'a NodeClaim,
-    record: &'a LaunchRecord,
-    class: Arc<ProxmoxNodeClass>,
+pub(super) struct Launch<'a> {
+    pub(super) claim: &'a NodeClaim,
+    pub(super) record: &'a LaunchRecord,
+    pub(super) class: Arc<ProxmoxNodeClass>,
     instance_type: &'a InstanceType,
-    pve: &'a tenon_pve::Client,
+    pub(super) pve: &'a tenon_pve::Client,
 }
 
 impl<'a> Launch<'a> {
@@ -123,7 +123,7 @@ impl<'a> Launch<'a> {
         if let Some(advance) = self.unready_class() {
             return Ok(advance);
         }
-        if let Some(block) = self.name_taken().await? {
+        if let Some(block) = self.name_taken(context).await? {
             return Ok(Advance::Blocked(block));
         }
         if let Some(block) = self.no_first_boot(context).await? {
@@ -142,8 +142,14 @@ impl<'a> Launch<'a> {
             let rendered = self.render(parts.as_ref(), record, config);
             rendered.inspect_err(|why| *refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.clone()))
         };
-        let desired = self.desired_vm(context, &render);
-        let result = launch_pass(self.pve, &desired, self.record, time).await?;
+        let source = self.source(context).await;
+        let desired = self.desired_vm(context, &render, source);
+        if let Err(why) = self.clone_slot(context, &desired) {
+            return Ok(self.queued(context, &why));
+        }
+        let reader = VmReader { pve: self.pve, seen: &context.memory.seen };
+        let result = launch_pass(&reader, &desired, self.record, time).await?;
+        self.free_clone_slot(context, &result);
         // What cannot be rendered is not the host's fault, and would be so on every other host.
         if let Some(why) = refused.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Ok(Advance::Blocked(unrendered(&condition_reasons::METADATA_OPTIONS_INVALID, &why)));
@@ -180,12 +186,15 @@ impl<'a> Launch<'a> {
     }
 
     /// A VM that has the claim's name already stops the launch: two VMs with one name are one node to Kubernetes.
-    async fn name_taken(&self) -> Result<Option<Block>, ClaimError> {
+    async fn name_taken(&self, context: &Context) -> Result<Option<Block>, ClaimError> {
         let Launch { claim, record, pve, .. } = self;
         if !self.is_only_intended() {
             return Ok(None);
         }
-        let listing = pve.resources().await?;
+        let listing = match context.regions.polled(&record.place.region).await {
+            Some(listing) => listing,
+            None => Arc::new(pve.resources().await?),
+        };
         let name = claim.name_any();
         let is_ours = |id: VmId| id == record.vmid || record.retired.contains(&id);
         let other = listing.guests.iter().find(|guest| guest.name.as_deref() == Some(&name) && !is_ours(guest.id));
@@ -229,7 +238,7 @@ impl<'a> Launch<'a> {
         if self.record.step != LaunchStep::UploadSeed {
             return Ok(Ok(None));
         }
-        let site = Site { pve: self.pve, host: &self.record.place.host };
+        let site = Site { pve: self.pve, place: &self.record.place };
         match seed_parts::gather(context, self.claim, &self.class, site).await? {
             Ok(parts) => Ok(Ok(Some(parts))),
             // Somebody deleted it, and no VM has seen it yet: another does as well.
@@ -265,7 +274,7 @@ impl<'a> Launch<'a> {
         seed.iso().map(bytes::Bytes::from).map_err(|error| error.to_string())
     }
 
-    fn desired_vm<'r>(&self, context: &Context, render: &'r Render<'r>) -> DesiredVm<'r> {
+    fn desired_vm<'r>(&self, context: &Context, render: &'r Render<'r>, source: CloneSource) -> DesiredVm<'r> {
         let spec = &self.class.spec;
         let whole =
             |resource: &str| u64::try_from(self.instance_type.capacity.get(resource).value()).unwrap_or_default();
@@ -280,6 +289,9 @@ impl<'a> Launch<'a> {
             memory_mib: whole(MEMORY) >> 20,
             disk_gib: spec.boot_device.size_gigabytes().max(gigabytes(whole(EPHEMERAL_STORAGE))),
             storage: spec.boot_device.storage.clone().filter(|storage| !storage.is_empty()),
+            clone_mode: spec.clone_mode.unwrap_or_default(),
+            source,
+            security_groups: spec.security_groups.clone().unwrap_or_default(),
             tags: spec.tags.clone().unwrap_or_default(),
             name_servers: spec.addresses.iter().flat_map(|addresses| addresses.dns.iter().flatten()).cloned().collect(),
             first_boot: if self.has_seed() { FirstBoot::Seed(render) } else { FirstBoot::Image },

@@ -1,48 +1,105 @@
 //! One pass of a launch: observe, decide, make at most one change, hand back what is to be recorded.
 
+use tenon_api::CloneMode;
 use tenon_engine::launch::{
     self, AwaitedEnd, Failure, LaunchDecision, LaunchResult, LaunchTime, ObservedTask, ObservedVm,
 };
 use tenon_model::{LaunchRecord, LaunchStep, Leftover, PveSize, Seconds};
-use tenon_pve::{Cause, Client, Error, PowerState, ProvenVm, Upid};
+use tenon_pve::{Cause, Client, Error, PowerState, Upid};
 
-use super::card_addresses;
 use super::desired_vm::{DesiredVm, FirstBoot};
-use super::observe::{self, VmObservation};
+use super::firewall::VmFirewall;
 use super::seed_file::{SeedFile, seed_file};
+use super::seen_vm::{SeenVm, SeenVms};
+use super::{card_addresses, observe};
 
 /// How often an id that is said to be taken is looked at before it is left to whoever has it.
 const LOOKS: u32 = 3;
 
+/// Reads the VM of a launch, and remembers it for the next step.
+pub struct VmReader<'a> {
+    /// The client.
+    pub pve: &'a Client,
+    /// What was just read.
+    pub seen: &'a SeenVms,
+}
+
 /// One pass. `record` is what was last written down; a change is only made for the step that stands there.
 pub async fn launch_pass(
-    pve: &Client,
+    reader: &VmReader<'_>,
     desired: &DesiredVm<'_>,
     record: &LaunchRecord,
     time: &LaunchTime,
 ) -> Result<LaunchResult, Error> {
+    let passed = pass(reader, desired, record, time).await;
+    let goes_on = matches!(&passed, Ok(LaunchResult::Record(next)) if next.attempt == 1)
+        || matches!(&passed, Ok(LaunchResult::Wait(AwaitedEnd::Task)));
+    if !goes_on {
+        // What was read may be what went wrong.
+        reader.seen.forget(&desired.owner.claim_uid);
+    }
+    let refused = "storage of the template makes no linked clones; set cloneMode to Auto or Full";
+    match passed? {
+        LaunchResult::Record(next) if next.full_clone && desired.clone_mode == CloneMode::Linked => Ok(
+            LaunchResult::GiveUp(format!("cannot clone template {} with cloneMode Linked: {refused}", record.template)),
+        ),
+        result => Ok(result),
+    }
+}
+
+async fn pass(
+    reader: &VmReader<'_>,
+    desired: &DesiredVm<'_>,
+    record: &LaunchRecord,
+    time: &LaunchTime,
+) -> Result<LaunchResult, Error> {
+    let VmReader { pve, seen } = reader;
+    if record.step == LaunchStep::Launched {
+        return Ok(LaunchResult::Launched);
+    }
     let mut task = observe::task(pve, record).await?;
-    let observed = match task {
+    let uid = &desired.owner.claim_uid;
+    let (vm, known) = match (&task, seen.recent(uid, record, time.now)) {
         // Its task says all there is to know, and a VM being created cannot be read anyway.
-        ObservedTask::Running => VmObservation::without_proof(ObservedVm::Absent),
-        _ => observe::vm(pve, &desired.owner, record).await?,
+        (ObservedTask::Running, _) => (ObservedVm::Absent, None),
+        (ObservedTask::None | ObservedTask::Done, Some(known)) => {
+            (ObservedVm::Ours { uuid: known.config().uuid() }, Some(known))
+        }
+        // Nobody has the id: neither a VM that the API token cannot see, nor a clone of ours whose reply was lost.
+        (ObservedTask::None, None) if is_unsent(record) && pve.is_id_free(record.vmid).await? => {
+            (ObservedVm::Absent, None)
+        }
+        _ => {
+            let observed = observe::vm(pve, &desired.owner, record).await?;
+            let known = observed.proven.map(|vm| SeenVm::new(vm, time.now));
+            if let Some(known) = &known {
+                seen.read(uid, known.clone());
+            }
+            (observed.vm, known)
+        }
     };
-    if let Some(upid) = observe::lost_clone_task(pve, record, &observed.vm).await? {
+    if let Some(upid) = observe::lost_clone_task(pve, record, &vm).await? {
         task = ObservedTask::Found(upid.to_string());
     }
-    match launch::next_step(record, &observed.vm, &task, time) {
+    let change = Change { reader, desired, record, now: time.now };
+    match launch::next_step(record, &vm, &task, time) {
+        LaunchDecision::Conclude(LaunchResult::Record(next)) => Ok(LaunchResult::Record(change.skipped(next))),
         LaunchDecision::Conclude(result) => Ok(result),
         LaunchDecision::Perform(step) => {
-            let change = Change { pve, desired, record, now: time.now };
-            let outcome = change.perform(step, observed.proven).await;
+            let outcome = change.perform(step, known).await;
             change.judge(outcome)
         }
     }
 }
 
+/// Whether nothing says that the clone was sent.
+fn is_unsent(record: &LaunchRecord) -> bool {
+    record.step == LaunchStep::Clone && record.upid.is_none()
+}
+
 /// The one change of a pass.
 struct Change<'a> {
-    pve: &'a Client,
+    reader: &'a VmReader<'a>,
     desired: &'a DesiredVm<'a>,
     record: &'a LaunchRecord,
     now: Seconds,
@@ -55,51 +112,75 @@ enum Begun {
 }
 
 impl Change<'_> {
-    async fn perform(&self, step: LaunchStep, proven: Option<ProvenVm>) -> Result<Begun, ChangeError> {
-        let Change { pve, desired, record, .. } = self;
-        match (step, proven) {
+    async fn perform(&self, step: LaunchStep, known: Option<SeenVm>) -> Result<Begun, ChangeError> {
+        match (step, known) {
             (LaunchStep::Clone, _) => self.clone().await,
-            (LaunchStep::Configure, Some(vm)) => {
-                if let Some(why) = card_addresses::unplanned(&record.addresses, vm.config()) {
-                    return Err(ChangeError::Desired(why));
-                }
-                let keys = desired.identity(record, vm.config());
-                let keys: Vec<(&str, String)> = keys.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
-                pve.configure_vm(vm.host(), vm.vmid(), &keys).await?;
-                Ok(Begun::Done)
-            }
+            (LaunchStep::Configure, Some(vm)) => self.configure(&vm).await,
             (LaunchStep::Resize, Some(vm)) => self.resize(&vm).await,
             (LaunchStep::UploadSeed, Some(vm)) => self.upload(&vm).await,
-            (LaunchStep::AttachSeed, Some(vm)) => {
-                if let (FirstBoot::Seed(_), Some(seed)) = (&desired.first_boot, seed_file(&desired.owner, record)) {
-                    let digest = vm.config().digest().map(|digest| ("digest", digest.to_owned()));
-                    let keys: Vec<_> = DesiredVm::drive(&seed).into_iter().chain(digest).collect();
-                    pve.configure_vm(vm.host(), vm.vmid(), &keys).await?;
-                }
-                Ok(Begun::Done)
-            }
-            (LaunchStep::Start, Some(vm)) => match pve.vm_status(vm.host(), vm.vmid()).await?.power {
-                PowerState::Running => Ok(Begun::Done),
-                PowerState::Stopped => Ok(Begun::Task(pve.start_vm(vm.host(), vm.vmid()).await?)),
-            },
+            (LaunchStep::AttachSeed, Some(vm)) => self.attach(&vm).await,
+            (LaunchStep::Firewall, Some(vm)) => self.protect(&vm).await,
+            (LaunchStep::Start, Some(vm)) => self.start(&vm).await,
             // The engine asks for these only with a proof in hand; without one nothing is changed.
             (LaunchStep::Identify | LaunchStep::Launched, _) | (_, None) => Ok(Begun::Done),
         }
     }
 
     async fn clone(&self) -> Result<Begun, ChangeError> {
-        let Change { pve, desired, record, .. } = self;
         self.seed_file()?;
-        let template = match desired.storage {
-            Some(_) => Some(pve.vm_config(record.host(), record.template).await?),
-            None => None,
-        };
-        let request = desired.clone_request(record, template.as_ref());
-        Ok(Begun::Task(pve.clone_vm(record.host(), &request).await?))
+        let request = self.desired.clone_request(self.record).map_err(ChangeError::Desired)?;
+        let host = self.desired.source.host.as_ref().unwrap_or(self.record.host());
+        Ok(Begun::Task(self.reader.pve.clone_vm(host, &request).await?))
+    }
+
+    async fn configure(&self, vm: &SeenVm) -> Result<Begun, ChangeError> {
+        let Change { desired, record, .. } = self;
+        if let Some(why) = card_addresses::unplanned(&record.addresses, vm.config()) {
+            return Err(ChangeError::Desired(why));
+        }
+        let keys = desired.identity(record, vm.config());
+        let keys: Vec<(&str, String)> = keys.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
+        self.write(vm, &keys).await
+    }
+
+    async fn attach(&self, vm: &SeenVm) -> Result<Begun, ChangeError> {
+        let Some(seed) = seed_file(&self.desired.owner, self.record) else { return Ok(Begun::Done) };
+        let digest = vm.config().digest().map(|digest| ("digest", digest.to_owned()));
+        let keys: Vec<_> = DesiredVm::drive(&seed).into_iter().chain(digest).collect();
+        self.write(vm, &keys).await
+    }
+
+    /// Writes to the configuration, which has another digest from then on.
+    async fn write(&self, vm: &SeenVm, keys: &[(&str, String)]) -> Result<Begun, ChangeError> {
+        self.reader.pve.configure_vm(vm.host(), vm.vmid(), keys).await?;
+        self.reader.seen.changed(&self.desired.owner.claim_uid, self.now);
+        Ok(Begun::Done)
+    }
+
+    /// A clone inherits the rules of its template. Where those are known to be none, and this is the first try, nothing has to
+    /// be read.
+    async fn protect(&self, vm: &SeenVm) -> Result<Begun, ChangeError> {
+        let firewall = VmFirewall { pve: self.reader.pve, host: vm.host(), vmid: vm.vmid() };
+        let groups = &self.desired.security_groups;
+        if vm.is_fresh_clone() && self.desired.source.has_no_rules {
+            firewall.begin(groups).await?;
+        } else {
+            firewall.settle(groups).await?;
+        }
+        Ok(Begun::Done)
+    }
+
+    /// A VM that was configured a moment ago does not run. Otherwise it is asked: somebody may have started it.
+    async fn start(&self, vm: &SeenVm) -> Result<Begun, ChangeError> {
+        let pve = self.reader.pve;
+        if !vm.is_fresh_clone() && pve.vm_status(vm.host(), vm.vmid()).await?.power == PowerState::Running {
+            return Ok(Begun::Done);
+        }
+        Ok(Begun::Task(pve.start_vm(vm.host(), vm.vmid()).await?))
     }
 
     /// Grows the disk, never shrinks it: Proxmox would refuse, and the image may need what it has.
-    async fn resize(&self, vm: &ProvenVm) -> Result<Begun, ChangeError> {
+    async fn resize(&self, vm: &SeenVm) -> Result<Begun, ChangeError> {
         let Some((disk, drive)) = vm.config().boot_disk() else {
             return Err(ChangeError::Desired(format!("template {} has no boot disk", self.record.template)));
         };
@@ -107,18 +188,20 @@ impl Change<'_> {
         if drive.size().unwrap_or_default() >= wanted {
             return Ok(Begun::Done);
         }
-        Ok(Begun::Task(self.pve.resize_disk(vm.host(), vm.vmid(), disk, &wanted.to_string()).await?))
+        Ok(Begun::Task(self.reader.pve.resize_disk(vm.host(), vm.vmid(), disk, &wanted.to_string()).await?))
     }
 
-    async fn upload(&self, vm: &ProvenVm) -> Result<Begun, ChangeError> {
+    async fn upload(&self, vm: &SeenVm) -> Result<Begun, ChangeError> {
         let (FirstBoot::Seed(render), Some(file)) = (self.desired.first_boot, self.seed_file()?) else {
             return Ok(Begun::Done);
         };
         let image = render(self.record, vm.config()).map_err(ChangeError::Desired)?;
-        // With its last image Proxmox deletes the folder too, and makes it anew when it looks at the storage. A token that may
-        // not look may still upload.
-        let _ = self.pve.storage_status(vm.host(), &file.storage).await;
-        Ok(Begun::Task(self.pve.upload_iso(vm.host(), &file.storage, &file.name, &image).await?))
+        let pve = self.reader.pve;
+        if self.reader.seen.must_look(vm.host(), &file.storage, self.now) || self.record.attempt > 1 {
+            // A token that may not look may still upload.
+            let _ = pve.storage_status(vm.host(), &file.storage).await;
+        }
+        Ok(Begun::Task(pve.upload_iso(vm.host(), &file.storage, &file.name, &image).await?))
     }
 
     /// Where first-boot data goes, if the VM gets any. Without a place for it nothing is cloned.
@@ -136,6 +219,14 @@ impl Change<'_> {
         seed_file(&self.desired.owner, self.record).map(Some).ok_or_else(no_room)
     }
 
+    /// The record past steps that have nothing to do for this VM, so that none is written down for nothing.
+    fn skipped(&self, mut next: LaunchRecord) -> LaunchRecord {
+        while next.step != self.record.step && self.desired.skips(next.step) {
+            next = next.advanced(self.now);
+        }
+        next
+    }
+
     /// Turns what a change gave into what is to be recorded.
     fn judge(&self, outcome: Result<Begun, ChangeError>) -> Result<LaunchResult, Error> {
         match outcome {
@@ -143,7 +234,7 @@ impl Change<'_> {
                 let upid = Some(upid.to_string());
                 Ok(LaunchResult::Record(LaunchRecord { upid, last_progress_at: self.now, ..self.record.clone() }))
             }
-            Ok(Begun::Done) => Ok(LaunchResult::Record(self.record.advanced(self.now))),
+            Ok(Begun::Done) => Ok(LaunchResult::Record(self.skipped(self.record.advanced(self.now)))),
             Err(ChangeError::Desired(why)) => Ok(LaunchResult::GiveUp(why)),
             Err(ChangeError::Pve(error)) => match (error.cause(), error.refusal().map(observe::failure)) {
                 // It may have been done: the next pass looks before anything is sent again.

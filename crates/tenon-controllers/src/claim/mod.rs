@@ -1,8 +1,8 @@
 //! One NodeClaim: from a written intent to a node that takes pods, and back to nothing.
 //!
 //! `queue` says whose turn it is, `reconcile` is the way in. `gather` reads, the engine decides, then one of these acts:
-//! `launch` (with `address_fence`, `before_clone`, `launch_pass`, `launch_failure`, `desired_vm`, `card_addresses`, `seed`,
-//! `token`, `bootstrap`) creates the VM, `await_node` (with `late_node`, `diagnosis`, `diagnoses`, `boot_log`, `hidden_words`),
+//! `launch` (with `address_fence`, `before_clone`, `launch_clone`, `launch_pass`, `launch_failure`, `desired_vm`, `card_addresses`, `network_card`, `seed`,
+//! `token`, `bootstrap`, `clone_slots`, `seen_vm`, `firewall`) creates the VM, `await_node` (with `late_node`, `diagnosis`, `diagnoses`, `boot_log`, `hidden_words`),
 //! `registration` and `readiness` match its node, `hydration` labels it, `consistency` compares it with its claim,
 //! `seed_cleanup` deletes first-boot data, `drain` (with `evict`, `eviction_backoff`) drains the node, `drain_orphan` one
 //! without a claim, `termination` (with `release`) deletes everything. `outcome` reports.
@@ -18,6 +18,7 @@ mod bootstrap;
 mod card_addresses;
 #[cfg(test)]
 mod ccm_tests;
+mod clone_slots;
 mod consistency;
 mod deletion;
 mod desired_vm;
@@ -33,6 +34,7 @@ mod evict;
 mod eviction_backoff;
 #[cfg(test)]
 mod example_tests;
+mod firewall;
 mod gather;
 #[cfg(test)]
 mod health_tests;
@@ -43,10 +45,12 @@ mod late_node;
 #[cfg(test)]
 mod late_node_tests;
 mod launch;
+mod launch_clone;
 mod launch_failure;
 mod launch_pass;
 #[cfg(test)]
 mod launch_tests;
+mod network_card;
 mod observe;
 mod outcome;
 mod pending_request;
@@ -61,6 +65,7 @@ mod release;
 mod seed_cleanup;
 mod seed_file;
 mod seed_parts;
+mod seen_vm;
 mod termination;
 #[cfg(test)]
 mod termination_tests;
@@ -73,23 +78,26 @@ mod token_tests;
 mod upkeep_tests;
 
 pub use bootstrap::{Joined, cluster as joined_cluster, is_this_computer};
+pub use clone_slots::CloneLimits;
+pub(crate) use clone_slots::CloneSlots;
 pub(crate) use consistency::Comparisons;
 pub(crate) use deletion::{DeletionReason, delete_claim};
-pub use desired_vm::{DesiredVm, FirstBoot, Owner, Render};
+pub(crate) use desired_vm::disk_storage;
+pub use desired_vm::{CloneSource, DesiredVm, FirstBoot, Owner, Render};
 pub(crate) use diagnoses::Diagnoses;
 pub(crate) use drain::{is_ready, pods_on};
 pub(crate) use drain_orphan::drain_orphan;
 pub(crate) use eviction_backoff::EvictionBackoff;
 pub(crate) use gather::{is_true, node_of_vm};
 pub(crate) use image::image_id;
-pub use launch_pass::launch_pass;
+pub use launch_pass::{VmReader, launch_pass};
 pub(crate) use observe::vm as observe_vm;
 pub(crate) use queue::run;
 pub use reconcile::ClaimError;
-pub use release::{ReleasePass, SeedLeft, release};
+pub use release::{PowerOff, ReleasePass, SeedLeft, release};
 pub(crate) use seed_file::attached_seed_storage;
 pub use seed_file::{SeedFile, seed_file};
-pub use seed_parts::bridges;
+pub use seen_vm::SeenVms;
 #[cfg(test)]
 pub(crate) use token::make as make_token;
 pub use token::read as bootstrap_token;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tenon_api::condition_reasons::{self, INITIALIZED, LAUNCHED, REGISTERED};
 use tenon_api::{ConditionStatus, NodeClaim, ResourceMap, event_reasons, names};
 use tenon_engine::claim::Unmanaged;
-use tenon_model::{LaunchRecord, Resources};
+use tenon_model::{LaunchRecord, Place, Resources};
 
 use super::deletion::DeletionReason;
 use super::gather::{Observed, condition};
@@ -91,8 +91,9 @@ pub(crate) async fn report_launched(
         Err(why) => return Ok(Outcome::after(LOOK_LATER).with_condition(&LAUNCHED, no_region(&why))),
     };
     // The template may be gone by now, or not ours to read; the clone has the same options.
-    let template = match pve.vm_config(record.host(), record.template).await {
-        Err(error) if error.refusal().is_some() => pve.vm_config(record.host(), record.vmid).await?,
+    let place = template_place(context, record).await;
+    let template = match context.regions.reads.image(pve, &place, record.template).await {
+        Err(error) if error.refusal().is_some() => pve.vm_config(record.host(), record.vmid).await?.into(),
         found => found?,
     };
     let cpu = cpu_type(&template);
@@ -113,6 +114,14 @@ pub(crate) async fn report_launched(
         outcome.status.insert("allocatable".to_owned(), json!(resource_map(&instance_type.allocatable())));
     }
     Ok(outcome)
+}
+
+/// Where the template of a launch lies: on the VM's host, or, on a shared storage, on another.
+pub(super) async fn template_place(context: &Context, record: &LaunchRecord) -> Place {
+    let listing = context.regions.polled(&record.place.region).await;
+    let row = listing.as_ref().and_then(|listing| listing.guests.iter().find(|guest| guest.id == record.template));
+    let host = row.map_or_else(|| record.place.host.clone(), |row| row.host.clone());
+    Place { host, ..record.place.clone() }
 }
 
 fn no_region(why: &str) -> Verdict {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenon_engine::launch::{Failure, ObservedTask, ObservedVm};
 use tenon_model::{LaunchRecord, LaunchStep};
-use tenon_pve::{Client, Error, PowerState, ProvenVm};
+use tenon_pve::{Client, Error, PowerState, ProvenVm, Shutdown, Stop};
 
 use super::desired_vm::Owner;
 use super::observe;
@@ -45,8 +45,17 @@ pub struct SeedLeft {
     pub may_help: bool,
 }
 
+/// How a VM that runs is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PowerOff {
+    /// At once: nothing in it is worth a shutdown.
+    Stop,
+    /// Its guest is asked first, and has so long.
+    ShutDown(Duration),
+}
+
 /// One pass of a release. The VM is looked for on the host it was made on; its seed is removed when the VM is gone.
-pub async fn release(pve: &Client, owner: &Owner, record: &LaunchRecord) -> Result<ReleasePass, Error> {
+pub async fn release(pve: &Client, owner: &Owner, record: &LaunchRecord, how: PowerOff) -> Result<ReleasePass, Error> {
     let mut task = observe::task(pve, record).await?;
     if task == ObservedTask::Running {
         // Whatever it was making is not wanted any more, and a clone that is stopped cleans up after itself.
@@ -62,7 +71,7 @@ pub async fn release(pve: &Client, owner: &Owner, record: &LaunchRecord) -> Resu
     }
     let was_made = record.step > LaunchStep::Clone;
     match (observed.vm, observed.proven) {
-        (ObservedVm::Ours { .. }, Some(vm)) => remove(pve, record, vm).await,
+        (ObservedVm::Ours { .. }, Some(vm)) => remove(pve, record, vm, how).await,
         (ObservedVm::Ours { .. }, None) => Ok(ReleasePass::Again),
         (ObservedVm::Absent, _) => delete_seed(pve, owner, record).await,
         (ObservedVm::Locked(lock), _) => Ok(ReleasePass::Locked(lock)),
@@ -88,10 +97,10 @@ async fn stop_task(pve: &Client, record: &LaunchRecord) -> Result<ReleasePass, E
 }
 
 /// One change: stop it, or unprotect it, or delete a seed that is named by the id, or destroy it.
-async fn remove(pve: &Client, record: &LaunchRecord, vm: ProvenVm) -> Result<ReleasePass, Error> {
-    if pve.vm_status(vm.host(), vm.vmid()).await?.power == PowerState::Running {
-        let task = pve.stop_proven(&vm).await?;
-        pve.await_task(&task, TASK_WITHIN).await?;
+async fn remove(pve: &Client, record: &LaunchRecord, vm: ProvenVm, how: PowerOff) -> Result<ReleasePass, Error> {
+    let status = pve.vm_status(vm.host(), vm.vmid()).await?;
+    if status.power == PowerState::Running {
+        power_off(pve, &vm, how).await?;
         return Ok(ReleasePass::Again);
     }
     // Before it is configured, a clone has the protection of its template; later, somebody set it on purpose.
@@ -109,6 +118,22 @@ async fn remove(pve: &Client, record: &LaunchRecord, vm: ProvenVm) -> Result<Rel
     let task = pve.destroy_proven(vm).await?;
     pve.await_task(&task, TASK_WITHIN).await?;
     Ok(ReleasePass::Again)
+}
+
+/// Ends a VM of ours. One task does both: it asks the guest, and stops the VM if the guest does not end in time. A shutdown
+/// that fails all the same, because something else shuts the VM down, is overruled by a stop.
+async fn power_off(pve: &Client, vm: &ProvenVm, how: PowerOff) -> Result<(), Error> {
+    if let PowerOff::ShutDown(within) = how {
+        let timeout_s = u32::try_from(within.as_secs()).unwrap_or(u32::MAX);
+        let task = pve.shutdown_proven(vm, Shutdown { timeout_s: Some(timeout_s), force: Some(true) }).await?;
+        match pve.await_task(&task, within.saturating_add(TASK_WITHIN)).await {
+            Err(error) if error.refusal().is_some() => {}
+            ended => return ended.map(drop),
+        }
+    }
+    let overrule_shutdown = how != PowerOff::Stop;
+    let task = pve.stop_proven_with(vm, Stop { overrule_shutdown, ..Stop::default() }).await?;
+    pve.await_task(&task, TASK_WITHIN).await.map(drop)
 }
 
 async fn delete_seed(pve: &Client, owner: &Owner, record: &LaunchRecord) -> Result<ReleasePass, Error> {

@@ -59,6 +59,7 @@ pub(crate) async fn delete_seed(
             Err(left) => events.push(seed_left(&left)),
             Ok(()) => {}
         }
+        context.memory.seen.file_deleted();
     }
     let patch = json!({ "metadata": { "annotations": { names::ANNOTATION_CLOUDINIT_STATUS: "Initialized" } } });
     let written = writes::merge(&context.workload, &observed.claim, patch).await;

@@ -1,10 +1,12 @@
 //! What the first-boot data of a claim's VM is rendered from, gathered when the VM is there.
 
+use std::sync::Arc;
+
 use tenon_api::condition_reasons::{ConditionReason, JOIN_DATA_MISSING, METADATA_OPTIONS_NOT_FOUND};
 use tenon_api::{NodeClaim, ProxmoxNodeClass};
 use tenon_cloudinit::{Bootstrap, SeedFileName};
-use tenon_model::HostName;
-use tenon_pve::{Client, Interface, RefusalKind};
+use tenon_model::Place;
+use tenon_pve::{Client, Interface};
 
 use super::bootstrap::NoBootstrap;
 use super::outcome::Outcome;
@@ -12,15 +14,12 @@ use super::{ClaimError, bootstrap, token};
 use crate::context::Context;
 use crate::first_boot::Sources;
 
-/// The networks that a VM's cards are plugged into.
-const BRIDGES: &str = "any_bridge";
-
 /// What a seed is rendered from, beside claim, class and size.
 pub(crate) struct SeedParts {
     pub(crate) bootstrap: Bootstrap,
     pub(crate) kubernetes_version: String,
     pub(crate) sources: Sources,
-    pub(crate) bridges: Vec<Interface>,
+    pub(crate) bridges: Arc<Vec<Interface>>,
 }
 
 /// Why it cannot be gathered.
@@ -36,7 +35,7 @@ pub(crate) enum NoSeedParts {
 /// The host that a VM is on.
 pub(crate) struct Site<'a> {
     pub(crate) pve: &'a Client,
-    pub(crate) host: &'a HostName,
+    pub(crate) place: &'a Place,
 }
 
 /// Gathers.
@@ -64,7 +63,7 @@ pub(crate) async fn gather(
     }
     let version = context.workload.apiserver_version().await;
     let version = version.map_err(|source| ClaimError::kube("read the version of the API server", source))?;
-    let bridges = bridges(site.pve, site.host).await?;
+    let bridges = context.regions.reads.bridges(site.pve, site.place).await?;
     Ok(Ok(SeedParts { bootstrap, kubernetes_version: version.git_version, sources, bridges }))
 }
 
@@ -85,14 +84,4 @@ pub(crate) async fn make_token(
 
 fn cannot_join(why: &str) -> NoSeedParts {
     NoSeedParts::Missing(&JOIN_DATA_MISSING, format!("Nodes cannot join: {why}"))
-}
-
-/// The host's bridges. To a token that may not see them they are unknown, and cards get the usual settings.
-pub async fn bridges(pve: &Client, host: &HostName) -> Result<Vec<Interface>, tenon_pve::Error> {
-    match pve.interfaces(host, Some(BRIDGES)).await {
-        Err(error) if matches!(error.refusal().map(|told| &told.kind), Some(RefusalKind::Denied { .. })) => {
-            Ok(Vec::new())
-        }
-        outcome => outcome,
-    }
 }

@@ -15,11 +15,11 @@ use tenon_engine::launch::{ObservedVm, words_of};
 use tenon_model::{LaunchRecord, LaunchStep, Seconds, VmId};
 
 use super::deletion::DeletionReason;
-use super::gather::Observed;
+use super::gather::{Observed, is_true};
 use super::launch_failure::incomplete_clone;
 use super::observe::{self, VmObservation};
 use super::outcome::Outcome;
-use super::release::{ReleasePass, SeedLeft, release};
+use super::release::{PowerOff, ReleasePass, SeedLeft, release};
 use super::seed_file::{attached, delete_file, seed_file};
 use super::{ClaimError, drain, late_node, registration_health, token};
 use crate::context::Context;
@@ -145,7 +145,7 @@ pub(crate) async fn release_vm(
     // Whatever keeps the VM, nobody joins with its token any more. A token that cannot be deleted does not keep the VM: it is
     // tried again at the end.
     let _ = token::delete(context, claim).await;
-    match release(pve, &context.owner(claim), record).await? {
+    match release(pve, &context.owner(claim), record, power_off(context, claim)).await? {
         ReleasePass::Again => Ok(terminating(Duration::ZERO)),
         ReleasePass::Wait(_) if is_interrupted(context, observed, record) => abandon(context, observed, record).await,
         ReleasePass::Wait(why) => Ok(waiting(waited_s(context, observed, record), record, &why)),
@@ -162,6 +162,16 @@ pub(crate) async fn release_vm(
             finish(context, observed, Some(record)).await
         }
         ReleasePass::Released => finish(context, observed, Some(record)).await,
+    }
+}
+
+/// A guest that was a node may have data to write; one that never joined has none.
+fn power_off(context: &Context, claim: &NodeClaim) -> PowerOff {
+    let within = context.settings.shutdown_within;
+    if is_true(claim, &condition_reasons::REGISTERED) && !within.is_zero() {
+        PowerOff::ShutDown(within)
+    } else {
+        PowerOff::Stop
     }
 }
 

@@ -100,10 +100,12 @@ impl ProxmoxCache {
         };
         let resources = estate.regions.get(&region)?.as_ref().ok()?;
         let zones = class.status.iter().flat_map(|status| status.selected_zones.iter().flatten());
-        let of_region = zones.filter_map(|zone| zone.strip_prefix(&region)?.strip_prefix('/'));
-        let ids: Vec<VmId> = of_region.filter_map(|zone| zone.split_once('/')?.1.parse().ok()).collect();
+        let of_region = zones.filter_map(|zone| zone.strip_prefix(&region)?.strip_prefix('/')?.split_once('/'));
+        // Where the template itself lies does not matter: on a shared storage one serves several hosts.
+        let of_zone = of_region.filter(|(host, _)| host == zone);
+        let ids: Vec<VmId> = of_zone.filter_map(|(_, id)| id.parse().ok()).collect();
         let rows = resources.guests.iter().filter(|row| row.template && row.kind == GuestKind::Qemu);
-        let there = rows.filter(|row| row.host.as_str() == zone && ids.contains(&row.id));
+        let there = rows.filter(|row| ids.contains(&row.id));
         let mut templates: Vec<Template> = there.map(|row| (region.clone(), row.host.clone(), row.id)).collect();
         templates.sort();
         Some(Some(templates))
@@ -188,7 +190,7 @@ mod tests {
         };
         let hosts = vec![host("pve1", "online"), host("pve2", "offline")];
         let view = Resources { guests: Vec::new(), hosts, storages: Vec::new() };
-        let estate = Estate { regions: BTreeMap::from([("lab".to_owned(), Ok(view))]) };
+        let estate = Estate { regions: BTreeMap::from([("lab".to_owned(), Ok(view.into()))]) };
         let sizes = offered(&estate, &InstanceType::built_in());
         assert_eq!(sizes.len(), 20);
         let zones = sizes[0].offerings.iter().filter_map(|offering| offering.get(names::LABEL_ZONE)).cloned();

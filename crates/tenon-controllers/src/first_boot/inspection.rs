@@ -1,17 +1,17 @@
 //! Could a VM of a class be given first-boot data? Found out by rendering it for a sample VM, before there is any.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tenon_api::condition_reasons::{ConditionReason, METADATA_OPTIONS_INVALID, METADATA_OPTIONS_NOT_FOUND};
 use tenon_api::{MetadataType, NodeClaim, ProxmoxNodeClass};
 use tenon_cloudinit::{Bootstrap, Seed, SeedFileName};
-use tenon_model::{HostName, InstanceType, VmId};
+use tenon_model::{HostName, InstanceType, Place, VmId};
 use tenon_pve::{Interface, VmConfig};
 
 use super::sample;
 use super::seed::{SeedFacts, render_seed};
 use super::sources::{NodeSecrets, Sources};
-use crate::claim::bridges;
 use crate::join::JoinUse;
 use crate::regions::Regions;
 
@@ -75,8 +75,8 @@ pub(crate) async fn inspect(
 struct Site {
     region: String,
     host: String,
-    config: VmConfig,
-    bridges: Vec<Interface>,
+    config: Arc<VmConfig>,
+    bridges: Arc<Vec<Interface>>,
 }
 
 impl Site {
@@ -98,8 +98,9 @@ impl Site {
         let host: HostName = name.parse().ok()?;
         let vmid: VmId = vmid.parse::<u32>().ok()?.try_into().ok()?;
         let pve = regions.get(region)?;
-        let config = pve.vm_config(&host, vmid).await.ok()?;
-        let bridges = bridges(pve, &host).await.ok()?;
+        let place = Place { region: region.to_owned(), host };
+        let config = regions.reads.template(pve, &place, vmid).await.ok()?;
+        let bridges = regions.reads.bridges(pve, &place).await.ok()?;
         Some(Site { region: region.to_owned(), host: name.to_owned(), config, bridges })
     }
 }

@@ -9,8 +9,9 @@ use kube::api::{Api, ListParams};
 use tenon_api::objects::{Kind, Objects};
 use tenon_api::plan_options::PlanOptions;
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, names};
-use tenon_model::{Seconds, VmIds};
+use tenon_model::{RegionRules, Seconds, VmIds};
 
+use super::host_facts::{self, HostFacts};
 use super::launch_site::LaunchSpot;
 use crate::addresses::{AddressBook, Surveyed};
 use crate::context::Context;
@@ -40,6 +41,10 @@ pub struct Gathered {
     pub budgets: Vec<Arc<PodDisruptionBudget>>,
     /// Every Proxmox cluster.
     pub estate: Estate,
+    /// What a listing does not show of hosts and guests.
+    pub facts: HostFacts,
+    /// How much of each host VMs may have, by region.
+    pub host_rules: BTreeMap<String, RegionRules>,
     /// When it was looked at.
     pub now: Seconds,
     /// Hosts that are left alone for a while by a class, because a launch failed there, and why.
@@ -71,8 +76,11 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
     let mut facts = context.survey.look(&surveyed).await;
     facts.others = api_server(context.settings.cluster_endpoint.as_deref());
     let addresses = AddressBook::new(&facts, &classes, &claims, &nodes);
+    let host_facts = host_facts::look(&context.regions, &estate, &classes, &claims).await;
     let pods = watched.pods.state();
     Gathered {
+        facts: host_facts,
+        host_rules: context.settings.host_rules.clone(),
         budgets,
         claims,
         nodes,

@@ -7,9 +7,10 @@ use kube::ResourceExt;
 use tenon_api::{MetadataType, NodeClaim, ProxmoxNodeClass, launch_record, names};
 use tenon_model::resources::{CPU, MEMORY};
 use tenon_model::{Host, HostName, InstanceType, LaunchRecord, Place, Quantity, Resources, VmId};
-use tenon_pve::HostRow;
+use tenon_pve::GuestRow;
 
 use super::gather::Gathered;
+use super::host_obstacles::{self, ClassOnHost};
 use super::launch_site::LaunchSpot;
 use crate::context::is_our_class;
 
@@ -30,22 +31,26 @@ pub(crate) fn hosts(gathered: &Gathered, types: &[InstanceType], makers: &Makers
         let Ok(resources) = view else { continue };
         let mut ordered = ordered_in(region, claims, types);
         let mut used: BTreeMap<&HostName, Resources> = BTreeMap::new();
-        // Templates never run; everything else may, whatever it does now.
-        for guest in resources.guests.iter().filter(|guest| !guest.template) {
+        // Templates never run, nor do guests that are stopped and do not start with their host. Everything else may.
+        let is_idle = |guest: &GuestRow| gathered.facts.idle.contains(&(region.clone(), guest.id));
+        for guest in resources.guests.iter().filter(|guest| !guest.template && !is_idle(guest)) {
             // A VM of ours that was just made still has its template's size, or none in the listing.
             let ordered = ordered.remove(&guest.id).map(|(_, size)| size).unwrap_or_default();
             used.entry(&guest.host).or_default().add(&cpu_and_memory(guest.maxcpu, guest.maxmem).or_larger(&ordered));
         }
         for row in &resources.hosts {
-            let mut free =
-                cpu_and_memory(row.maxcpu, row.maxmem).without(used.get(&row.host).unwrap_or(&Resources::default()));
+            let rules = gathered.host_rules.get(region).cloned().unwrap_or_default().of(&row.host);
+            let usable = rules.usable(row.maxcpu.unwrap_or_default(), row.maxmem.unwrap_or_default());
+            let mut free = usable.without(used.get(&row.host).unwrap_or(&Resources::default()));
             // What is left of the orders is not made yet.
             for (_, size) in ordered.values().filter(|(host, _)| *host == row.host) {
                 free = free.without(size);
             }
             let place = Place { region: region.clone(), host: row.host.clone() };
             let closed_for = closed_for(gathered, &place, makers);
-            hosts.push(Host { place, closed: away(row), closed_for, free });
+            let ha_state = gathered.facts.ha_states.get(&place).map(String::as_str);
+            let closed = host_obstacles::of_host(row, rules.excluded, ha_state);
+            hosts.push(Host { place, closed, closed_for, free });
         }
     }
     hosts
@@ -62,22 +67,20 @@ fn closed_for(gathered: &Gathered, place: &Place, makers: &Makers) -> BTreeMap<S
         }
         let spot = LaunchSpot::of(class, place);
         let avoided = gathered.avoided.iter().find(|(avoided, _)| *avoided == spot).map(|(_, why)| why.clone());
-        avoided.or_else(|| gathered.addresses.obstacle(&class.name_any(), place))
+        avoided
+            .or_else(|| on_host(gathered, class, place))
+            .or_else(|| gathered.addresses.obstacle(&class.name_any(), place))
     };
     let closed = gathered.classes.iter().filter_map(|class| Some((class.name_any(), why(class)?)));
     let closed: BTreeMap<String, String> = closed.collect();
     makers.iter().filter_map(|(maker, class)| Some((maker.clone(), closed.get(class)?.clone()))).collect()
 }
 
-/// Why a host cannot be planned with, if it cannot.
-fn away(row: &HostRow) -> Option<String> {
-    match (row.status.as_deref(), row.maxcpu, row.maxmem) {
-        (Some("online"), Some(_), Some(_)) => None,
-        (Some("online"), ..) => {
-            Some("the API token cannot read its CPU and memory; grant Sys.Audit on the host".to_owned())
-        }
-        (status, ..) => Some(format!("the host is {}", status.unwrap_or("in an unknown state"))),
-    }
+/// Why a class can make no VM on a host for want of a storage or a bridge.
+fn on_host(gathered: &Gathered, class: &ProxmoxNodeClass, place: &Place) -> Option<String> {
+    let template = gathered.addresses.template(class, place);
+    let bridges = gathered.facts.bridges.get(place).map(|bridges| bridges.as_slice()).unwrap_or_default();
+    ClassOnHost { class, place, template, bridges }.obstacle(&gathered.estate)
 }
 
 /// Hosts of clusters that do not answer, as far as they are known from classes: nothing can be made there now.

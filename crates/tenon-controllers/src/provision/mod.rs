@@ -8,6 +8,8 @@
 mod batcher;
 mod claims;
 mod gather;
+mod host_facts;
+mod host_obstacles;
 mod hosts;
 mod launch_site;
 mod pass;
@@ -28,6 +30,8 @@ pub use claims::{ClaimError, decided, to_claims};
 pub(crate) use claims::{entry, owner};
 pub use gather::Gathered;
 pub(crate) use gather::is_being_emptied;
+pub(crate) use host_facts::GuestId;
+pub use host_facts::HostFacts;
 pub(crate) use hosts::{instance_type_of, place_of, record_of, records_in};
 pub use launch_site::LaunchSpot;
 pub(crate) use launch_site::template_of;

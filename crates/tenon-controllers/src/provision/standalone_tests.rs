@@ -23,9 +23,12 @@ async fn claims_made_standalone_that_fit_nowhere_cost_one_look_at_proxmox_togeth
     let asked = || stage.asked.load(Ordering::Relaxed);
     // Templates are read once, not with every look.
     gather(&stage.context).await;
+    let later = || tokio::time::sleep(Duration::from_secs(3));
+    later().await;
     let begun = asked();
     gather(&stage.context).await;
     let one_look = asked() - begun;
+    later().await;
     standalone::pass(&stage.context).await;
     assert_eq!((asked() - begun, one_look > 0), (2 * one_look, true));
     assert_eq!(stage.told("FailedScheduling").await.len(), 4);

@@ -4,7 +4,7 @@ use tenon_api::condition_reasons::{
     ADDRESSES_INVALID, FIELD_NOT_SUPPORTED_YET, INSTANCE_METADATA_OPTIONS_READY, INSTANCE_TEMPLATE_READY,
     PROXMOX_ACCESS_DENIED, TEMPLATES_NOT_FOUND,
 };
-use tenon_api::{Addresses, CloneMode, InstanceTemplateKind, MetadataType, ProxmoxNodeClassSpec, ZoneBalance};
+use tenon_api::{Addresses, InstanceTemplateKind, MetadataType, ProxmoxNodeClassSpec, ZoneBalance};
 
 use super::Verdict;
 use super::estate::Estate;
@@ -32,6 +32,8 @@ pub struct ClassVerdict {
 pub struct ObservedTemplate<'a> {
     /// Where it was found.
     pub zones: &'a [String],
+    /// Where it can be cloned to besides, because its disks lie on a shared storage.
+    pub reach: &'a [String],
     /// What it says of itself.
     pub ready: &'a Verdict,
 }
@@ -44,7 +46,7 @@ pub fn judge_class(
     estate: &Estate,
     first_boot: &Result<(), NoFirstBoot>,
 ) -> ClassVerdict {
-    let selected_zones = found.map(|found| select(spec, found.zones, estate)).unwrap_or_default();
+    let selected_zones = found.map(|found| select(spec, found, estate)).unwrap_or_default();
     let name = &spec.instance_template_ref.name;
     let template = if spec.is_absent() {
         Verdict::fails(&TEMPLATES_NOT_FOUND, "spec is missing; set at least spec.instanceTemplateRef")
@@ -75,11 +77,15 @@ pub fn judge_class(
 
 /// One place for each host: the first template there, on a host that has what the class needs. Of a region that does not
 /// answer nothing is known, and what was selected stays so.
-fn select(spec: &ProxmoxNodeClassSpec, zones: &[String], estate: &Estate) -> Vec<String> {
+fn select(spec: &ProxmoxNodeClassSpec, found: ObservedTemplate<'_>, estate: &Estate) -> Vec<String> {
     let mut selected: Vec<String> = Vec::new();
-    let mut sorted = zones.to_vec();
-    sorted.sort();
-    for zone in sorted {
+    let sorted = |zones: &[String]| {
+        let mut sorted = zones.to_vec();
+        sorted.sort();
+        sorted
+    };
+    // A template on the host itself comes before one on a shared storage that lies on another.
+    for zone in sorted(found.zones).into_iter().chain(sorted(found.reach)) {
         let mut parts = zone.splitn(3, '/');
         let (Some(region), Some(host)) = (parts.next(), parts.next()) else { continue };
         let in_region = spec.region.as_ref().is_none_or(|wanted| wanted == region);
@@ -89,6 +95,7 @@ fn select(spec: &ProxmoxNodeClassSpec, zones: &[String], estate: &Estate) -> Vec
             selected.push(zone);
         }
     }
+    selected.sort();
     selected
 }
 
@@ -147,10 +154,6 @@ fn unsupported(spec: &ProxmoxNodeClassSpec) -> Option<&'static str> {
             "spec.placementStrategy.zoneBalance AvailabilityFirst",
         ),
         (spec.placement_strategy.hosts.is_some(), "spec.placementStrategy.hosts"),
-        // Auto is what is done.
-        (spec.clone_mode == Some(CloneMode::Linked), "spec.cloneMode Linked"),
-        (spec.clone_mode == Some(CloneMode::Full), "spec.cloneMode Full"),
-        (spec.security_groups.iter().flatten().next().is_some(), "spec.securityGroups"),
     ];
     found.into_iter().find(|(is_set, _)| *is_set).map(|(_, field)| field)
 }

@@ -1,8 +1,10 @@
 //! What every Proxmox cluster shows at one look, or why it shows nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use tenon_pve::{Cause, Error, GuestKind, RefusalKind, Resources};
+use tenon_model::{HostName, Place, VmId};
+use tenon_pve::{Cause, Error, GuestKind, RefusalKind, Resources, StorageRow};
 
 use crate::regions::Regions;
 
@@ -17,7 +19,7 @@ pub struct Estate {
 }
 
 /// One cluster: its listing, or why there is none.
-pub type RegionView = Result<Resources, RegionTrouble>;
+pub type RegionView = Result<Arc<Resources>, RegionTrouble>;
 
 /// Why a cluster shows nothing, and what to do: one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -113,6 +115,37 @@ impl Estate {
         let resources = self.regions.get(region).and_then(|view| view.as_ref().ok());
         let mut rows = resources.into_iter().flat_map(|resources| &resources.storages);
         rows.any(|row| row.host.as_str() == host && row.takes("iso"))
+    }
+
+    /// The row of a storage on a host, if it is listed.
+    pub(crate) fn storage(&self, region: &str, host: &str, storage: &str) -> Option<&StorageRow> {
+        let resources = self.regions.get(region).and_then(|view| view.as_ref().ok())?;
+        resources.storages.iter().find(|row| row.storage == storage && row.host.as_str() == host)
+    }
+
+    /// Whether a host answers.
+    pub(crate) fn is_online(&self, place: &Place) -> bool {
+        let resources = self.regions.get(&place.region).and_then(|view| view.as_ref().ok());
+        let mut rows = resources.into_iter().flat_map(|resources| &resources.hosts);
+        rows.any(|row| row.host == place.host && row.status.as_deref() == Some("online"))
+    }
+
+    /// The host that a guest is on now.
+    pub(crate) fn host_of(&self, region: &str, id: VmId) -> Option<&HostName> {
+        let resources = self.regions.get(region).and_then(|view| view.as_ref().ok())?;
+        resources.guests.iter().find(|guest| guest.id == id).map(|guest| &guest.host)
+    }
+
+    /// Other hosts of a region on which all these storages are the same ones and work.
+    pub(crate) fn sharing(&self, region: &str, host: &str, storages: &BTreeSet<String>) -> Vec<HostName> {
+        let Some(Ok(resources)) = self.regions.get(region) else { return Vec::new() };
+        let is_shared = |host: &str, storage: &str| {
+            self.storage(region, host, storage)
+                .is_some_and(|row| row.shared && row.status.as_deref() == Some("available"))
+        };
+        let shares = |host: &str| !storages.is_empty() && storages.iter().all(|storage| is_shared(host, storage));
+        let others = resources.hosts.iter().map(|row| &row.host).filter(|other| other.as_str() != host);
+        others.filter(|other| shares(host) && shares(other.as_str())).cloned().collect()
     }
 
     /// Whether a storage works on a host.

@@ -15,6 +15,7 @@ mod pool;
 mod pool_pass;
 mod run;
 mod template;
+mod template_reach;
 
 pub(crate) use class::CLASS_CONDITIONS;
 pub use class::{ClassVerdict, ObservedTemplate, judge_class};

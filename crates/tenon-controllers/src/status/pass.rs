@@ -24,7 +24,7 @@ use super::estate::Estate;
 use super::pool::ObservedClass;
 use super::pool_pass::judge_pools;
 use super::template::{READY, judge_managed_template, judge_template};
-use super::{Verdict, class_finalizer, class_first_boot};
+use super::{Verdict, class_finalizer, class_first_boot, template_reach};
 use crate::claim::ClaimError;
 use crate::claim_list::list_claims;
 use crate::context::is_ours;
@@ -138,6 +138,7 @@ pub(super) struct FoundClass {
 /// A template object: where its VM templates were found, and its condition.
 struct FoundTemplate {
     zones: Vec<String>,
+    reach: Vec<String>,
     ready: Verdict,
 }
 
@@ -163,7 +164,8 @@ async fn judge_templates(
         let conditions = stated(&[READY], status.conditions.as_deref(), &subject(&template.metadata, now), &said);
         let status = json!({ "conditions": conditions, "zones": found, "resources": counted(&found) });
         report.add(template, templates.write(template, &status).await, &said);
-        all.insert(template.name_any(), FoundTemplate { zones: found, ready: verdict.ready });
+        let reach = template_reach::reach(&context.regions, estate, &found).await;
+        all.insert(template.name_any(), FoundTemplate { zones: found, reach, ready: verdict.ready });
     }
     Ok(all)
 }
@@ -228,7 +230,7 @@ async fn judge_classes(
         let in_use = class_finalizer::still_in_use(class, claims);
         report.events.extend(in_use.map(|event| (class.object_ref(&()), event)));
         let template = found.templates.get(&class.spec.instance_template_ref.name);
-        let template = template.map(|FoundTemplate { zones, ready }| ObservedTemplate { zones, ready });
+        let template = template.map(|FoundTemplate { zones, reach, ready }| ObservedTemplate { zones, reach, ready });
         let inspected = report.keep(class_first_boot::inspect(context, class, template).await);
         if let Some(Inspection::Fine(used)) = &inspected {
             context.join.note_use(class, *used);

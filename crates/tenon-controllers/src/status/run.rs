@@ -66,6 +66,11 @@ fn note_regions(
     regions: &std::collections::BTreeMap<String, Result<(), String>>,
     silent: &mut BTreeSet<String>,
 ) {
+    let now = context.clock.now();
+    for (region, age) in context.regions.ages() {
+        let at = now.as_second().saturating_sub(i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
+        context.metrics.listed_at.get_or_create(&InRegion { region }).set(at);
+    }
     for (region, answer) in regions {
         let gauge = context.metrics.region_up.get_or_create(&InRegion { region: region.clone() });
         gauge.set(i64::from(answer.is_ok()));

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use tenon_controllers::claim::{ReleasePass, launch_pass};
+use tenon_controllers::claim::ReleasePass;
 use tenon_engine::launch::LaunchResult;
 use tenon_sim::{FaultKind, FaultSpec};
 
-use crate::claim::site::{Death, End, FIRST_ID, Site, intent, let_go, live, order};
+use crate::claim::site::{Death, End, FIRST_ID, Site, intent, launch_once, let_go, live, order};
 
 /// Requests of one undisturbed launch, and of the release after it.
 async fn requests() -> (usize, usize) {
@@ -57,7 +57,7 @@ async fn a_clone_that_lands_late_and_wins_is_still_the_one_vm() {
         // Both have looked before either has called: the estate answers a call after 30 ms.
         let time = site.time();
         let (first, second) =
-            tokio::join!(launch_pass(&client, &order, &record, &time), launch_pass(&rival, &order, &record, &time));
+            tokio::join!(launch_once(&client, &order, &record, &time), launch_once(&rival, &order, &record, &time));
         let outcome = [first, second].into_iter().nth(kept).unwrap();
         let Ok(LaunchResult::Record(mut record)) = outcome else { panic!("both should be sent: {outcome:?}") };
         assert_eq!(live(&site, &client, &mut record).await, End::Launched, "{kept}");
@@ -73,7 +73,7 @@ async fn a_refused_second_clone_looks_before_it_leaves_the_id() {
     let client = site.client(Death::Never);
     let mut record = intent(FIRST_ID, site.now());
     // The first call is made and its name never written down, as if its reply were lost for good.
-    let Ok(LaunchResult::Record(_)) = launch_pass(&client, &order(), &record, &site.time()).await else {
+    let Ok(LaunchResult::Record(_)) = launch_once(&client, &order(), &record, &site.time()).await else {
         panic!("it should be sent")
     };
     tokio::time::sleep(Duration::from_secs(5)).await;

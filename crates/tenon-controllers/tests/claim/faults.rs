@@ -6,7 +6,7 @@ use tenon_controllers::claim::{DesiredVm, ReleasePass};
 use tenon_model::{LaunchRecord, LaunchStep};
 use tenon_sim::{FaultKind, FaultSpec, TemplateSpec, VmSpec};
 
-use crate::claim::site::{Death, End, FIRST_ID, Site, intent, let_go, live, live_with};
+use crate::claim::site::{Death, End, FIRST_ID, Site, intent, launch_once, let_go, live, live_with, release_once};
 
 async fn launched(site: &Site) -> LaunchRecord {
     let mut record = intent(FIRST_ID, site.now());
@@ -92,7 +92,7 @@ async fn a_vm_on_a_dead_host_is_not_taken_for_gone() {
     site.estate.set_host_online("pve1", false).unwrap();
     let client = site.client(Death::Never);
     let owner = site.order().owner;
-    let seen = tenon_controllers::claim::release(&client, &owner, &record).await;
+    let seen = release_once(&client, &owner, &record).await;
     assert!(matches!(seen, Ok(ReleasePass::Wait(_))), "{seen:?}");
     site.estate.set_host_online("pve1", true).unwrap();
     assert_eq!(let_go(&client, &record).await, Some(ReleasePass::Released));
@@ -105,7 +105,7 @@ async fn a_vm_that_is_listed_is_never_taken_for_gone() {
     let record = launched(&site).await;
     let text = format!("Configuration file 'nodes/pve1/qemu-server/{FIRST_ID}.conf' does not exist");
     site.estate.fail_next(FaultSpec::new("GET", "/config", FaultKind::Refuse { status: 500, text }));
-    let seen = tenon_controllers::claim::release(&site.client(Death::Never), &site.order().owner, &record).await;
+    let seen = release_once(&site.client(Death::Never), &site.order().owner, &record).await;
     assert!(matches!(seen, Ok(ReleasePass::Wait(_))), "{seen:?}");
 }
 
@@ -120,7 +120,7 @@ async fn a_clone_of_a_protected_template_can_be_removed() {
         let client = site.client(Death::Never);
         let mut record = intent(FIRST_ID, site.now());
         while record.step < step {
-            let pass = tenon_controllers::claim::launch_pass(&client, &site.order(), &record, &site.time()).await;
+            let pass = launch_once(&client, &site.order(), &record, &site.time()).await;
             match pass.unwrap() {
                 tenon_engine::launch::LaunchResult::Record(next) => record = next,
                 _ => tokio::time::sleep(Duration::from_secs(1)).await,

@@ -6,7 +6,7 @@ use tenon_controllers::claim::ReleasePass;
 use tenon_sim::{FaultKind, FaultSpec};
 
 use crate::claim::crash::deaths;
-use crate::claim::site::{Death, End, FIRST_ID, Site, intent, let_go, live};
+use crate::claim::site::{Death, End, FIRST_ID, Site, intent, launch_once, let_go, live, release_once};
 
 async fn requests() -> (usize, usize) {
     let site = Site::pool_scoped().await;
@@ -80,7 +80,7 @@ async fn a_launch_that_is_deleted_while_its_clone_cannot_be_seen_stops_the_clone
     site.estate.hold_tasks("qmclone");
     let client = site.client(Death::Never);
     let record = intent(FIRST_ID, site.now());
-    let lost = tenon_controllers::claim::launch_pass(&client, &site.order(), &record, &site.time()).await;
+    let lost = launch_once(&client, &site.order(), &record, &site.time()).await;
     assert!(matches!(lost, Ok(tenon_engine::launch::LaunchResult::Wait(_))), "{lost:?}");
     assert_eq!(let_go(&client, &record).await, Some(ReleasePass::Released));
     site.estate.release_tasks();
@@ -124,8 +124,8 @@ async fn a_clone_task_of_somebody_else_is_neither_followed_nor_stopped() {
         let record = intent(FIRST_ID, site.now());
         // Whatever is decided about our launch, their clone goes on.
         for _ in 0..5 {
-            let _ = tenon_controllers::claim::release(&client, &site.order().owner, &record).await;
-            let _ = tenon_controllers::claim::launch_pass(&client, &site.order(), &record, &site.time()).await;
+            let _ = release_once(&client, &site.order().owner, &record).await;
+            let _ = launch_once(&client, &site.order(), &record, &site.time()).await;
         }
         site.estate.release_tasks();
         tokio::time::sleep(Duration::from_secs(30)).await;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tenon_controllers::claim::{DesiredVm, FirstBoot, ReleasePass};
-use tenon_model::LaunchRecord;
+use tenon_api::{CloneMode, SecurityGroup};
+use tenon_controllers::claim::{CloneSource, DesiredVm, FirstBoot, ReleasePass};
+use tenon_model::{LaunchRecord, Place};
 use tenon_sim::{FaultKind, FaultSpec, TemplateSpec, VmSpec};
 
 use crate::claim::site::{Death, End, FIRST_ID, Site, intent, let_go, live, live_with, order};
@@ -196,5 +197,83 @@ async fn what_cannot_work_goes_back_to_planning_with_proxmoxs_words() {
         panic!("it should give up")
     };
     assert!(why.contains("cannot clone template 9000 on host pve1 to VM 20000") && why.contains("VM.Clone"), "{why}");
+    assert!(site.vms().is_empty());
+}
+
+/// The requests of a launch, in their order, without looks at tasks.
+fn requests(site: &Site) -> Vec<String> {
+    let ledger = site.estate.ledger();
+    let asked = ledger.iter().filter(|entry| !entry.path.contains("/tasks/"));
+    asked.map(|entry| format!("{} {}", entry.method, entry.path.rsplit('/').next().unwrap_or_default())).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_takes_ten_requests_at_the_most() {
+    let site = Site::new();
+    let client = site.client(Death::Never);
+    let mut record = intent(FIRST_ID, site.now());
+    assert_eq!(live(&site, &client, &mut record).await, End::Launched);
+    let plain = [
+        "GET nextid",  // is the ID free? A clone whose reply was lost is not sent again
+        "POST clone",  // the VM
+        "GET config",  // the proof that it is ours, its UUID and its digest
+        "PUT config",  // identity, size, addresses, cards; refused if the digest changed
+        "PUT resize",  // the disk
+        "GET config",  // what was configured, for the first-boot data; and the next digest
+        "GET status",  // the storage: Proxmox makes its folder for images again. Once a minute for all launches
+        "POST upload", // first-boot data
+        "PUT config",  // put into the drive; refused if the digest changed
+        "POST start",  // the guest boots
+    ];
+    assert_eq!(requests(&site), plain);
+
+    let site = Site::new();
+    let group = |name: &str| SecurityGroup { interface: "net0".to_owned(), name: name.to_owned() };
+    let order = DesiredVm {
+        security_groups: vec![group("web"), group("ssh")],
+        source: CloneSource { has_no_rules: true, ..order().source },
+        ..order()
+    };
+    let mut record = intent(FIRST_ID, site.now());
+    assert_eq!(live_with(&site, (&site.client(Death::Never), &order), &mut record).await, End::Launched);
+    let firewall: Vec<String> =
+        requests(&site).into_iter().filter(|one| one.contains("rules") || one.contains("options")).collect();
+    assert_eq!(firewall, ["PUT options", "POST rules", "POST rules"]);
+    let rules = site.admin("GET", &format!("/nodes/pve1/qemu/{FIRST_ID}/firewall/rules"), &[]).await;
+    let order: Vec<(&str, u64)> = rules["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rule| (rule["action"].as_str().unwrap(), rule["enable"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(order, [("web", 1), ("ssh", 1)]);
+    assert!(site.vms()[0].config["net0"].contains("firewall=1"), "{}", site.vms()[0].config["net0"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn linked_and_full_clones_are_made_as_the_class_says() {
+    let with = |clone_mode| DesiredVm { clone_mode, ..order() };
+    assert_eq!(made_with(&with(CloneMode::Linked)).await, ("shared".to_owned(), true));
+    assert_eq!(made_with(&with(CloneMode::Full)).await, ("shared".to_owned(), false));
+    let site = Site::new();
+    let elsewhere = DesiredVm { storage: Some("local-lvm".to_owned()), ..with(CloneMode::Linked) };
+    let mut record = intent(FIRST_ID, site.now());
+    let End::GaveUp(why) = live_with(&site, (&site.client(Death::Never), &elsewhere), &mut record).await else {
+        panic!("it should give up")
+    };
+    assert!(why.contains("cloneMode Linked cannot put the disk on storage local-lvm"), "{why}");
+    assert!(site.vms().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_template_on_a_shared_storage_is_cloned_to_another_host() {
+    let site = Site::new();
+    let order = DesiredVm { source: CloneSource { host: Some("pve1".parse().unwrap()), ..order().source }, ..order() };
+    let place = Place { region: "lab".to_owned(), host: "pve2".parse().unwrap() };
+    let mut record = LaunchRecord { place, ..intent(FIRST_ID, site.now()) };
+    assert_eq!(live_with(&site, (&site.client(Death::Never), &order), &mut record).await, End::Launched);
+    let vm = site.vms().pop().unwrap();
+    assert_eq!((vm.host.as_str(), vm.status), ("pve2", "running"));
+    assert_eq!(let_go(&site.client(Death::Never), &record).await, Some(ReleasePass::Released));
     assert!(site.vms().is_empty());
 }

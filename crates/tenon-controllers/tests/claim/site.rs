@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tenon_controllers::claim::{DesiredVm, FirstBoot, Owner, ReleasePass, launch_pass, release};
+use tenon_api::CloneMode;
+use tenon_controllers::claim::{
+    CloneSource, DesiredVm, FirstBoot, Owner, PowerOff, ReleasePass, SeenVms, VmReader, launch_pass, release,
+};
 use tenon_engine::launch::{LaunchResult, LaunchTime};
 use tenon_model::{LaunchLimits, LaunchRecord, Place, Seconds};
 use tenon_pve::{Client, Endpoint, Token, Transport, VmConfig};
@@ -179,6 +182,9 @@ pub(crate) fn order() -> DesiredVm<'static> {
         memory_mib: 4096,
         disk_gib: 30,
         storage: None,
+        clone_mode: CloneMode::Auto,
+        source: CloneSource { storage: Some("shared".to_owned()), ..CloneSource::default() },
+        security_groups: Vec::new(),
         name_servers: Vec::new(),
         tags: vec!["k8s".to_owned()],
         first_boot: FirstBoot::Seed(&render),
@@ -200,6 +206,26 @@ pub(crate) enum End {
     Refused(String),
 }
 
+/// One pass of a controller that remembers nothing of the passes before.
+pub(crate) async fn launch_once(
+    client: &Client,
+    order: &DesiredVm<'_>,
+    record: &LaunchRecord,
+    time: &LaunchTime,
+) -> Result<LaunchResult, tenon_pve::Error> {
+    let seen = SeenVms::default();
+    launch_pass(&VmReader { pve: client, seen: &seen }, order, record, time).await
+}
+
+/// One pass of a release that does not ask the guest.
+pub(crate) async fn release_once(
+    client: &Client,
+    owner: &Owner,
+    record: &LaunchRecord,
+) -> Result<ReleasePass, tenon_pve::Error> {
+    release(client, owner, record, PowerOff::Stop).await
+}
+
 /// Runs passes from the written record on, writing down after each, until the launch ends or the controller dies.
 pub(crate) async fn live(site: &Site, client: &Client, record: &mut LaunchRecord) -> End {
     live_with(site, (client, &site.order()), record).await
@@ -208,11 +234,13 @@ pub(crate) async fn live(site: &Site, client: &Client, record: &mut LaunchRecord
 /// The same for an order of one's own.
 pub(crate) async fn live_with(site: &Site, with: (&Client, &DesiredVm<'_>), record: &mut LaunchRecord) -> End {
     let (client, order) = with;
+    let seen = SeenVms::default();
+    let reader = VmReader { pve: client, seen: &seen };
     // More than half an hour of looks.
     for _ in 0..5_000 {
         let time = site.time();
         // Longer than any call may take: only a dead controller gets no answer.
-        let outcome = tokio::time::timeout(Duration::from_secs(25), launch_pass(client, order, record, &time)).await;
+        let outcome = tokio::time::timeout(Duration::from_secs(25), launch_pass(&reader, order, record, &time)).await;
         match outcome {
             Err(_) => return End::Died,
             Ok(Err(_)) | Ok(Ok(LaunchResult::Wait(_))) => tokio::time::sleep(Duration::from_millis(500)).await,
@@ -233,7 +261,8 @@ pub(crate) async fn live_with(site: &Site, with: (&Client, &DesiredVm<'_>), reco
 pub(crate) async fn let_go(client: &Client, record: &LaunchRecord) -> Option<ReleasePass> {
     let owner = order().owner;
     for _ in 0..50 {
-        let outcome = tokio::time::timeout(Duration::from_secs(25), release(client, &owner, record)).await;
+        let outcome =
+            tokio::time::timeout(Duration::from_secs(25), release(client, &owner, record, PowerOff::Stop)).await;
         match outcome {
             Err(_) => return None,
             Ok(Err(_)) | Ok(Ok(ReleasePass::Wait(_) | ReleasePass::Locked(_) | ReleasePass::Hidden)) => {

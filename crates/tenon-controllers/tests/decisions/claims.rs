@@ -9,9 +9,10 @@ use tenon_api::{NodeClaim, hash_stamp, launch_record, names};
 use tenon_controllers::provision::{ClaimError, Gathered, LaunchSpot, decide, to_claims, to_snapshot};
 use tenon_controllers::status::RegionTrouble;
 use tenon_engine::{LaunchRefusal, plan};
-use tenon_model::resources::MEMORY;
+use tenon_model::resources::{CPU, MEMORY};
 use tenon_model::{
-    InstanceType, LaunchRecord, MinValuesPolicy, Options, Place, PreferencePolicy, Quantity, Seconds, VmIdRange, VmIds,
+    HostRules, InstanceType, LaunchRecord, MinValuesPolicy, Options, Place, PreferencePolicy, Quantity, RegionRules,
+    Seconds, VmIdRange, VmIds,
 };
 
 use crate::decisions::objects::{estate, guest, spec, template};
@@ -39,7 +40,7 @@ fn free_gib(gathered: &Gathered, host: &str) -> i64 {
 fn a_host_has_left_what_its_guests_and_open_claims_do_not_hold() {
     let with = |guests, claims: Vec<NodeClaim>| {
         let claims = claims.into_iter().map(Arc::new).collect();
-        Gathered { estate: estate(guests), claims, ..Gathered::default() }
+        Gathered { estate: estate(guests), claims, ..all_of_the_memory() }
     };
     assert_eq!(free_gib(&with(vec![guest(100, "pve1", 8), template(9001, "pve1", "t", "")], vec![]), "pve1"), 56);
     // Not made yet: the order counts.
@@ -52,6 +53,46 @@ fn a_host_has_left_what_its_guests_and_open_claims_do_not_hold() {
     // Moved: it counts where it is.
     let moved = with(vec![guest(20_000, "pve2", 16)], vec![claim(20_000, "pve1")]);
     assert_eq!((free_gib(&moved, "pve1"), free_gib(&moved, "pve2")), (64, 48));
+}
+
+#[test]
+fn a_host_keeps_memory_for_itself_and_shares_threads_as_far_as_it_may() {
+    let mut gathered = Gathered { estate: estate(vec![]), ..Gathered::default() };
+    assert_eq!(free_gib(&gathered, "pve1"), 63, "1 GiB is kept");
+    let own = HostRules { cpu_overcommit_percent: 300, memory_reserve_bytes: 8 << 30, excluded: false };
+    let away = HostRules { excluded: true, ..HostRules::default() };
+    let hosts = [("pve1".parse().unwrap(), own), ("pve2".parse().unwrap(), away)].into();
+    gathered.host_rules = [("lab".to_owned(), RegionRules { hosts, ..RegionRules::default() })].into();
+    let snapshot = to_snapshot(&gathered, &InstanceType::built_in());
+    let host = |name: &str| snapshot.hosts.iter().find(|host| host.place.host.as_str() == name).unwrap();
+    assert_eq!((free_gib(&gathered, "pve1"), host("pve1").free.get(CPU).value()), (56, 48));
+    assert_eq!(host("pve2").closed.as_deref(), Some("the host is excluded in the cloud config"));
+}
+
+#[test]
+fn guests_that_are_stopped_and_do_not_start_with_their_host_take_nothing() {
+    let mut gathered =
+        Gathered { estate: estate(vec![guest(100, "pve1", 8), guest(101, "pve1", 4)]), ..all_of_the_memory() };
+    assert_eq!(free_gib(&gathered, "pve1"), 52);
+    gathered.facts.idle = [("lab".to_owned(), "100".parse().unwrap())].into();
+    assert_eq!(free_gib(&gathered, "pve1"), 60);
+}
+
+#[test]
+fn a_host_in_maintenance_mode_takes_no_vm() {
+    let mut gathered = Gathered { estate: estate(vec![]), ..Gathered::default() };
+    let place = Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() };
+    gathered.facts.ha_states = [(place, "maintenance".to_owned())].into();
+    let snapshot = to_snapshot(&gathered, &InstanceType::built_in());
+    let closed: Vec<Option<&str>> = snapshot.hosts.iter().map(|host| host.closed.as_deref()).collect();
+    assert_eq!(closed, [Some("the host is in maintenance mode"), None]);
+}
+
+/// A world whose hosts keep nothing for themselves.
+fn all_of_the_memory() -> Gathered {
+    let standard = HostRules { memory_reserve_bytes: 0, ..HostRules::default() };
+    let rules = RegionRules { standard, ..RegionRules::default() };
+    Gathered { host_rules: [("lab".to_owned(), rules)].into(), ..Gathered::default() }
 }
 
 /// A pool that is ready, with its class and two hosts, and so many pods of 14 cores that wait.
@@ -101,7 +142,7 @@ fn each_claim_has_an_id_nobody_has_and_the_template_of_its_host() {
 
 #[test]
 fn a_new_claim_says_what_it_is_made_from_and_meets_its_pool_s_demands() {
-    let mut gathered = ready_world(1);
+    let mut gathered = Gathered { host_rules: all_of_the_memory().host_rules, ..ready_world(1) };
     let mut pool = gathered.pools[0].as_ref().clone();
     pool.spec.template.spec.requirements = spec(json!([
         { "key": "example.com/rack", "operator": "In", "values": ["b", "a"] },

@@ -60,7 +60,7 @@ fn storage(name: &str, host: &str, content: &str, used_gib: u64) -> StorageRow {
 }
 
 pub(crate) fn estate(guests: Vec<GuestRow>) -> Estate {
-    Estate { regions: BTreeMap::from([("lab".to_owned(), Ok(listing(guests)))]) }
+    Estate { regions: BTreeMap::from([("lab".to_owned(), Ok(listing(guests).into()))]) }
 }
 
 /// An object from the fields of its spec.

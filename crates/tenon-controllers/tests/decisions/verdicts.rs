@@ -15,7 +15,7 @@ use crate::decisions::objects::{class_spec, estate, guest, spec, template};
 /// A class judged by a template that was found in these zones.
 fn judged(extra: serde_json::Value, found: &[String], estate: &Estate) -> ClassVerdict {
     let ready = Verdict::holds(&condition_reasons::READY);
-    judge_class(&class_spec(extra), Some(ObservedTemplate { zones: found, ready: &ready }), estate, &Ok(()))
+    judge_class(&class_spec(extra), Some(ObservedTemplate { zones: found, reach: &[], ready: &ready }), estate, &Ok(()))
 }
 
 fn zones(names: &[&str]) -> Vec<String> {
@@ -75,17 +75,16 @@ fn fields_nobody_acts_on_are_named() {
     let found = zones(&["lab/pve1/9001"]);
     let judge = |extra| judged(extra, &found, &estate);
     for (extra, field) in [
-        (json!({ "securityGroups": [{ "name": "web" }] }), "spec.securityGroups"),
         (json!({ "placementStrategy": { "zoneBalance": "AvailabilityFirst" } }), "AvailabilityFirst"),
         (json!({ "instanceTemplateRef": { "kind": "ProxmoxTemplate", "name": "x" } }), "ProxmoxTemplate"),
         (json!({ "placementStrategy": { "hosts": "Spread" } }), "spec.placementStrategy.hosts"),
-        (json!({ "cloneMode": "Linked" }), "spec.cloneMode Linked"),
-        (json!({ "cloneMode": "Full" }), "spec.cloneMode Full"),
     ] {
         let template = judge(extra).template;
         assert!(template.reason() == "FieldNotSupportedYet" && template.message().contains(field), "{template:?}");
     }
-    assert_eq!(judge(json!({ "cloneMode": "Auto" })).template.reason(), judge(json!({})).template.reason());
+    for extra in [json!({ "cloneMode": "Full" }), json!({ "securityGroups": [{ "name": "web" }] })] {
+        assert_eq!(judge(extra).template.reason(), judge(json!({})).template.reason());
+    }
     let metadata = judge(json!({ "metadataOptions": { "type": "cdrom" } })).metadata;
     assert_eq!(metadata.status(), ConditionStatus::True, "a CD-ROM without templates gets the built-in data");
 }
@@ -169,7 +168,7 @@ fn a_pool_of_fixed_size_needs_its_gate_and_says_so() {
 #[test]
 fn a_class_says_what_its_template_says_when_there_is_none() {
     let ready = Verdict::fails(&condition_reasons::TEMPLATES_NOT_FOUND, "no VM template named debian; create one");
-    let found = Some(ObservedTemplate { zones: &[], ready: &ready });
+    let found = Some(ObservedTemplate { zones: &[], reach: &[], ready: &ready });
     let verdict = judge_class(&class_spec(json!({})), found, &estate(vec![]), &Ok(())).template;
     assert_eq!(verdict.reason(), "TemplatesNotFound");
     assert!(verdict.message().contains("no VM template named debian; create one"), "{}", verdict.message());
@@ -182,6 +181,7 @@ fn a_class_with_seeds_needs_a_storage_that_takes_them() {
     let cdrom = || json!({ "metadataOptions": { "type": "cdrom" } });
     assert_eq!(judged(cdrom(), &found, &estate).selected_zones, found);
     if let Some(Ok(resources)) = estate.regions.get_mut("lab") {
+        let resources = std::sync::Arc::make_mut(resources);
         resources.storages.iter_mut().for_each(|row| row.content = "images".to_owned());
     }
     let verdict = judged(cdrom(), &found, &estate).template;
@@ -214,7 +214,7 @@ fn a_token_that_sees_no_storage_is_told_so() {
     let found = zones(&["lab/pve1/9001"]);
     let mut estate = estate(vec![]);
     if let Some(Ok(resources)) = estate.regions.get_mut("lab") {
-        resources.storages.clear();
+        std::sync::Arc::make_mut(resources).storages.clear();
     }
     let verdict = judged(json!({ "metadataOptions": { "type": "cdrom" } }), &found, &estate).template;
     assert!(

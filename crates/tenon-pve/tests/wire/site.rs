@@ -185,6 +185,7 @@ pub(crate) const CALLS: &[Case] = calls! {
     cluster_status "GET" "/cluster/status" [] |site| done(site.client.cluster_status().await);
     is_quorate "GET" "/cluster/status" [] |site| done(site.client.is_quorate().await);
     ha_status "GET" "/cluster/ha/status/current" [] |site| done(site.client.ha_status().await);
+    ha_host_states "GET" "/cluster/ha/status/manager_status" [] |site| done(site.client.ha_host_states().await);
     cluster_options "GET" "/cluster/options" [] |site| done(site.client.cluster_options().await);
     resources "GET" "/cluster/resources" [] |site| done(site.client.resources().await);
     resources_of "GET" "/cluster/resources" [] |site| done(site.client.resources_of(ResourceKind::Guests).await);
