@@ -58,7 +58,7 @@ fn pod(number: u64, are_alike: bool) -> Arc<Pod> {
         alternatives: vec![wanted],
         ..PodShape::default()
     };
-    let key = PodKey { namespace: "default".to_owned(), name: format!("pod-{number}"), uid: number.to_string() };
+    let key = PodKey { namespace: "default".into(), name: format!("pod-{number}").into(), uid: number.to_string().into() };
     Arc::new(Pod { key: Arc::new(key), shape: Arc::new(shape), ..Pod::default() })
 }
 
@@ -126,8 +126,8 @@ fn full_node(number: u64, shapes: &[Arc<PodShape>]) -> Arc<NodeState> {
         let shape = &shapes[usize::try_from((number * 7 + place * 11) % 300).unwrap_or_default()];
         used.add(&shape.requests);
         let name = format!("pod-{number}-{place}");
-        let key = PodKey { namespace: "default".to_owned(), uid: name.clone(), name };
-        BoundPod { key: Arc::new(key), shape: shape.clone(), ..BoundPod::default() }
+        let key = PodKey { namespace: "default".into(), uid: name.clone().into(), name: name.into() };
+        Arc::new(BoundPod { key: Arc::new(key), shape: shape.clone(), ..BoundPod::default() })
     });
     let pods = pods.collect();
     let (name, pool, is_managed) = (format!("node-{number}"), Some("default".to_owned()), true);

@@ -48,7 +48,8 @@ fn any_change() -> impl Strategy<Value = Change> {
 }
 
 fn key(kind: &str, number: u8) -> PodKey {
-    PodKey { namespace: kind.to_owned(), name: format!("{kind}{number}"), uid: format!("{kind}{number}") }
+    let name = format!("{kind}{number}").into_boxed_str();
+    PodKey { namespace: kind.into(), uid: name.clone(), name }
 }
 
 fn cores(count: u8) -> Resources {

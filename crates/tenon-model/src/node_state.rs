@@ -33,7 +33,7 @@ pub struct NodeState {
     /// What of it pods can have.
     pub allocatable: Resources,
     /// The pods on it that have not ended, in the order of their keys.
-    pub pods: Vec<BoundPod>,
+    pub pods: Vec<Arc<BoundPod>>,
     /// What the pods on it need, daemons included.
     pub bound: Resources,
     /// What the daemons on it need.

@@ -65,7 +65,7 @@ impl<'c> Counting<'c> {
         let mut known: BTreeMap<(usize, &str), Vec<GroupIx>> = BTreeMap::new();
         for node in &self.snapshot.nodes {
             for pod in node.pods.iter().filter(|pod| !pod.is_terminating && !placed_again.contains(&*pod.key)) {
-                let namespace = pod.key.namespace.as_str();
+                let namespace = &*pod.key.namespace;
                 let place = (Arc::as_ptr(&pod.shape).addr(), namespace);
                 let groups = known.entry(place).or_insert_with(|| {
                     let is_counted = |group: &Group| group.selects(namespace, &pod.shape.labels);

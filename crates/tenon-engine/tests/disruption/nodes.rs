@@ -74,7 +74,7 @@ pub(crate) fn empty_node(name: &str) -> CandidateNode {
 
 /// A pod `shop/<name>` that has to run somewhere.
 pub(crate) fn pod(name: &str) -> CandidatePod {
-    let key = PodKey { namespace: "shop".to_owned(), name: name.to_owned(), uid: name.to_owned() };
+    let key = Arc::new(PodKey { namespace: "shop".into(), name: name.into(), uid: name.into() });
     CandidatePod { key, is_reschedulable: true, eviction_cost: 1.0, has_do_not_disrupt: false }
 }
 

@@ -301,7 +301,7 @@ fn node(line: &Line<'_>) -> NodeState {
 }
 
 fn key(name: &str) -> Arc<PodKey> {
-    Arc::new(PodKey { namespace: "default".to_owned(), name: name.to_owned(), uid: format!("uid-{name}") })
+    Arc::new(PodKey { namespace: "default".into(), name: name.into(), uid: format!("uid-{name}").into() })
 }
 
 /// Puts a pod on its node.
@@ -314,7 +314,8 @@ fn bind(line: &Line<'_>, nodes: &mut [NodeState]) {
     let (key, shape, attachments) = (pod.key, pod.shape, line.attachments());
     attach(node, &attachments);
     let storage = line.get("volume").map(|_| Arc::new(pod.storage));
-    node.pods.push(BoundPod { key, shape, is_terminating, attachments, storage, ..BoundPod::default() });
+    let pod = BoundPod { key, shape, is_terminating, attachments, storage, ..BoundPod::default() };
+    node.pods.push(Arc::new(pod));
     node.pods.sort_by(|one, other| one.key.cmp(&other.key));
 }
 
@@ -365,7 +366,7 @@ fn pod(line: &Line<'_>) -> Pod {
         ..PodShape::default()
     };
     Pod {
-        key: Arc::new(PodKey { namespace: namespace.to_owned(), ..key(line.name).as_ref().clone() }),
+        key: Arc::new(PodKey { namespace: namespace.into(), ..key(line.name).as_ref().clone() }),
         created: line.get("created").map(|second| Seconds(second.parse().unwrap())),
         is_pending: line.get("pending").is_some(),
         storage: PodStorage::Known(PodVolumes::new(line.places(), line.attachments())),

@@ -68,7 +68,7 @@ fn a_pod_that_must_not_be_there_leaves_its_node_to_the_others() {
 #[test]
 fn pods_that_are_forgotten_doubled_or_unknown_are_mentioned_once_or_not_at_all() {
     let (snapshot, mut plan) = planned(FOUR);
-    let other = Arc::new(PodKey { name: "stranger".to_owned(), ..PodKey::default() });
+    let other = Arc::new(PodKey { name: "stranger".into(), ..PodKey::default() });
     plan.placements[0].pod = other.clone();
     plan.unplaced.push(Unplaced { pod: plan.new_nodes[0].pods[0].clone(), reason: Reason::NoPools });
     plan.unplaced.push(Unplaced { pod: other, reason: Reason::NoPools });
