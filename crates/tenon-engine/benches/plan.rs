@@ -58,7 +58,8 @@ fn pod(number: u64, are_alike: bool) -> Arc<Pod> {
         alternatives: vec![wanted],
         ..PodShape::default()
     };
-    let key = PodKey { namespace: "default".into(), name: format!("pod-{number}").into(), uid: number.to_string().into() };
+    let key =
+        PodKey { namespace: "default".into(), name: format!("pod-{number}").into(), uid: number.to_string().into() };
     Arc::new(Pod { key: Arc::new(key), shape: Arc::new(shape), ..Pod::default() })
 }
 
@@ -138,7 +139,7 @@ fn full_node(number: u64, shapes: &[Arc<PodShape>]) -> Arc<NodeState> {
 }
 
 fn workload(number: u64) -> Arc<PodShape> {
-    let labels = [("app".to_owned(), number.to_string())].into_iter().collect();
+    let labels = Arc::new([("app".to_owned(), number.to_string())].into_iter().collect());
     let app = WrittenRequirement {
         label: "app".to_owned(),
         operator: Operator::In,

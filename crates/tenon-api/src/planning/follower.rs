@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use tenon_model::{BoundPod, Catalog, Mirror, Pod, PodKey, PodShape, PodStorage, Seconds, Snapshot};
+use tenon_model::{BoundPod, Catalog, LabelTexts, Mirror, Pod, PodKey, PodShape, PodStorage, Seconds, Snapshot};
 
 use super::Surroundings;
 use super::attach_limits::{self, Drivers, Limits};
@@ -35,6 +35,7 @@ pub struct Follower {
     sets: VersionCache<DaemonSet>,
     daemon_pods: DaemonPods,
     machines: BTreeMap<String, Parts>,
+    texts: LabelTexts,
     pools: BTreeMap<String, Known>,
     volumes: VolumeFollower,
     spread: DefaultSpread,
@@ -99,6 +100,7 @@ impl Follower {
             if !before.remove(&machine.id).is_some_and(|before| before.are(&parts)) {
                 match machine.state(around) {
                     Some(mut state) => {
+                        state.labels = self.texts.labels(machine.labels().into_iter().flatten());
                         attach_limits::fill(&mut state, parts.csi_node.as_deref(), &parts.type_limits);
                         self.mirror.set_machine(&machine.id, machine.node_name(), state);
                     }

@@ -73,8 +73,7 @@ impl<'a> Report<'a> {
             let event = Event::nominated(note);
             self.publish(std::slice::from_ref(&placement.pod), &event).await;
         }
-        let is_for_others =
-            |key: &PodKey| self.pods.get(&*key.uid).is_some_and(|found| pod::is_for_others(found));
+        let is_for_others = |key: &PodKey| self.pods.get(&*key.uid).is_some_and(|found| pod::is_for_others(found));
         // Who only waits for the next plan is not told that it cannot be helped, nor who never asked for help.
         let refused = plan.unplaced.iter().filter(|unplaced| !unplaced.reason.is_deferred());
         let refused: Vec<&Unplaced> = refused.filter(|unplaced| !is_for_others(&unplaced.pod)).collect();

@@ -73,7 +73,7 @@ fn left_on(node: &NodeState, expected_daemons: &Resources) -> Resources {
 
 /// Labels of a node, its host name among them.
 fn facts(node: &NodeState) -> Requirements {
-    let mut facts = Requirements::from_labels(&node.labels);
+    let mut facts = Requirements::from_labels(node.labels.iter());
     if facts.get(HOSTNAME).is_none() {
         facts.add(HOSTNAME, &Requirement::is(&node.name));
     }

@@ -55,7 +55,8 @@ impl<'c> Counting<'c> {
     }
 
     fn admits(&self, filter: &NodeFilter, node: &NodeState) -> bool {
-        filter.is_open() || filter.admits_node(self.world.meanings, &Requirements::from_labels(&node.labels), node)
+        filter.is_open()
+            || filter.admits_node(self.world.meanings, &Requirements::from_labels(node.labels.iter()), node)
     }
 
     /// Pods that run or will run where they are. Those that are being deleted, and those that are placed again, do not count.
@@ -101,14 +102,14 @@ pub(super) fn values<'n>(
     nodes: impl Iterator<Item = &'n Arc<NodeState>> + Clone,
     label: &str,
 ) -> impl Iterator<Item = Option<&'n str>> + Clone {
-    nodes.map(move |node| node.labels.get(label).map(String::as_str))
+    nodes.map(move |node| node.labels.get(label))
 }
 
 /// Nodes that count for a filter.
 pub(super) fn filtered(world: &World<'_>, filter: &NodeFilter) -> Bits<NodeIx> {
     Bits::those(world.nodes.len(), |number: NodeIx| {
         let node = &world.nodes[number];
-        filter.is_open() || filter.admits_node(world.meanings, &Requirements::from_labels(&node.labels), node)
+        filter.is_open() || filter.admits_node(world.meanings, &Requirements::from_labels(node.labels.iter()), node)
     })
 }
 

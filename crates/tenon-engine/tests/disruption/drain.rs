@@ -13,7 +13,7 @@ fn pod(name: &str) -> DrainPod {
 }
 
 fn names_of(pods: &[PodKey]) -> Vec<&str> {
-    pods.iter().map(|key| key.name.as_str()).collect()
+    pods.iter().map(|key| &*key.name).collect()
 }
 
 fn nanosecond_after(time: Timestamp) -> Timestamp {

@@ -1,5 +1,6 @@
 //! Small clusters whose nodes may be disrupted, in few words.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tenon_engine::disruption::{DisruptionBlocked, EmptinessInput, EmptinessVerdict, judge_emptiness};

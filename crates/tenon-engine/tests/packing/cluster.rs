@@ -281,7 +281,7 @@ fn node(line: &Line<'_>) -> NodeState {
         name: line.name.to_owned(),
         pool: line.get("pool").map(str::to_owned),
         is_managed: line.get("pool").is_some(),
-        labels: line.labels(),
+        labels: line.labels().into_iter().collect(),
         taints: line.taints("taint"),
         startup_taints: line.taints("startup"),
         capacity: allocatable.clone(),
@@ -357,7 +357,7 @@ fn pod(line: &Line<'_>) -> Pod {
             .collect(),
         host_ports: line.words.iter().filter(|(key, _)| *key == "port").map(|(_, number)| port(number)).collect(),
         resource_claims: line.get("claim").map(str::to_owned).into_iter().collect(),
-        labels: line.labels(),
+        labels: Arc::new(line.labels()),
         spreads: constraints::spreads(&line.words),
         pod_affinity: constraints::terms(&line.words, "with", namespace),
         pod_anti_affinity: constraints::terms(&line.words, "apart", namespace),
@@ -390,7 +390,7 @@ pub(crate) fn sound_plan(snapshot: &Snapshot) -> Plan {
 /// A plan in words: each new node as `pool/type[@host]: pods`, each placement as `node: pod`, each waiting pod as
 /// `pod waits`.
 pub(crate) fn told(plan: &Plan) -> Vec<String> {
-    let names = |pods: &[Arc<PodKey>]| pods.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>().join(" ");
+    let names = |pods: &[Arc<PodKey>]| pods.iter().map(|pod| &*pod.name).collect::<Vec<_>>().join(" ");
     let new = plan.new_nodes.iter().map(|node| {
         let at = node.chosen.place.as_ref().map(|place| format!("@{}", place.host)).unwrap_or_default();
         format!("{}/{}{at}: {}", node.pool, node.chosen.instance_type, names(&node.pods))
