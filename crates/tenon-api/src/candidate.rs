@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use kube::ResourceExt;
 use tenon_model::{
     BudgetFault, BudgetText, CandidateClaim, CandidateKubeNode, CandidateNode, CandidatePod, DisruptionBudget,
-    DisruptionFacts, DisruptionPool, DrainPod, Timestamp,
+    DisruptionFacts, DisruptionPool, DrainPod, PodKey, Timestamp,
 };
 
 use crate::condition::{Condition, ConditionStatus};
@@ -87,7 +87,7 @@ fn candidate_kube_node(node: &Node) -> CandidateKubeNode {
 
 fn candidate_pod(pod: &Pod, now: Timestamp) -> CandidatePod {
     CandidatePod {
-        key: pod_key(pod),
+        key: pod_key(pod).clone(),
         has_do_not_disrupt: has_do_not_disrupt(pod, now),
         is_reschedulable: is_reschedulable(pod),
         eviction_cost: eviction_cost(pod),
@@ -134,7 +134,7 @@ pub fn drain_pod(pod: &Pod, now: Timestamp) -> DrainPod {
     let priority_class = spec.and_then(|spec| spec.priority_class_name.as_deref()).unwrap_or_default();
     let grace_period_s = spec.and_then(|spec| spec.termination_grace_period_seconds);
     DrainPod {
-        key: pod_key(pod),
+        key: PodKey::clone(pod_key(pod)),
         is_terminal: is_terminal(pod),
         deleting_until: pod.metadata.deletion_timestamp.as_ref().map(timestamp),
         grace_period_s: grace_period_s.unwrap_or(DEFAULT_GRACE_PERIOD_S),

@@ -25,7 +25,7 @@ pub fn to_model(pod: &KubePod) -> Pod {
 /// The pod for the engine, where it is known what it shares with others.
 pub(crate) fn with_shape(pod: &KubePod, shape: Arc<PodShape>) -> Pod {
     Pod {
-        key: Arc::new(pod_key(pod)),
+        key: pod_key(pod).clone(),
         created: pod.metadata.creation_timestamp.as_ref().map(|time| Seconds(time.0.as_second())),
         is_pending: pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Pending"),
         volumes: claims(pod),
@@ -40,7 +40,7 @@ pub(crate) fn with_shape(pod: &KubePod, shape: Arc<PodShape>) -> Pod {
 pub(crate) fn shape(pod: &KubePod) -> PodShape {
     let nothing = PodSpec::default();
     let spec = pod.spec.as_deref().unwrap_or(&nothing);
-    let labels = pod.labels().clone();
+    let labels = pod.metadata.labels.clone();
     let (alternatives, unreadable) = node_affinity::alternatives(spec);
     let asker = Asker { namespace: pod.namespace(), labels: &labels };
     let (affinities, spreads) = (asker.affinities(spec), asker.spreads(spec));

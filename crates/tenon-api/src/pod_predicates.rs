@@ -2,6 +2,8 @@
 //!
 //! The names are those of Karpenter's pod scheduling utilities. Planning, disruption and drains ask here and nowhere else.
 
+use std::sync::Arc;
+
 use crate::kube_objects::Pod;
 use tenon_model::{Effect, PodKey, PodWorth, Protection, Taint, Timestamp};
 
@@ -10,8 +12,8 @@ use crate::pod;
 use crate::timestamp::timestamp;
 
 /// What a pod is found by.
-pub fn pod_key(pod: &Pod) -> PodKey {
-    PodKey { namespace: pod.namespace().to_owned(), name: pod.name().to_owned(), uid: pod.uid().to_owned() }
+pub fn pod_key(pod: &Pod) -> &Arc<PodKey> {
+    &pod.metadata.key
 }
 
 /// Whether it ran to its end.

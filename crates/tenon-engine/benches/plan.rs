@@ -58,7 +58,8 @@ fn pod(number: u64, are_alike: bool) -> Arc<Pod> {
         alternatives: vec![wanted],
         ..PodShape::default()
     };
-    let key = PodKey { namespace: "default".to_owned(), name: format!("pod-{number}"), uid: number.to_string() };
+    let key =
+        PodKey { namespace: "default".into(), name: format!("pod-{number}").into(), uid: number.to_string().into() };
     Arc::new(Pod { key: Arc::new(key), shape: Arc::new(shape), ..Pod::default() })
 }
 
@@ -126,8 +127,8 @@ fn full_node(number: u64, shapes: &[Arc<PodShape>]) -> Arc<NodeState> {
         let shape = &shapes[usize::try_from((number * 7 + place * 11) % 300).unwrap_or_default()];
         used.add(&shape.requests);
         let name = format!("pod-{number}-{place}");
-        let key = PodKey { namespace: "default".to_owned(), uid: name.clone(), name };
-        BoundPod { key: Arc::new(key), shape: shape.clone(), ..BoundPod::default() }
+        let key = PodKey { namespace: "default".into(), uid: name.clone().into(), name: name.into() };
+        Arc::new(BoundPod { key: Arc::new(key), shape: shape.clone(), ..BoundPod::default() })
     });
     let pods = pods.collect();
     let (name, pool, is_managed) = (format!("node-{number}"), Some("default".to_owned()), true);
@@ -138,7 +139,7 @@ fn full_node(number: u64, shapes: &[Arc<PodShape>]) -> Arc<NodeState> {
 }
 
 fn workload(number: u64) -> Arc<PodShape> {
-    let labels = [("app".to_owned(), number.to_string())].into_iter().collect();
+    let labels = Arc::new([("app".to_owned(), number.to_string())].into_iter().collect());
     let app = WrittenRequirement {
         label: "app".to_owned(),
         operator: Operator::In,

@@ -1,5 +1,7 @@
 //! What the engine must know of a NodeClaim, its Node and its pods to say whether the node may be disrupted.
 
+use std::sync::Arc;
+
 use crate::disruption_budget::{BudgetFault, DisruptionBudget};
 use crate::duration::{DurationError, TimespanOrNever};
 use crate::pod::PodKey;
@@ -85,7 +87,7 @@ pub struct CandidateKubeNode {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CandidatePod {
     /// Which.
-    pub key: PodKey,
+    pub key: Arc<PodKey>,
     /// Whether it asks now that its node be left alone.
     pub has_do_not_disrupt: bool,
     /// Whether it has to run somewhere when its node is removed.

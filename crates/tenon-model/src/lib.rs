@@ -25,6 +25,7 @@ mod min_values;
 mod mirror;
 #[cfg(test)]
 mod mirror_tests;
+mod node_labels;
 mod node_share;
 mod node_state;
 mod options;
@@ -83,6 +84,7 @@ pub use launch::{LaunchLimits, LaunchRecord, LaunchStep, Leftover, Seconds};
 pub use launch_site::{BootImage, LaunchSite, VmIds};
 pub use min_values::TooFewValues;
 pub use mirror::Mirror;
+pub use node_labels::{LabelTexts, NodeLabels};
 pub use node_share::{NodeShare, NodeShareError};
 pub use node_state::{NodeStage, NodeState};
 pub use options::{MinValuesPolicy, Options, PreferencePolicy, ReservedMode};

@@ -36,8 +36,8 @@ pub struct Mirror {
     machines: BTreeMap<String, Machine>,
     /// Machines by the name of their Node.
     by_node: BTreeMap<String, BTreeSet<String>>,
-    /// The pods on each node, also of nodes that are not known yet.
-    bound: BTreeMap<Arc<str>, BTreeMap<Arc<PodKey>, BoundPod>>,
+    /// The pods on each node in the order of their keys, also of nodes that are not known yet.
+    bound: BTreeMap<Arc<str>, Vec<Arc<BoundPod>>>,
     /// The node of each pod that has one.
     node_of: BTreeMap<Arc<PodKey>, Arc<str>>,
     waiting: BTreeMap<Arc<PodKey>, Arc<Pod>>,
@@ -92,7 +92,9 @@ impl Mirror {
         // There are many pods: each name is held once.
         let node = self.bound.get_key_value(node).map_or_else(|| Arc::from(node), |(known, _)| known.clone());
         self.node_of.insert(pod.key.clone(), node.clone());
-        self.bound.entry(node).or_default().insert(pod.key.clone(), pod);
+        let others = self.bound.entry(node).or_default();
+        let place = others.partition_point(|other| other.key < pod.key);
+        others.insert(place, Arc::new(pod));
     }
 
     /// A pod needs a node.
@@ -114,7 +116,7 @@ impl Mirror {
         let Some(node) = self.node_of.remove(key) else { return };
         self.mark(&node);
         if let Some(others) = self.bound.get_mut(&node) {
-            others.remove(key);
+            others.retain(|other| *other.key != *key);
             if others.is_empty() {
                 self.bound.remove(&node);
             }
@@ -165,7 +167,7 @@ impl Mirror {
         for id in std::mem::take(&mut self.stale_machines) {
             let Some(machine) = self.machines.get_mut(&id) else { continue };
             let pods = machine.node.as_deref().and_then(|node| self.bound.get(node));
-            fill(Arc::make_mut(&mut machine.state), pods.into_iter().flat_map(BTreeMap::values));
+            fill(Arc::make_mut(&mut machine.state), pods.map_or(&[], Vec::as_slice));
         }
         let stale = std::mem::take(&mut self.stale_pools);
         if stale.is_empty() {
@@ -188,8 +190,8 @@ impl Mirror {
 }
 
 /// Writes down the pods on a node, and what they use.
-fn fill<'a>(state: &mut NodeState, pods: impl Iterator<Item = &'a BoundPod>) {
-    state.pods = pods.cloned().collect();
+fn fill(state: &mut NodeState, pods: &[Arc<BoundPod>]) {
+    state.pods = pods.to_vec();
     (state.bound, state.bound_daemons) = (Resources::default(), Resources::default());
     state.host_ports.clear();
     for pod in &state.pods {

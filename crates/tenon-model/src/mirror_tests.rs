@@ -48,7 +48,8 @@ fn any_change() -> impl Strategy<Value = Change> {
 }
 
 fn key(kind: &str, number: u8) -> PodKey {
-    PodKey { namespace: kind.to_owned(), name: format!("{kind}{number}"), uid: format!("{kind}{number}") }
+    let name = format!("{kind}{number}").into_boxed_str();
+    PodKey { namespace: kind.into(), uid: name.clone(), name }
 }
 
 fn cores(count: u8) -> Resources {
@@ -143,7 +144,8 @@ fn what_is_on_a_node_is_summed_up_there_and_in_its_pool() {
     let before = look(&mut mirror);
     assert_eq!(before.nodes[0].bound.get("cpu").value(), 5);
     assert_eq!(before.nodes[0].bound_daemons.get("cpu").value(), 2);
-    let pods = |snapshot: &Snapshot| snapshot.nodes[0].pods.iter().map(|pod| pod.key.name.clone()).collect::<Vec<_>>();
+    let pods =
+        |snapshot: &Snapshot| snapshot.nodes[0].pods.iter().map(|pod| pod.key.name.to_string()).collect::<Vec<_>>();
     assert_eq!(pods(&before), ["pod1", "pod2"]);
     assert_eq!((before.pools[0].used.get("cpu").value(), before.pools[0].used.get("nodes").value()), (8, 1));
     tell(&mut mirror, &Change::NoPod(2));

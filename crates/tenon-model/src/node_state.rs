@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::bound_pod::BoundPod;
 use crate::candidate::DisruptionFacts;
+use crate::node_labels::NodeLabels;
 use crate::pod::{HostPort, PodKey};
 use crate::resources::Resources;
 use crate::taint::Taint;
@@ -23,7 +24,7 @@ pub struct NodeState {
     /// Whether there is a NodeClaim for it.
     pub is_managed: bool,
     /// Its labels: those of its claim until it registers. They are facts; what is not there it does not have.
-    pub labels: BTreeMap<String, String>,
+    pub labels: NodeLabels,
     /// Its taints: those of its claim until it registers.
     pub taints: Vec<Taint>,
     /// Taints that somebody takes away before it takes pods.
@@ -33,7 +34,7 @@ pub struct NodeState {
     /// What of it pods can have.
     pub allocatable: Resources,
     /// The pods on it that have not ended, in the order of their keys.
-    pub pods: Vec<BoundPod>,
+    pub pods: Vec<Arc<BoundPod>>,
     /// What the pods on it need, daemons included.
     pub bound: Resources,
     /// What the daemons on it need.

@@ -14,15 +14,15 @@ use crate::taint::Toleration;
 use crate::volumes::PodStorage;
 use crate::written_requirement::WrittenRequirement;
 
-/// What a pod is found by.
+/// What a pod is found by. There is one for each pod of the cluster: it is kept small.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodKey {
-    /// Its namespace.
-    pub namespace: String,
+    /// Its namespace, which many pods share.
+    pub namespace: Arc<str>,
     /// Its name.
-    pub name: String,
+    pub name: Box<str>,
     /// Its uid: a pod made again under the same name is another one.
-    pub uid: String,
+    pub uid: Box<str>,
 }
 
 impl fmt::Display for PodKey {
@@ -74,8 +74,8 @@ pub struct PodShape {
     pub tolerations: Vec<Toleration>,
     /// A demand we cannot judge yet; a pod with one is never placed.
     pub unsupported: Option<String>,
-    /// Its labels, by which other pods choose it.
-    pub labels: BTreeMap<String, String>,
+    /// Its labels, by which other pods choose it. Whoever read the pod has the same.
+    pub labels: Arc<BTreeMap<String, String>>,
     /// Higher goes first.
     pub priority: i32,
     /// Nodes it would rather have, as they were written.
@@ -110,7 +110,7 @@ impl Default for PodShape {
             alternatives: vec![Requirements::default()],
             tolerations: Vec::new(),
             unsupported: None,
-            labels: BTreeMap::new(),
+            labels: Arc::default(),
             priority: 0,
             preferred: Vec::new(),
             host_ports: Vec::new(),

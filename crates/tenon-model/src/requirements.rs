@@ -45,8 +45,10 @@ fn next_step(hint: Option<&str>) -> String {
 
 impl Requirements {
     /// Labels as facts: each has just its value.
-    pub fn from_labels<'a>(labels: impl IntoIterator<Item = (&'a String, &'a String)>) -> Requirements {
-        labels.into_iter().map(|(label, value)| (label.clone(), Requirement::is(value))).collect()
+    pub fn from_labels<L: AsRef<str>, V: AsRef<str>>(labels: impl IntoIterator<Item = (L, V)>) -> Requirements {
+        let facts =
+            labels.into_iter().map(|(label, value)| (label.as_ref().to_owned(), Requirement::is(value.as_ref())));
+        facts.collect()
     }
 
     /// Adds a demand to what is already asked of the label. An old name of a label is its new one.

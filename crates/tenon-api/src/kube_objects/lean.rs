@@ -2,8 +2,10 @@
 //!
 //! Two versions of an object that differ only in what nobody asks for are then equal, and the second is no news.
 
+use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::node::Node;
 use super::storage::{CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass};
 use super::workload::{
     Namespace, ReplicaSet, ReplicaSetSpec, ReplicationController, ReplicationControllerSpec, Service, StatefulSet,
@@ -24,6 +26,15 @@ fn keep(meta: &mut ObjectMeta, annotations: &[&str]) {
     kept.retain(|name, _| annotations.contains(&name.as_str()));
     let annotations = (!kept.is_empty()).then_some(kept);
     *meta = ObjectMeta { name, namespace, deletion_timestamp, annotations, ..ObjectMeta::default() };
+}
+
+impl Lean for Node {
+    fn make_lean(&mut self) {
+        for said in self.status.iter_mut().flat_map(|status| status.conditions.iter_mut().flatten()) {
+            let NodeCondition { type_, status, .. } = std::mem::take(said);
+            *said = NodeCondition { type_, status, ..NodeCondition::default() };
+        }
+    }
 }
 
 impl Lean for PersistentVolumeClaim {
@@ -135,6 +146,24 @@ mod tests {
         assert!(kept.spec.selector.is_some() && kept.spec.template.is_none() && kept.status.is_none());
         let kept: StatefulSet = lean(&set);
         assert!(kept.spec.selector.is_some() && kept.spec.template.spec.is_none() && kept.status.is_none());
+    }
+
+    #[test]
+    fn of_the_conditions_of_a_node_only_what_is_true_is_kept() {
+        let node = |beat: &str| {
+            lean::<Node>(
+                &json!({ "metadata": { "name": "n", "uid": "u", "annotations": { "a": "b" } }, "status": { "conditions":
+                [{ "type": "Ready", "status": "True", "reason": beat, "message": beat, "lastHeartbeatTime": beat }] } }),
+            )
+        };
+        let kept = node("2026-01-01T00:00:00Z");
+        assert_eq!(kept, node("2026-01-01T00:05:00Z"), "a heartbeat is no news");
+        let said = kept.status.and_then(|status| status.conditions).unwrap_or_default();
+        assert_eq!((said[0].type_.as_str(), said[0].status.as_str()), ("Ready", "True"));
+        assert_eq!(
+            (kept.metadata.uid.as_deref(), kept.metadata.annotations.map(|all| all.len())),
+            (Some("u"), Some(1))
+        );
     }
 
     #[test]

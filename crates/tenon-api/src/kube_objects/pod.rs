@@ -9,6 +9,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{NodeAffinity, NodeSelectorRequirement, ObjectReference, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use serde::Deserialize;
+use tenon_model::PodKey;
 
 use super::meta::metadata;
 use super::pod_spec::PodSpec;
@@ -85,12 +86,8 @@ pub struct Pod {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(from = "ObjectMeta")]
 pub struct PodMeta {
-    /// Its name.
-    pub name: Option<Box<str>>,
-    /// Its namespace.
-    pub namespace: Option<Arc<str>>,
-    /// Its uid: a pod made again under the same name is another one.
-    pub uid: Option<Box<str>>,
+    /// What it is found by. What is not known is empty. Whoever speaks of the pod has the same.
+    pub key: Arc<PodKey>,
     /// When it was made.
     pub creation_timestamp: Option<Time>,
     /// When it has to be gone, once somebody deleted it.
@@ -106,17 +103,17 @@ pub struct PodMeta {
 impl Pod {
     /// Its name.
     pub fn name(&self) -> &str {
-        self.metadata.name.as_deref().unwrap_or_default()
+        &self.metadata.key.name
     }
 
     /// Its namespace.
     pub fn namespace(&self) -> &str {
-        self.metadata.namespace.as_deref().unwrap_or_default()
+        &self.metadata.key.namespace
     }
 
     /// Its uid.
     pub fn uid(&self) -> &str {
-        self.metadata.uid.as_deref().unwrap_or_default()
+        &self.metadata.key.uid
     }
 
     /// Its labels.
@@ -136,13 +133,13 @@ impl Pod {
 
     /// What an event about it refers to.
     pub fn reference(&self) -> ObjectReference {
-        let text = |value: Option<&str>| value.map(str::to_owned);
+        let text = |value: &str| (!value.is_empty()).then(|| value.to_owned());
         ObjectReference {
             api_version: Some("v1".to_owned()),
             kind: Some("Pod".to_owned()),
-            name: text(self.metadata.name.as_deref()),
-            namespace: text(self.metadata.namespace.as_deref()),
-            uid: text(self.metadata.uid.as_deref()),
+            name: text(self.name()),
+            namespace: text(self.namespace()),
+            uid: text(self.uid()),
             ..ObjectReference::default()
         }
     }
@@ -194,10 +191,13 @@ impl From<ObjectMeta> for PodMeta {
     fn from(sent: ObjectMeta) -> PodMeta {
         let mut annotations = sent.annotations.unwrap_or_default();
         annotations.retain(|name, _| is_read_annotation(name));
+        let key = PodKey {
+            namespace: sent.namespace.unwrap_or_default().into(),
+            name: sent.name.unwrap_or_default().into(),
+            uid: sent.uid.unwrap_or_default().into(),
+        };
         PodMeta {
-            name: sent.name.map(Into::into),
-            namespace: sent.namespace.map(Into::into),
-            uid: sent.uid.map(Into::into),
+            key: Arc::new(key),
             creation_timestamp: sent.creation_timestamp,
             deletion_timestamp: sent.deletion_timestamp,
             labels: Arc::new(sent.labels.unwrap_or_default()),

@@ -49,9 +49,13 @@ impl PodSharing {
     /// The same for metadata alone. Returns what was seen of the workload.
     pub(crate) fn metadata(&mut self, meta: &mut PodMeta) -> &mut Seen {
         self.forget_if_many();
-        meta.namespace = meta.namespace.take().map(|name| self.name(name));
+        let namespace = self.name(meta.key.namespace.clone());
+        // A key that somebody has already stays as it is.
+        if let Some(key) = Arc::get_mut(&mut meta.key) {
+            key.namespace = namespace;
+        }
         let owner = meta.owner_references.first().map(|owner| owner.uid.as_str());
-        let owner = owner.or(meta.namespace.as_deref()).unwrap_or_default();
+        let owner = owner.unwrap_or(&meta.key.namespace);
         let seen = self.workloads.entry(owner.into()).or_default();
         seen.labels.share(&mut meta.labels);
         seen.annotations.share(&mut meta.annotations);

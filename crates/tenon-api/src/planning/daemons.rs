@@ -15,7 +15,7 @@ use super::version_cache::Changes;
 pub(super) struct DaemonPods(BTreeMap<String, BTreeMap<Age, Arc<KubePod>>>);
 
 /// When a pod was made; of equally new ones the first by name is taken.
-type Age = (Option<Time>, Reverse<Option<Box<str>>>, Option<Box<str>>);
+type Age = (Option<Time>, Reverse<Box<str>>, Box<str>);
 
 impl DaemonPods {
     /// Takes note of pods that came and went. Returns the uids of whoever controls them.
@@ -43,7 +43,7 @@ impl DaemonPods {
 
 fn age(pod: &KubePod) -> Age {
     let meta = &pod.metadata;
-    (meta.creation_timestamp.clone(), Reverse(meta.name.clone()), meta.uid.clone())
+    (meta.creation_timestamp.clone(), Reverse(meta.key.name.clone()), meta.key.uid.clone())
 }
 
 /// The uid of the DaemonSet that controls a pod.

@@ -20,7 +20,7 @@ pub(super) struct DefaultSpread {
     sources: SpreadSources,
     constraints: Vec<TopologySpreadConstraint>,
     /// Pods without constraints of their own, by namespace.
-    pods: BTreeMap<String, BTreeMap<PodKey, Arc<KubePod>>>,
+    pods: BTreeMap<String, BTreeMap<Arc<PodKey>, Arc<KubePod>>>,
     /// What was deduced in this look. Pods of one workload give the same answer.
     deduced: BTreeMap<Alike, Arc<[Spread]>>,
 }
@@ -53,14 +53,14 @@ impl DefaultSpread {
     fn note(&mut self, Changes { removed, added }: &Changes<KubePod>) {
         for pod in removed {
             if let Some(pods) = self.pods.get_mut(pod.namespace()) {
-                pods.remove(&pod_key(pod));
+                pods.remove(pod_key(pod));
                 if pods.is_empty() {
                     self.pods.remove(pod.namespace());
                 }
             }
         }
         for pod in added.iter().filter(|pod| !is_terminal(pod) && !is_spread(pod)) {
-            self.pods.entry(pod.namespace().to_owned()).or_default().insert(pod_key(pod), pod.clone());
+            self.pods.entry(pod.namespace().to_owned()).or_default().insert(pod_key(pod).clone(), pod.clone());
         }
     }
 

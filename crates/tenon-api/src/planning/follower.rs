@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use tenon_model::{BoundPod, Catalog, Mirror, Pod, PodKey, PodShape, PodStorage, Seconds, Snapshot};
+use tenon_model::{BoundPod, Catalog, LabelTexts, Mirror, Pod, PodKey, PodShape, PodStorage, Seconds, Snapshot};
 
 use super::Surroundings;
 use super::attach_limits::{self, Drivers, Limits};
@@ -35,6 +35,7 @@ pub struct Follower {
     sets: VersionCache<DaemonSet>,
     daemon_pods: DaemonPods,
     machines: BTreeMap<String, Parts>,
+    texts: LabelTexts,
     pools: BTreeMap<String, Known>,
     volumes: VolumeFollower,
     spread: DefaultSpread,
@@ -99,6 +100,7 @@ impl Follower {
             if !before.remove(&machine.id).is_some_and(|before| before.are(&parts)) {
                 match machine.state(around) {
                     Some(mut state) => {
+                        state.labels = self.texts.labels(machine.labels().into_iter().flatten());
                         attach_limits::fill(&mut state, parts.csi_node.as_deref(), &parts.type_limits);
                         self.mirror.set_machine(&machine.id, machine.node_name(), state);
                     }
@@ -116,7 +118,7 @@ impl Follower {
         Changes { removed, added }: Changes<KubePod>,
         touched: impl Iterator<Item = Arc<KubePod>>,
     ) {
-        removed.iter().for_each(|found| self.mirror.remove_pod(&pod_key(found)));
+        removed.iter().for_each(|found| self.mirror.remove_pod(pod_key(found)));
         for found in added.into_iter().chain(touched) {
             if let Some(node) = bound_to(&found).filter(|_| !is_terminal(&found)) {
                 let bound = self.bound(&found);
@@ -124,7 +126,7 @@ impl Follower {
             } else if is_provisionable(&found) {
                 match self.waiting(&found) {
                     Ok(pod) => self.mirror.wait(pod),
-                    Err(why) => self.mirror.refuse(&pod_key(&found), why),
+                    Err(why) => self.mirror.refuse(pod_key(&found), why),
                 }
             }
         }
@@ -152,7 +154,7 @@ impl Follower {
         let has_claims = has_claims(found);
         let index = &self.volumes.index;
         BoundPod {
-            key: Arc::new(pod_key(found)),
+            key: pod_key(found).clone(),
             created: found.metadata.creation_timestamp.as_ref().map(|time| Seconds(time.0.as_second())),
             started: found.start_time.as_ref().map(|time| Seconds(time.0.as_second())),
             is_terminating: is_terminating(found),
@@ -172,7 +174,7 @@ impl Follower {
         let Changes { removed, added } = self.sets.look(&objects.daemon_sets);
         removed.iter().for_each(|set| self.mirror.remove_daemon(&set_key(set)));
         let touched = self.daemon_pods.note(pods);
-        let is_touched = |set: &&Arc<DaemonSet>| touched.contains(&set_key(set).uid);
+        let is_touched = |set: &&Arc<DaemonSet>| touched.contains(&*set_key(set).uid);
         for set in added.iter().chain(objects.daemon_sets.iter().filter(is_touched)) {
             let key = set_key(set);
             self.mirror.set_daemon(&key, pod::to_model(&daemon(set, self.daemon_pods.newest(&key.uid))));
@@ -219,5 +221,9 @@ fn is_same<K>(was: Option<&Arc<K>>, is: Option<&Arc<K>>) -> bool {
 }
 
 fn set_key(set: &DaemonSet) -> PodKey {
-    PodKey { namespace: set.namespace().unwrap_or_default(), name: set.name_any(), uid: set.uid().unwrap_or_default() }
+    PodKey {
+        namespace: set.namespace().unwrap_or_default().into(),
+        name: set.name_any().into(),
+        uid: set.uid().unwrap_or_default().into(),
+    }
 }

@@ -79,7 +79,7 @@ impl Machine<'_> {
         registered.map(|node| node.labels()).or_else(|| self.claim.map(|claim| claim.labels()))
     }
 
-    /// What it is like; what its pods use is not in it. None as long as nobody knows its size.
+    /// What it is like, without its labels; what its pods use is not in it. None as long as nobody knows its size.
     pub(super) fn state(&self, around: &dyn Surroundings) -> Option<NodeState> {
         let mut state = match (self.claim, self.node) {
             (Some(claim), node) => claimed(claim, node.map(AsRef::as_ref), around)?,
@@ -118,13 +118,12 @@ fn claimed(claim: &NodeClaim, node: Option<&Node>, around: &dyn Surroundings) ->
         Some(node) => offered(node),
         None => promised(claim, node, around)?,
     };
-    let labels = registered.map_or_else(|| claim.labels(), |node| node.labels()).clone();
+    let labels = registered.map_or_else(|| claim.labels(), |node| node.labels());
     let pool = labels.get(LABEL_NODEPOOL).filter(|pool| !pool.is_empty()).cloned();
     Some(NodeState {
         name: registered.map_or_else(|| claim.name_any(), ResourceExt::name_any),
         pool,
         is_managed: true,
-        labels,
         taints: registered.map_or_else(|| own(&claim.spec.taints), taints),
         startup_taints: own(&claim.spec.startup_taints),
         capacity,
@@ -152,7 +151,6 @@ fn unclaimed(node: &Node) -> NodeState {
         name: node.name_any(),
         pool: node.labels().get(LABEL_NODEPOOL).filter(|pool| !pool.is_empty()).cloned(),
         is_managed: false,
-        labels: node.labels().clone(),
         taints: taints(node),
         startup_taints: Vec::new(),
         capacity,

@@ -46,7 +46,7 @@ struct Parts {
     _labels: Weak<BTreeMap<String, String>>,
     _annotations: Weak<BTreeMap<String, String>>,
     _owners: Weak<Vec<OwnerReference>>,
-    _namespace: Option<Weak<str>>,
+    _namespace: Weak<str>,
 }
 
 impl PodShapes {
@@ -83,7 +83,7 @@ fn places(pod: &KubePod) -> Places {
         labels: Arc::as_ptr(&meta.labels).addr(),
         annotations: Arc::as_ptr(&meta.annotations).addr(),
         owners: Arc::as_ptr(&meta.owner_references).addr(),
-        namespace: meta.namespace.as_ref().map_or(0, |name| Arc::as_ptr(name).addr()),
+        namespace: Arc::as_ptr(&meta.key.namespace).addr(),
     }
 }
 
@@ -95,7 +95,7 @@ fn parts(pod: &KubePod) -> Parts {
         _labels: Arc::downgrade(&meta.labels),
         _annotations: Arc::downgrade(&meta.annotations),
         _owners: Arc::downgrade(&meta.owner_references),
-        _namespace: meta.namespace.as_ref().map(Arc::downgrade),
+        _namespace: Arc::downgrade(&meta.key.namespace),
     }
 }
 

@@ -1,14 +1,13 @@
 //! Which versions of objects were there at the last look.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The versions of a kind's objects that were there at the last look. A store never changes an object in place, so the
 /// place tells versions apart, and nobody has to read them.
 #[derive(Debug)]
 pub(super) struct VersionCache<K> {
-    known: BTreeMap<usize, (Arc<K>, u64)>,
-    look: u64,
+    /// By place. Kept, so that nothing else can come to be at the same place.
+    known: Vec<Arc<K>>,
 }
 
 /// What is different from the last look. An object that changed is in both.
@@ -19,27 +18,26 @@ pub(super) struct Changes<K> {
 
 impl<K> Default for VersionCache<K> {
     fn default() -> VersionCache<K> {
-        VersionCache { known: BTreeMap::new(), look: 0 }
+        VersionCache { known: Vec::new() }
     }
 }
 
 impl<K> VersionCache<K> {
     /// Compares with what is there now, and remembers that.
     pub(super) fn look(&mut self, now: &[Arc<K>]) -> Changes<K> {
-        self.look += 1;
-        let mut added = Vec::new();
-        for object in now {
-            // Kept, so that nothing else can come to be at the same place.
-            let known = self.known.entry(Arc::as_ptr(object).addr()).or_insert_with(|| {
-                added.push(object.clone());
-                (object.clone(), 0)
-            });
-            known.1 = self.look;
-        }
-        let is_gone = |_: &usize, known: &mut (Arc<K>, u64)| known.1 != self.look;
-        let removed = self.known.extract_if(.., is_gone).map(|(_, (object, _))| object).collect();
+        let mut sorted = now.to_vec();
+        sorted.sort_unstable_by_key(place);
+        sorted.dedup_by_key(|object| place(object));
+        let before = std::mem::replace(&mut self.known, sorted);
+        let is_in = |list: &[Arc<K>], object: &Arc<K>| list.binary_search_by_key(&place(object), place).is_ok();
+        let added = now.iter().filter(|object| !is_in(&before, object)).cloned().collect();
+        let removed = before.iter().filter(|object| !is_in(&self.known, object)).cloned().collect();
         Changes { removed, added }
     }
+}
+
+fn place<K>(object: &Arc<K>) -> usize {
+    Arc::as_ptr(object).addr()
 }
 
 #[cfg(test)]

@@ -29,8 +29,8 @@ pub(super) struct VolumeFollower {
     classes: VersionCache<StorageClass>,
     /// Claims by the volume they name; under no name those that name none.
     by_volume: BTreeMap<Option<String>, ClaimKeys>,
-    /// Pods by the claims they have.
-    pods: BTreeMap<String, BTreeMap<PodKey, Arc<KubePod>>>,
+    /// Pods by the claims they have: nearly always one, and there are many claims.
+    pods: BTreeMap<String, Vec<Arc<KubePod>>>,
 }
 
 impl VolumeFollower {
@@ -60,7 +60,7 @@ impl VolumeFollower {
         for pod in removed {
             for claim in claim_keys(pod) {
                 if let Some(pods) = self.pods.get_mut(&claim) {
-                    pods.remove(&pod_key(pod));
+                    pods.retain(|known| pod_key(known) != pod_key(pod));
                     if pods.is_empty() {
                         self.pods.remove(&claim);
                     }
@@ -69,7 +69,9 @@ impl VolumeFollower {
         }
         for pod in added {
             for claim in claim_keys(pod) {
-                self.pods.entry(claim).or_default().insert(pod_key(pod), pod.clone());
+                let pods = self.pods.entry(claim).or_insert_with(|| Vec::with_capacity(1));
+                pods.retain(|known| pod_key(known) != pod_key(pod));
+                pods.push(pod.clone());
             }
         }
     }
@@ -110,8 +112,8 @@ impl VolumeFollower {
     }
 
     fn pods_with(&self, claims: &ClaimKeys, changed: &Changes<KubePod>) -> Vec<Arc<KubePod>> {
-        let theirs: BTreeMap<&PodKey, &Arc<KubePod>> =
-            claims.iter().filter_map(|claim| self.pods.get(claim)).flatten().collect();
+        let found = claims.iter().filter_map(|claim| self.pods.get(claim)).flatten();
+        let theirs: BTreeMap<&PodKey, &Arc<KubePod>> = found.map(|pod| (&**pod_key(pod), pod)).collect();
         if theirs.is_empty() {
             return Vec::new();
         }

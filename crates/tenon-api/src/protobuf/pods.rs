@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
+use tenon_model::PodKey;
 
 use super::ProtobufFault;
 use super::fields::{Fields, Value};
@@ -44,10 +45,13 @@ impl PodReader {
 /// What pods of a workload have in common, and what this one has of its own.
 fn own_metadata(meta: &[u8], common: PodMeta) -> Result<PodMeta, ProtobufFault> {
     let [name, namespace, uid, created, deleted] = Fields(meta).pick([1, 3, 5, 8, 9])?;
+    let key = PodKey {
+        namespace: text(3, namespace)?.unwrap_or_default().into(),
+        name: text(1, name)?.unwrap_or_default().into(),
+        uid: text(5, uid)?.unwrap_or_default().into(),
+    };
     Ok(PodMeta {
-        name: text(1, name)?.map(Box::from),
-        namespace: text(3, namespace)?.map(Arc::from),
-        uid: text(5, uid)?.map(Box::from),
+        key: Arc::new(key),
         creation_timestamp: moment(8, created)?,
         deletion_timestamp: moment(9, deleted)?,
         ..common

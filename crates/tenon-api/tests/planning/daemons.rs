@@ -43,7 +43,7 @@ fn expressions(key: &str) -> Value {
 fn a_daemon_without_a_pod_is_what_its_template_says_with_limits_for_requests() {
     let seen = snapshot(&[set(&json!({ "nodeSelector": { "team": "red" } }))]);
     let daemon = &seen.daemons[0];
-    assert_eq!((daemon.key.name.as_str(), daemon.key.namespace.as_str()), ("d", "n"));
+    assert_eq!((&*daemon.key.name, &*daemon.key.namespace), ("d", "n"));
     assert_eq!(daemon.requests.get("cpu"), Quantity::milli(100));
     assert_eq!(daemon.alternatives[0].get("team"), Some(&Requirement::is("red")));
 }

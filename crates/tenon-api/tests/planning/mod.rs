@@ -103,7 +103,7 @@ fn claim(name: &str, node: &str, more: &Value) -> (Kind, Value) {
 }
 
 fn names(snapshot: &Snapshot) -> Vec<&str> {
-    snapshot.pods.iter().map(|pod| pod.key.name.as_str()).collect()
+    snapshot.pods.iter().map(|pod| &*pod.key.name).collect()
 }
 
 #[test]
@@ -144,7 +144,10 @@ fn a_node_that_comes_up_is_what_its_claim_says_until_it_registers() {
     let rising =
         snapshot(&[claim("c", "n1", &json!({})), node("n1", &json!({ "status": { "allocatable": { "cpu": "2" } } }))]);
     let state = &rising.nodes[0];
-    assert_eq!((state.name.as_str(), state.stage, state.labels["from"].as_str()), ("c", NodeStage::Rising, "claim"));
+    assert_eq!(
+        (state.name.as_str(), state.stage, state.labels.get("from").unwrap_or_default()),
+        ("c", NodeStage::Rising, "claim")
+    );
     assert_eq!(state.taints.iter().map(|taint| taint.key.as_str()).collect::<Vec<_>>(), ["lasting"]);
     // The kubelet knows nothing of the devices yet; the claim does.
     assert_eq!((state.allocatable.get("cpu"), state.allocatable.get("gpu")), (Quantity::whole(2), Quantity::whole(2)));

@@ -28,7 +28,7 @@ fn lasting(state: &NodeState) -> Vec<&str> {
 #[test]
 fn until_it_registers_a_node_has_the_labels_and_taints_of_its_claim() {
     let state = with_claim(&json!({ "spec": { "taints": [{ "key": "odd", "effect": "NoSchedule" }] } }), &json!({}));
-    assert_eq!((state.name.as_str(), state.labels["from"].as_str()), ("c", "claim"));
+    assert_eq!((state.name.as_str(), state.labels.get("from").unwrap_or_default()), ("c", "claim"));
     assert_eq!(lasting(&state), ["lasting"]);
 }
 
@@ -40,7 +40,7 @@ fn once_it_registered_a_node_has_its_own_labels_and_taints() {
         { "key": "node.kubernetes.io/not-ready", "effect": "NoExecute" },
     ] } });
     let state = with_claim(&merged(labels(&[REGISTERED]), &taints), &json!({}));
-    assert_eq!((state.name.as_str(), state.labels.contains_key("from")), ("n1", false));
+    assert_eq!((state.name.as_str(), state.labels.get("from").is_some()), ("n1", false));
     assert_eq!((state.stage, lasting(&state)), (NodeStage::Rising, vec!["own"]));
     let state = with_claim(&merged(labels(&[REGISTERED, INITIALIZED]), &taints), &json!({}));
     assert_eq!((state.stage, lasting(&state).len()), (NodeStage::Initialized, 3));

@@ -34,13 +34,10 @@ fn a_pod_that_waits_for_its_claim_is_refused_and_stops_no_other() {
         waiting("good", &with_claim("data")),
         waiting("plain", &json!({})),
     ]);
-    let names: Vec<&str> = seen.pods.iter().map(|pod| pod.key.name.as_str()).collect();
+    let names: Vec<&str> = seen.pods.iter().map(|pod| &*pod.key.name).collect();
     assert_eq!(names, ["good", "plain"]);
     let [(key, why)] = seen.invalid.as_slice() else { panic!("{:?}", seen.invalid) };
-    assert_eq!(
-        (key.name.as_str(), why.as_str()),
-        ("bad", "PersistentVolumeClaim n/missing does not exist; create the claim")
-    );
+    assert_eq!((&*key.name, why.as_str()), ("bad", "PersistentVolumeClaim n/missing does not exist; create the claim"));
     assert_eq!(seen.pods[0].storage.volumes().unwrap().attachments[0].volume, "n/data");
     assert_eq!(seen.pods[1].storage, PodStorage::default());
 }
@@ -173,8 +170,8 @@ fn where_nobody_may_read_namespaces_only_pods_that_choose_by_their_labels_are_re
         waiting("volume", &with_claim("data")),
     ]);
     let seen = to_snapshot(&objects, &Blind, &PlanOptions::default(), NOW);
-    let names: Vec<&str> = seen.pods.iter().map(|pod| pod.key.name.as_str()).collect();
+    let names: Vec<&str> = seen.pods.iter().map(|pod| &*pod.key.name).collect();
     assert_eq!(names, ["all", "plain"]);
-    let refused: Vec<(&str, &str)> = seen.invalid.iter().map(|(key, why)| (key.name.as_str(), why.as_str())).collect();
+    let refused: Vec<(&str, &str)> = seen.invalid.iter().map(|(key, why)| (&*key.name, why.as_str())).collect();
     assert_eq!(refused, [("some", "cannot list Namespace"), ("volume", "cannot list PersistentVolumeClaim")]);
 }

@@ -24,6 +24,6 @@ fn pods_of_a_leaving_node_are_pending_only_until_they_run() {
         pod("runs", &bound("Running")),
         pod("starts", &bound("Pending")),
     ]);
-    let pending: Vec<(&str, bool)> = seen.pods.iter().map(|pod| (pod.key.name.as_str(), pod.is_pending)).collect();
+    let pending: Vec<(&str, bool)> = seen.pods.iter().map(|pod| (&*pod.key.name, pod.is_pending)).collect();
     assert_eq!(pending, [("runs", false), ("starts", true)]);
 }

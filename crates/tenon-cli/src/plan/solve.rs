@@ -128,8 +128,7 @@ mod tests {
     #[test]
     fn what_breaks_a_rule_is_dropped_from_the_plan_and_reported_as_a_bug() {
         assert!(report(&Snapshot::default(), Plan::default()).warnings.is_empty());
-        let key =
-            |name: &str| Arc::new(PodKey { namespace: "n".to_owned(), name: name.to_owned(), uid: name.to_owned() });
+        let key = |name: &str| Arc::new(PodKey { namespace: "n".into(), name: name.into(), uid: name.into() });
         let pod = |name: &str| Arc::new(Pod { key: key(name), ..Pod::default() });
         let node = Arc::new(NodeState { name: "there".to_owned(), ..NodeState::default() });
         let snapshot = Snapshot { pods: vec![pod("a"), pod("b")], nodes: vec![node], ..Snapshot::default() };

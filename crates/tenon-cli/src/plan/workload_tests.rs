@@ -56,7 +56,7 @@ fn a_pod_of_a_workload_is_what_a_cluster_would_create() {
     let objects = read("x.yaml", &workload("StatefulSet", claims)).unwrap().objects;
     let pod: &Pod = &objects.pods[0];
     assert!(is_provisionable(pod));
-    assert_eq!(pod.metadata.uid.as_deref(), Some("default/web-0"));
+    assert_eq!(pod.uid(), "default/web-0");
     let labels = pod.labels();
     assert_eq!((labels["app"].as_str(), labels["statefulset.kubernetes.io/pod-name"].as_str()), ("x", "web-0"));
     let spec = pod.spec.clone().unwrap();

@@ -105,7 +105,7 @@ async fn remove_pods(
     let claim = &observed.claim;
     let (reason, counted_as) = (disruption_reason(context, claim), drained_reason(context, claim));
     let removal = Removal { node: claim.name_any(), reason, counted_as };
-    let find = |key: &PodKey| pods.iter().find(|pod| pod_key(pod) == *key);
+    let find = |key: &PodKey| pods.iter().find(|pod| **pod_key(pod) == *key);
     let mut refused = Vec::new();
     // A pod that must go by the deadline does not wait for what its eviction waited for.
     for pod in plan.delete.iter().filter_map(find) {
@@ -215,13 +215,13 @@ mod tests {
         let note =
             |remaining, protected| remaining_note(&node, &DrainPlan { remaining, protected, ..DrainPlan::default() });
         assert_eq!(note(1, None), "Draining Node default-x7: 1 pod is waiting to be evicted");
-        let key = PodKey { namespace: "shop".to_owned(), name: "db-0".to_owned(), uid: "u".to_owned() };
+        let key = PodKey { namespace: "shop".into(), name: "db-0".into(), uid: "u".into() };
         assert_eq!(
             note(2, Some(key)),
             "Draining Node default-x7: 2 pods are waiting to be evicted; pod shop/db-0 has \
              karpenter.sh/do-not-disrupt: remove the annotation or delete the pod"
         );
-        let key = PodKey { namespace: "default".to_owned(), name: "db-0".to_owned(), uid: "u".to_owned() };
+        let key = PodKey { namespace: "default".into(), name: "db-0".into(), uid: "u".into() };
         assert_eq!(note(1, Some(key)), event_reasons::FAILED_DRAINING.example());
     }
 }

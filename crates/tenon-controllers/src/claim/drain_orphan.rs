@@ -28,7 +28,7 @@ pub(crate) async fn drain_orphan(context: &Context, node: &Node) -> Result<bool,
     let drain_pods: Vec<_> = pods.iter().map(|pod| drain_pod(pod, now)).collect();
     let plan = plan_drain(&drain_pods, None, now);
     let removal = Removal { node: node.name_any(), reason: None, counted_as: "Forceful Termination".to_owned() };
-    for pod in pods.iter().filter(|pod| plan.evict.contains(&pod_key(pod))) {
+    for pod in pods.iter().filter(|pod| plan.evict.contains(pod_key(pod))) {
         if let Some(refused) = evict_pod(context, pod, &removal).await? {
             context.events.publish(node, &refused.event).await;
         }

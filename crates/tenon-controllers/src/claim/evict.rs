@@ -137,7 +137,7 @@ pub(crate) async fn delete_pod(
 }
 
 fn uid_of(pod: &Pod) -> Option<String> {
-    pod.metadata.uid.as_deref().map(str::to_owned)
+    (!pod.uid().is_empty()).then(|| pod.uid().to_owned())
 }
 
 fn only_this(pod: &Pod, grace_period_s: u32) -> DeleteParams {

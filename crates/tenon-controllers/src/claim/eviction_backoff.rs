@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     fn key(uid: &str) -> PodKey {
-        PodKey { namespace: "shop".to_owned(), name: "db-0".to_owned(), uid: uid.to_owned() }
+        PodKey { namespace: "shop".into(), name: "db-0".into(), uid: uid.into() }
     }
 
     #[tokio::test(start_paused = true)]

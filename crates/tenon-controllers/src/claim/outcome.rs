@@ -113,7 +113,7 @@ fn needs_node(context: &Context, pod: &ObjectReference) -> bool {
     let (namespace, name) = (pod.namespace.as_deref().unwrap_or_default(), pod.name.as_deref().unwrap_or_default());
     let found = context.watched.pods.get(namespace, name);
     found.is_some_and(|found| {
-        found.metadata.uid.as_deref() == pod.uid.as_deref() && is_active(&found) && bound_to(&found).is_none()
+        found.uid() == pod.uid.as_deref().unwrap_or_default() && is_active(&found) && bound_to(&found).is_none()
     })
 }
 

@@ -53,10 +53,7 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
 /// Everything that needs a plan, by uid.
 pub(super) fn pending(context: &Context) -> PendingUids {
     let pods = context.watched.pods.state_filter(is_provisionable);
-    let counted = pods.iter().filter_map(|pod| {
-        let (namespace, name) = (pod.metadata.namespace.as_deref(), pod.metadata.name.as_deref());
-        Some(WaitingPod { uid: pod.metadata.uid.as_deref()?, namespace: namespace?, name: name? })
-    });
+    let counted = pods.iter().map(|pod| WaitingPod { uid: pod.uid(), namespace: pod.namespace(), name: pod.name() });
     context.metrics.scheduling.waiting(counted);
     let claims = context.watched.claims.state_filter(is_unplanned);
     // The pods of a node that is being emptied need another.
@@ -148,7 +145,7 @@ fn count(context: &Context, plan: &Plan, by_zone: BTreeMap<String, u64>) {
     let placed = plan.placements.iter().map(|placement| &placement.pod);
     let made = plan.new_nodes.iter().flat_map(|node| &node.pods);
     let refused = plan.unplaced.iter().map(|unplaced| &unplaced.pod);
-    scheduling.decided(placed.chain(made).chain(refused).map(|key| key.uid.as_str()));
+    scheduling.decided(placed.chain(made).chain(refused).map(|key| &*key.uid));
 }
 
 /// A plan, and what it was made from.

@@ -136,7 +136,7 @@ async fn a_node_that_breaks_a_rule_is_not_created_and_the_others_are() {
     add_pod(&stage.client, "other", ("500m", small)).await;
     stage.until_waiting(2).await;
     let (gathered, snapshot, mut plan) = stage.plan().await;
-    let wrong = plan.new_nodes.iter_mut().find(|node| node.pods[0].name == "other").unwrap();
+    let wrong = plan.new_nodes.iter_mut().find(|node| node.pods[0].name.as_ref() == "other").unwrap();
     wrong.chosen.price = tenon_model::Price::FREE;
     let plan = checked(&stage.context, &snapshot, plan);
     let mut report = Report::new(&stage.context, &gathered);

@@ -29,7 +29,7 @@ pub(super) struct Report<'a> {
 impl<'a> Report<'a> {
     /// Nothing was told yet.
     pub(super) fn new(context: &'a Context, gathered: &'a Gathered) -> Report<'a> {
-        let pods = gathered.pods.iter().filter_map(|pod| Some((pod.metadata.uid.as_deref()?, pod))).collect();
+        let pods = gathered.pods.iter().map(|pod| (pod.uid(), pod)).collect();
         Report { context, pods, left: TOLD }
     }
 
@@ -39,7 +39,7 @@ impl<'a> Report<'a> {
     }
 
     fn reference(&self, key: &PodKey) -> Option<ObjectReference> {
-        self.pods.get(key.uid.as_str()).map(|pod| pod.reference())
+        self.pods.get(&*key.uid).map(|pod| pod.reference())
     }
 
     /// Tells every pod the same. Who heard it before does not count, and once no more is said, nobody is asked any more.
@@ -73,8 +73,7 @@ impl<'a> Report<'a> {
             let event = Event::nominated(note);
             self.publish(std::slice::from_ref(&placement.pod), &event).await;
         }
-        let is_for_others =
-            |key: &PodKey| self.pods.get(key.uid.as_str()).is_some_and(|found| pod::is_for_others(found));
+        let is_for_others = |key: &PodKey| self.pods.get(&*key.uid).is_some_and(|found| pod::is_for_others(found));
         // Who only waits for the next plan is not told that it cannot be helped, nor who never asked for help.
         let refused = plan.unplaced.iter().filter(|unplaced| !unplaced.reason.is_deferred());
         let refused: Vec<&Unplaced> = refused.filter(|unplaced| !is_for_others(&unplaced.pod)).collect();

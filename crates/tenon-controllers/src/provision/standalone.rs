@@ -145,7 +145,8 @@ fn alone(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) -> Snap
     let wanted = claim.spec.resources.iter().flat_map(|resources| resources.requests.iter().flatten());
     let wanted = wanted.filter_map(|(name, amount)| Some((name.clone(), tenon_api::quantity_of(amount)?)));
     let shape = PodShape { requests: wanted.collect(), ..PodShape::default() };
-    let key = PodKey { namespace: String::new(), name: claim.name_any(), uid: claim.uid().unwrap_or_default() };
+    let key =
+        PodKey { name: claim.name_any().into(), uid: claim.uid().unwrap_or_default().into(), ..PodKey::default() };
     let pod = Pod { key: Arc::new(key), shape: Arc::new(shape), ..Pod::default() };
     Snapshot {
         hosts: hosts(gathered, types, &vec![(name.clone(), claim.spec.node_class_ref.name.clone())]),

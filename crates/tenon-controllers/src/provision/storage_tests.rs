@@ -97,7 +97,7 @@ async fn a_pod_with_a_claim_that_waits_for_it_is_known_with_its_driver() {
     add_claim(&stage).await;
     add_pod_with_claim(&stage).await;
     let (_, snapshot, _) = stage.plan().await;
-    let pod = snapshot.pods.iter().find(|pod| pod.key.name == "stateful").unwrap();
+    let pod = snapshot.pods.iter().find(|pod| pod.key.name.as_ref() == "stateful").unwrap();
     assert_eq!(pod.storage.volumes().unwrap().attachments[0].driver, "csi.example");
     assert!(snapshot.namespaces.contains_key("default"));
 }

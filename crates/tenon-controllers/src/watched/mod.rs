@@ -13,7 +13,7 @@ mod test_reading;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
-use tenon_api::kube_objects::{DaemonSet, Node, Pod, WirePod};
+use tenon_api::kube_objects::{DaemonSet, Lean, Node, Pod, WirePod};
 
 use futures::{Stream, StreamExt, stream};
 use kube::api::Api;
@@ -111,13 +111,13 @@ pub(crate) struct Watches {
 pub(crate) fn watch_all(client: &Client, owners: Owners) -> (Watched, Watches) {
     let filled = Filled(watch::Sender::default());
     let (pods, pod_changes) = watch_pods(client, &filled);
-    let (nodes, node_changes) = watch_kind(client, &filled);
-    let (daemons, daemon_changes) = watch_kind(client, &filled);
-    let (pools, pool_changes) = watch_kind(client, &filled);
-    let (classes, class_changes) = watch_kind(client, &filled);
+    let (nodes, node_changes) = watch_kind(client, &filled, Node::make_lean);
+    let (daemons, daemon_changes) = watch_kind(client, &filled, |_| ());
+    let (pools, pool_changes) = watch_kind(client, &filled, |_| ());
+    let (classes, class_changes) = watch_kind(client, &filled, |_| ());
     // Templates are only watched to be judged anew when they change.
-    let (_, template_changes) = watch_kind(client, &filled);
-    let (claims, claim_changes) = watch_kind(client, &filled);
+    let (_, template_changes) = watch_kind(client, &filled, |_| ());
+    let (claims, claim_changes) = watch_kind(client, &filled, |_| ());
     let (related, related_watches) = watch_related(client, &filled, owners);
     let watched = Watched {
         pods,
@@ -180,7 +180,8 @@ where
     watcher::watcher(Api::<K>::all(client.clone()), watcher::Config::default().timeout(WATCHED_FOR_S)).default_backoff()
 }
 
-fn watch_kind<K>(client: &Client, filled: &Filled) -> (Store<K>, Changes<K>)
+/// Objects are kept as they were sent, but for what `drop_unread` takes away.
+fn watch_kind<K>(client: &Client, filled: &Filled, drop_unread: fn(&mut K)) -> (Store<K>, Changes<K>)
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
@@ -188,7 +189,10 @@ where
     let filled = filled.clone();
     let changes = watched(client)
         // Who set which field when is most of an object's size, and nobody here asks.
-        .modify(|object: &mut K| object.managed_fields_mut().clear())
+        .modify(move |object: &mut K| {
+            object.managed_fields_mut().clear();
+            drop_unread(object);
+        })
         .reflect(writer)
         .inspect(move |change| {
             if let Ok(Event::InitDone) = change {

@@ -2,14 +2,46 @@
 //!
 //! The library's store would keep a second copy of every name and uid, and wants whole metadata; a pod here has neither.
 
-use std::collections::BTreeMap;
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use kube::runtime::watcher::Event;
 use tenon_api::kube_objects::Pod;
 
 /// By namespace and name.
-type Pods = BTreeMap<Arc<str>, BTreeMap<Box<str>, Arc<Pod>>>;
+type Pods = BTreeMap<Arc<str>, BTreeSet<Named>>;
+
+/// A pod among those of its namespace, found by the name that it has itself.
+#[derive(Debug)]
+struct Named(Arc<Pod>);
+
+impl Borrow<str> for Named {
+    fn borrow(&self) -> &str {
+        self.0.name()
+    }
+}
+
+impl Ord for Named {
+    fn cmp(&self, other: &Named) -> Ordering {
+        self.0.name().cmp(other.0.name())
+    }
+}
+
+impl PartialOrd for Named {
+    fn partial_cmp(&self, other: &Named) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Named {
+    fn eq(&self, other: &Named) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Named {}
 
 /// All pods. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -26,12 +58,12 @@ impl PodStore {
     /// Those of which this is true.
     pub(crate) fn state_filter(&self, is_wanted: impl Fn(&Pod) -> bool) -> Vec<Arc<Pod>> {
         let pods = self.read();
-        pods.values().flat_map(BTreeMap::values).filter(|pod| is_wanted(pod)).cloned().collect()
+        pods.values().flatten().map(|named| &named.0).filter(|pod| is_wanted(pod)).cloned().collect()
     }
 
     /// The pod of this name.
     pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Arc<Pod>> {
-        self.read().get(namespace)?.get(name).cloned()
+        self.read().get(namespace)?.get(name).map(|named| named.0.clone())
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Pods> {
@@ -75,9 +107,9 @@ fn insert(pods: &mut Pods, pod: &Pod) {
     let kept = Arc::new(pod.clone());
     let namespace = match pods.get_mut(pod.namespace()) {
         Some(namespace) => namespace,
-        None => pods.entry(kept.metadata.namespace.clone().unwrap_or_default()).or_default(),
+        None => pods.entry(kept.metadata.key.namespace.clone()).or_default(),
     };
-    namespace.insert(pod.name().into(), kept);
+    namespace.replace(Named(kept));
 }
 
 fn remove(pods: &mut Pods, pod: &Pod) {

@@ -195,7 +195,7 @@ fn pods_that_are_bound_promised_or_daemons_are_not_planned_for() {
         Arc::new(spec(json!([{ "apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d" }])));
     gathered.pods = pods.into_iter().map(Arc::new).collect();
     let snapshot = to_snapshot(&gathered, &InstanceType::built_in());
-    assert_eq!(snapshot.pods.iter().map(|pod| pod.key.name.as_str()).collect::<Vec<_>>(), ["p3"]);
+    assert_eq!(snapshot.pods.iter().map(|pod| &*pod.key.name).collect::<Vec<_>>(), ["p3"]);
 }
 
 /// A node of the claim's name, with the taints it has while it comes up.

@@ -37,7 +37,7 @@ fn plan(pods: &[Pod], deadline: Option<i64>, now: i64) -> DrainPlan {
 }
 
 fn names_of(pods: &[PodKey]) -> Vec<&str> {
-    pods.iter().map(|key| key.name.as_str()).collect()
+    pods.iter().map(|key| &*key.name).collect()
 }
 
 #[test]

@@ -27,8 +27,9 @@ impl Nodes {
     pub(crate) fn new(nodes: &[Arc<NodeState>], daemons: &[&Pod], columns: &Columns) -> Nodes {
         let mut nodes: Vec<&Arc<NodeState>> = nodes.iter().filter(|node| !node.is_leaving).collect();
         nodes.sort_by_key(|node| (node.stage == NodeStage::Rising, &node.name));
-        let facts: Vec<Requirements> = nodes.iter().map(|node| facts(node)).collect();
-        let (labels, taints) = (LabelIndex::new(&facts), taint_sets(&nodes));
+        // One at a time: all of them would take more memory than the nodes.
+        let labels = LabelIndex::new(nodes.iter().map(|node| facts(node)));
+        let taints = taint_sets(&nodes);
         let mut expected: Table<NodeIx, Resources> = nodes.iter().map(|_| Resources::default()).collect();
         for daemon in daemons {
             let mut running = Bits::none(nodes.len());
@@ -72,7 +73,7 @@ fn left_on(node: &NodeState, expected_daemons: &Resources) -> Resources {
 
 /// Labels of a node, its host name among them.
 fn facts(node: &NodeState) -> Requirements {
-    let mut facts = Requirements::from_labels(&node.labels);
+    let mut facts = Requirements::from_labels(node.labels.iter());
     if facts.get(HOSTNAME).is_none() {
         facts.add(HOSTNAME, &Requirement::is(&node.name));
     }

@@ -89,7 +89,7 @@ impl<'r> Sorted<'r> {
         if has_places || Arc::strong_count(&pod.shape) == 1 {
             return self.read(pod);
         }
-        let place = (Arc::as_ptr(&pod.shape).addr(), pod.key.namespace.as_str());
+        let place = (Arc::as_ptr(&pod.shape).addr(), &*pod.key.namespace);
         if let Some(known) = self.known.get(&place) {
             return *known;
         }
@@ -111,7 +111,7 @@ impl<'r> Sorted<'r> {
             return self.shapes.number_of(hash, is_alike, make);
         }
         let labels = self.relevant.labels(&pod.shape.labels);
-        let namespace = pod.key.namespace.as_str();
+        let namespace = &*pod.key.namespace;
         let terms = (&pod.shape.spreads, &pod.shape.pod_affinity, &pod.shape.pod_anti_affinity);
         let wishes = (&pod.shape.preferred_pod_affinity, &pod.shape.preferred_pod_anti_affinity);
         let hash = fixed_hash(&(hash, namespace, &labels, terms, wishes));

@@ -146,7 +146,7 @@ fn of_node(name: &str, rule: &str) -> (Subject, String) {
 
 /// The labels of a node, with its name as its host name where nothing else is said.
 fn facts(node: &NodeState) -> Requirements {
-    let mut labels = Requirements::from_labels(&node.labels);
+    let mut labels = Requirements::from_labels(node.labels.iter());
     if labels.get(tenon_model::labels::HOSTNAME).is_none() {
         labels.add(tenon_model::labels::HOSTNAME, &tenon_model::Requirement::is(&node.name));
     }

@@ -1,5 +1,6 @@
 //! Who has a value? Which of many sets of demands share values with another one, answered for all of them at once.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 use tenon_model::{Operator, Requirement, Requirements};
@@ -44,12 +45,12 @@ impl<I> Default for Column<I> {
 
 impl<I: Id> LabelIndex<I> {
     /// Reads the sets, which are known by their position from here on.
-    pub(crate) fn new<'a>(sets: impl IntoIterator<Item = &'a Requirements>) -> LabelIndex<I> {
+    pub(crate) fn new<R: Borrow<Requirements>>(sets: impl IntoIterator<Item = R>) -> LabelIndex<I> {
         let mut index = LabelIndex::default();
         for (position, set) in sets.into_iter().enumerate() {
             let number = I::of(position);
             index.length = position + 1;
-            for (label, demand) in set.iter() {
+            for (label, demand) in set.borrow().iter() {
                 match index.labels.get_mut(label) {
                     Some(column) => column.read(number, demand),
                     None => index.labels.entry(label.to_owned()).or_default().read(number, demand),

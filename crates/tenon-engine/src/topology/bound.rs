@@ -55,7 +55,8 @@ impl<'c> Counting<'c> {
     }
 
     fn admits(&self, filter: &NodeFilter, node: &NodeState) -> bool {
-        filter.is_open() || filter.admits_node(self.world.meanings, &Requirements::from_labels(&node.labels), node)
+        filter.is_open()
+            || filter.admits_node(self.world.meanings, &Requirements::from_labels(node.labels.iter()), node)
     }
 
     /// Pods that run or will run where they are. Those that are being deleted, and those that are placed again, do not count.
@@ -65,7 +66,7 @@ impl<'c> Counting<'c> {
         let mut known: BTreeMap<(usize, &str), Vec<GroupIx>> = BTreeMap::new();
         for node in &self.snapshot.nodes {
             for pod in node.pods.iter().filter(|pod| !pod.is_terminating && !placed_again.contains(&*pod.key)) {
-                let namespace = pod.key.namespace.as_str();
+                let namespace = &*pod.key.namespace;
                 let place = (Arc::as_ptr(&pod.shape).addr(), namespace);
                 let groups = known.entry(place).or_insert_with(|| {
                     let is_counted = |group: &Group| group.selects(namespace, &pod.shape.labels);
@@ -101,14 +102,14 @@ pub(super) fn values<'n>(
     nodes: impl Iterator<Item = &'n Arc<NodeState>> + Clone,
     label: &str,
 ) -> impl Iterator<Item = Option<&'n str>> + Clone {
-    nodes.map(move |node| node.labels.get(label).map(String::as_str))
+    nodes.map(move |node| node.labels.get(label))
 }
 
 /// Nodes that count for a filter.
 pub(super) fn filtered(world: &World<'_>, filter: &NodeFilter) -> Bits<NodeIx> {
     Bits::those(world.nodes.len(), |number: NodeIx| {
         let node = &world.nodes[number];
-        filter.is_open() || filter.admits_node(world.meanings, &Requirements::from_labels(&node.labels), node)
+        filter.is_open() || filter.admits_node(world.meanings, &Requirements::from_labels(node.labels.iter()), node)
     })
 }
 

@@ -91,7 +91,7 @@ impl<'s> Build<'s> {
                 }
                 let terms = pod.shape.pod_anti_affinity.iter();
                 let groups = terms.map(|term| self.term(Kind::Inverse, term, NodeFilter::default())).collect();
-                found.push((node.as_ref(), pod, groups));
+                found.push((node.as_ref(), pod.as_ref(), groups));
             }
         }
         found

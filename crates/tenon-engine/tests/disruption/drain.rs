@@ -8,12 +8,12 @@ use tenon_model::{DrainPod, PodKey, Timestamp};
 use crate::disruption::nodes::{ago, later, now};
 
 fn pod(name: &str) -> DrainPod {
-    let key = PodKey { namespace: "d".to_owned(), name: name.to_owned(), uid: name.to_owned() };
+    let key = PodKey { namespace: "d".into(), name: name.into(), uid: name.into() };
     DrainPod { key, grace_period_s: 30, ..DrainPod::default() }
 }
 
 fn names_of(pods: &[PodKey]) -> Vec<&str> {
-    pods.iter().map(|key| key.name.as_str()).collect()
+    pods.iter().map(|key| &*key.name).collect()
 }
 
 fn nanosecond_after(time: Timestamp) -> Timestamp {

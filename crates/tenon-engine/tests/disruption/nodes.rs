@@ -1,5 +1,6 @@
 //! Small clusters whose nodes may be disrupted, in few words.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tenon_engine::disruption::{DisruptionBlocked, EmptinessInput, EmptinessVerdict, judge_emptiness};
@@ -74,7 +75,7 @@ pub(crate) fn empty_node(name: &str) -> CandidateNode {
 
 /// A pod `shop/<name>` that has to run somewhere.
 pub(crate) fn pod(name: &str) -> CandidatePod {
-    let key = PodKey { namespace: "shop".to_owned(), name: name.to_owned(), uid: name.to_owned() };
+    let key = Arc::new(PodKey { namespace: "shop".into(), name: name.into(), uid: name.into() });
     CandidatePod { key, is_reschedulable: true, eviction_cost: 1.0, has_do_not_disrupt: false }
 }
 

@@ -281,7 +281,7 @@ fn node(line: &Line<'_>) -> NodeState {
         name: line.name.to_owned(),
         pool: line.get("pool").map(str::to_owned),
         is_managed: line.get("pool").is_some(),
-        labels: line.labels(),
+        labels: line.labels().into_iter().collect(),
         taints: line.taints("taint"),
         startup_taints: line.taints("startup"),
         capacity: allocatable.clone(),
@@ -301,7 +301,7 @@ fn node(line: &Line<'_>) -> NodeState {
 }
 
 fn key(name: &str) -> Arc<PodKey> {
-    Arc::new(PodKey { namespace: "default".to_owned(), name: name.to_owned(), uid: format!("uid-{name}") })
+    Arc::new(PodKey { namespace: "default".into(), name: name.into(), uid: format!("uid-{name}").into() })
 }
 
 /// Puts a pod on its node.
@@ -314,7 +314,8 @@ fn bind(line: &Line<'_>, nodes: &mut [NodeState]) {
     let (key, shape, attachments) = (pod.key, pod.shape, line.attachments());
     attach(node, &attachments);
     let storage = line.get("volume").map(|_| Arc::new(pod.storage));
-    node.pods.push(BoundPod { key, shape, is_terminating, attachments, storage, ..BoundPod::default() });
+    let pod = BoundPod { key, shape, is_terminating, attachments, storage, ..BoundPod::default() };
+    node.pods.push(Arc::new(pod));
     node.pods.sort_by(|one, other| one.key.cmp(&other.key));
 }
 
@@ -356,7 +357,7 @@ fn pod(line: &Line<'_>) -> Pod {
             .collect(),
         host_ports: line.words.iter().filter(|(key, _)| *key == "port").map(|(_, number)| port(number)).collect(),
         resource_claims: line.get("claim").map(str::to_owned).into_iter().collect(),
-        labels: line.labels(),
+        labels: Arc::new(line.labels()),
         spreads: constraints::spreads(&line.words),
         pod_affinity: constraints::terms(&line.words, "with", namespace),
         pod_anti_affinity: constraints::terms(&line.words, "apart", namespace),
@@ -365,7 +366,7 @@ fn pod(line: &Line<'_>) -> Pod {
         ..PodShape::default()
     };
     Pod {
-        key: Arc::new(PodKey { namespace: namespace.to_owned(), ..key(line.name).as_ref().clone() }),
+        key: Arc::new(PodKey { namespace: namespace.into(), ..key(line.name).as_ref().clone() }),
         created: line.get("created").map(|second| Seconds(second.parse().unwrap())),
         is_pending: line.get("pending").is_some(),
         storage: PodStorage::Known(PodVolumes::new(line.places(), line.attachments())),
@@ -389,7 +390,7 @@ pub(crate) fn sound_plan(snapshot: &Snapshot) -> Plan {
 /// A plan in words: each new node as `pool/type[@host]: pods`, each placement as `node: pod`, each waiting pod as
 /// `pod waits`.
 pub(crate) fn told(plan: &Plan) -> Vec<String> {
-    let names = |pods: &[Arc<PodKey>]| pods.iter().map(|pod| pod.name.as_str()).collect::<Vec<_>>().join(" ");
+    let names = |pods: &[Arc<PodKey>]| pods.iter().map(|pod| &*pod.name).collect::<Vec<_>>().join(" ");
     let new = plan.new_nodes.iter().map(|node| {
         let at = node.chosen.place.as_ref().map(|place| format!("@{}", place.host)).unwrap_or_default();
         format!("{}/{}{at}: {}", node.pool, node.chosen.instance_type, names(&node.pods))

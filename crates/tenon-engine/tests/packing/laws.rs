@@ -129,7 +129,7 @@ pub(crate) fn carried_out(snapshot: &Snapshot) -> Snapshot {
         attach(node, &pod.storage.volumes().unwrap().attachments);
         node.bound.add(&pod.requests);
         node.host_ports.extend(pod.host_ports.iter().map(|port| (pod.key.clone(), port.clone())));
-        node.pods.push(bound(pod));
+        node.pods.push(Arc::new(bound(pod)));
     }
     for (index, new) in plan.new_nodes.iter().enumerate() {
         let pool = after.pools.iter_mut().find(|pool| pool.name == new.pool).unwrap();
@@ -149,7 +149,7 @@ pub(crate) fn carried_out(snapshot: &Snapshot) -> Snapshot {
             name: format!("new{index}"),
             pool: Some(new.pool.clone()),
             is_managed: true,
-            labels,
+            labels: labels.into_iter().collect(),
             taints: pool.taints.clone(),
             capacity: size.capacity.clone(),
             allocatable: size.allocatable(&tenon_model::Overrides::default()),
@@ -161,7 +161,7 @@ pub(crate) fn carried_out(snapshot: &Snapshot) -> Snapshot {
             attach(&mut node, &pod.storage.volumes().unwrap().attachments);
             node.bound.add(&pod.requests);
             node.host_ports.extend(pod.host_ports.iter().map(|port| (pod.key.clone(), port.clone())));
-            node.pods.push(bound(pod));
+            node.pods.push(Arc::new(bound(pod)));
         }
         after.nodes.push(Arc::new(node));
     }

@@ -67,7 +67,7 @@ fn a_limit_holds_from_one_plan_to_the_next() {
     let plan = sound_plan(&after);
     assert!(plan.new_nodes.is_empty(), "{plan:?}");
     // What fits on the node that was made goes there, the other one waits for the limit.
-    let waiting: Vec<&str> = plan.unplaced.iter().map(|waiting| waiting.pod.name.as_str()).collect();
+    let waiting: Vec<&str> = plan.unplaced.iter().map(|waiting| &*waiting.pod.name).collect();
     assert_eq!((waiting, plan.placements.len()), (vec!["b"], 1));
 }
 

@@ -16,7 +16,7 @@ fn zoned(text: &str) -> Vec<String> {
         .iter()
         .map(|node| {
             let zone = node.chosen.labels.get("topology.kubernetes.io/zone").cloned().unwrap_or_default();
-            let pods: Vec<&str> = node.pods.iter().map(|pod| pod.name.as_str()).collect();
+            let pods: Vec<&str> = node.pods.iter().map(|pod| &*pod.name).collect();
             format!("{zone}: {}", pods.join(" "))
         })
         .collect();
@@ -26,7 +26,7 @@ fn zoned(text: &str) -> Vec<String> {
 
 /// Names of pods that wait.
 fn waiting(text: &str) -> Vec<String> {
-    sound_plan(&cluster(text)).unplaced.iter().map(|unplaced| unplaced.pod.name.clone()).collect()
+    sound_plan(&cluster(text)).unplaced.iter().map(|unplaced| unplaced.pod.name.to_string()).collect()
 }
 
 #[test]

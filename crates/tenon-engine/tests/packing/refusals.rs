@@ -115,7 +115,7 @@ fn devices_by_claim_are_refused_while_they_are_ignored() {
 fn a_pod_without_claimed_devices_is_placed_beside_one_with_them() {
     let plan = sound_plan(&cluster(&format!("{ONE}\npod p cpu=1 claim=gpu\npod q cpu=1")));
     assert_eq!((plan.new_nodes.len(), plan.unplaced.len()), (1, 1));
-    assert_eq!(plan.new_nodes[0].pods[0].name, "q");
+    assert_eq!(&*plan.new_nodes[0].pods[0].name, "q");
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn salvaged(snapshot: &Snapshot, plan: Plan) -> CheckedPlan {
 }
 
 fn bug(plan: &Plan, pod: &str) -> String {
-    let found = plan.unplaced.iter().find(|waits| waits.pod.name == pod).unwrap();
+    let found = plan.unplaced.iter().find(|waits| *waits.pod.name == *pod).unwrap();
     assert!(matches!(found.reason, Reason::CheckFailed(_)), "{found:?}");
     found.reason.to_string()
 }
@@ -43,7 +43,7 @@ fn a_sound_plan_stays_as_it_is() {
 fn a_new_node_that_cannot_be_is_dropped_and_its_pods_hear_that_it_is_a_bug() {
     let (snapshot, mut plan) = planned(FOUR);
     plan.new_nodes[0].chosen.place = Some(place("pve9"));
-    let lost = plan.new_nodes[0].pods[0].name.clone();
+    let lost = plan.new_nodes[0].pods[0].name.to_string();
     let left = salvaged(&snapshot, plan);
     assert_eq!(left.plan.new_nodes.len(), 1);
     assert!(told(&left.plan).contains(&"n1: c".to_owned()), "{:?}", told(&left.plan));
@@ -68,7 +68,7 @@ fn a_pod_that_must_not_be_there_leaves_its_node_to_the_others() {
 #[test]
 fn pods_that_are_forgotten_doubled_or_unknown_are_mentioned_once_or_not_at_all() {
     let (snapshot, mut plan) = planned(FOUR);
-    let other = Arc::new(PodKey { name: "stranger".to_owned(), ..PodKey::default() });
+    let other = Arc::new(PodKey { name: "stranger".into(), ..PodKey::default() });
     plan.placements[0].pod = other.clone();
     plan.unplaced.push(Unplaced { pod: plan.new_nodes[0].pods[0].clone(), reason: Reason::NoPools });
     plan.unplaced.push(Unplaced { pod: other, reason: Reason::NoPools });
@@ -101,7 +101,7 @@ fn a_limit_costs_the_new_nodes_of_its_pool_and_a_full_host_those_on_it() {
     );
     snapshot.hosts.iter_mut().find(|host| host.place == place("pve1")).unwrap().closed = Some("offline".to_owned());
     let left = salvaged(&snapshot, plan).plan;
-    assert_eq!((left.new_nodes.len(), left.new_nodes[0].pods[0].name.as_str()), (1, "b"));
+    assert_eq!((left.new_nodes.len(), &*left.new_nodes[0].pods[0].name), (1, "b"));
     assert!(bug(&left, "a").contains("host pve1 cannot be used: offline"));
 }
 

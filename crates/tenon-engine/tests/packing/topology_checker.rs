@@ -28,7 +28,7 @@ pub(crate) fn hand_made(snapshot: &Snapshot, text: &str) -> Plan {
 }
 
 fn key(snapshot: &Snapshot, name: &str) -> Arc<PodKey> {
-    snapshot.pods.iter().find(|pod| pod.key.name == name).unwrap().key.clone()
+    snapshot.pods.iter().find(|pod| *pod.key.name == *name).unwrap().key.clone()
 }
 
 fn new_node(snapshot: &Snapshot, zone: &str, pods: Vec<Arc<PodKey>>) -> NewNode {
@@ -42,7 +42,7 @@ fn new_node(snapshot: &Snapshot, zone: &str, pods: Vec<Arc<PodKey>>) -> NewNode 
     let chosen = Chosen {
         instance_type: "one".to_owned(),
         requirements: way.requirements.clone(),
-        labels: [(label("zone"), zone.to_owned())].into(),
+        labels: [(label("zone"), zone.to_owned())].into_iter().collect(),
         price: way.price,
         place: None,
     };

@@ -27,7 +27,7 @@ fn by_label(label: &str, text: &str) -> Vec<(String, usize)> {
     }
     for placement in &plan.placements {
         let node = snapshot.nodes.iter().find(|node| node.name == placement.node).unwrap();
-        *counts.entry(node.labels.get(label).cloned().unwrap_or_default()).or_default() += 1;
+        *counts.entry(node.labels.get(label).unwrap_or_default().to_owned()).or_default() += 1;
     }
     counts.into_iter().collect()
 }

@@ -115,8 +115,8 @@ impl<'b> Neighbours<'b> {
     fn chooses(&self, term: &PodAffinityTerm, pod: &Wanted) -> bool {
         let choice = &term.namespaces;
         let nothing = Labels::new();
-        let labels = self.namespaces.get(&pod.key.namespace).unwrap_or(&nothing);
-        let is_near = choice.names.contains(&pod.key.namespace)
+        let labels = self.namespaces.get(&*pod.key.namespace).unwrap_or(&nothing);
+        let is_near = choice.names.contains(&*pod.key.namespace)
             || choice.selector.as_ref().is_some_and(|selector| selector.chooses(labels));
         is_near && term.selector.as_ref().is_some_and(|selector| selector.chooses(&pod.labels))
     }

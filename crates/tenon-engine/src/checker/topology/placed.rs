@@ -8,13 +8,14 @@ use std::sync::Arc;
 use tenon_model::labels::{HOSTNAME, NODEPOOL};
 use tenon_model::resources::{CPU, MEMORY};
 use tenon_model::{
-    NewNode, NodeState, Operator, Plan, Pod, PodKey, PodShape, Pool, Requirement, Requirements, Snapshot, Taint,
+    NewNode, NodeLabels, NodeState, Operator, Plan, Pod, PodKey, PodShape, Pool, Requirement, Requirements, Snapshot,
+    Taint,
 };
 
 impl Node<'_> {
     /// Its labels as facts.
     pub(super) fn facts(&self) -> Requirements {
-        let mut facts = Requirements::from_labels(self.labels.as_ref());
+        let mut facts = Requirements::from_labels(self.labels.iter());
         facts.replace(HOSTNAME, Requirement::is(self.host.as_ref()));
         facts
     }
@@ -37,7 +38,7 @@ pub(super) struct Placed<'a> {
 
 /// A node, with what it is once it takes pods.
 pub(super) struct Node<'a> {
-    pub(super) labels: Cow<'a, BTreeMap<String, String>>,
+    pub(super) labels: NodeLabels,
     pub(super) taints: Vec<&'a Taint>,
     pub(super) is_leaving: bool,
     /// Its domain of the host name, whether or not it has that label.
@@ -95,8 +96,7 @@ impl<'a> Placed<'a> {
         let mut domains = Domains::default();
         let mut known: BTreeMap<&str, usize> = BTreeMap::new();
         for node in &self.nodes {
-            let value =
-                if label == HOSTNAME { Some(node.host.as_ref()) } else { node.labels.get(label).map(String::as_str) };
+            let value = if label == HOSTNAME { Some(node.host.as_ref()) } else { node.labels.get(label) };
             domains.of_node.push(value.map(|value| {
                 *known.entry(value).or_insert_with(|| {
                     domains.names.push(value);
@@ -134,7 +134,7 @@ fn planned<'a>(snapshot: &'a Snapshot, plan: &'a Plan, classes: &mut Classes<'a>
 fn existing(node: &NodeState) -> Node<'_> {
     let host = node.labels.get(HOSTNAME).unwrap_or(&node.name);
     Node {
-        labels: Cow::Borrowed(&node.labels),
+        labels: node.labels.clone(),
         taints: node.lasting_taints().collect(),
         is_leaving: node.is_leaving,
         host: Cow::Borrowed(host),
@@ -157,7 +157,7 @@ fn created<'a>(index: usize, node: &'a NewNode, pool: Option<&'a Pool>) -> Node<
     labels.extend(chosen.map(|(label, value)| (label.clone(), value.clone())));
     let host = format!("new node {}", index + 1);
     let taints = pool.map(|pool| pool.taints.iter().collect()).unwrap_or_default();
-    Node { labels: Cow::Owned(labels), taints, is_leaving: false, host: Cow::Owned(host) }
+    Node { labels: labels.into_iter().collect(), taints, is_leaving: false, host: Cow::Owned(host) }
 }
 
 fn pool<'a>(snapshot: &'a Snapshot, node: &NewNode) -> Option<&'a Pool> {

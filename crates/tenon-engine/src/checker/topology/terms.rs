@@ -17,7 +17,7 @@ impl<'p, 'a> Chooser<'p, 'a> {
     pub(super) fn of(placed: &'p Placed<'a>) -> Chooser<'p, 'a> {
         let mut by_label: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
         for (index, class) in placed.classes.iter().enumerate() {
-            for (label, value) in &class.shape.labels {
+            for (label, value) in class.shape.labels.iter() {
                 by_label.entry((label, value)).or_default().push(index);
             }
         }
