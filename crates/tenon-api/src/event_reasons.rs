@@ -163,6 +163,10 @@ event_reasons! {
         when "The seed image of a VM could not be deleted from its storage. The VM and the NodeClaim are not held up by it, and its bootstrap token is deleted.",
         example "Cannot delete seed image local:iso/user-data-0b5c.iso: cannot delete volume local:iso/user-data-0b5c.iso on host pve1: Permission check failed (/storage/local, Datastore.Allocate); grant Datastore.Allocate on its storage, and delete the image",
         action "Grant the API token Datastore.Allocate on the storage, and delete the image.";
+    IN_PLACE_UPDATE_FAILED = "InPlaceUpdateFailed" on "NodeClaim", Warning, Tenon,
+        when "Tags, security groups or the resource pool of a ProxmoxNodeClass were changed, and could not be applied to a running VM. It is retried every minute; the node goes on working.",
+        example "Cannot apply tags, security groups and resource pool of ProxmoxNodeClass default to VM 20003: cannot change resource pool k8s: Permission check failed (/pool/k8s, Pool.Allocate); retrying",
+        action "Remove the cause that the message names: most often a privilege that the API token lacks.";
     NAME_TAKEN = "NameTaken" on "NodeClaim", Warning, Tenon,
         when "Another VM already has the name of the NodeClaim. The launch waits: two VMs with one name would be one Node to Kubernetes.",
         example "Cannot launch VM 20003: VM 105 on host pve2 is already named default-x7; rename or remove VM 105, or delete NodeClaim default-x7",

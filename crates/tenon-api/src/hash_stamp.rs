@@ -100,5 +100,7 @@ pub fn of_pool(pool: &NodePool) -> Annotations {
 pub fn of_class(class: &ProxmoxNodeClass) -> Annotations {
     let mut written = CLASS.written(&hash::of_class(class));
     written.insert(names::ANNOTATION_IN_PLACE_HASH.to_owned(), hash::of_class_in_place(class));
+    let pool = class.spec.resource_pool.clone().filter(|pool| !pool.is_empty());
+    written.extend(pool.map(|pool| (names::ANNOTATION_RESOURCE_POOL.to_owned(), pool)));
     written
 }

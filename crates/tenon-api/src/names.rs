@@ -63,6 +63,8 @@ pub const ANNOTATION_NODEPOOL_HASH_VERSION: &str = "karpenter.sh/nodepool-hash-v
 pub const ANNOTATION_NODECLASS_HASH: &str = "karpenter.proxmox.sinextra.dev/proxmoxnodeclass-hash";
 /// … and how that number was made.
 pub const ANNOTATION_NODECLASS_HASH_VERSION: &str = "karpenter.proxmox.sinextra.dev/proxmoxnodeclass-hash-version";
+/// On NodeClaims: the resource pool that its VM was put into.
+pub const ANNOTATION_RESOURCE_POOL: &str = "karpenter.proxmox.sinextra.dev/proxmoxnodeclass-pool";
 /// On NodeClaims: the same for the fields of its class that a VM which runs can still be given.
 pub const ANNOTATION_IN_PLACE_HASH: &str = "karpenter.proxmox.sinextra.dev/proxmoxnodeinplaceupdate-hash";
 /// On ProxmoxTemplates: the number that stands behind `Hash:` in the description of their VMs …

@@ -16,6 +16,7 @@ mod follow;
 mod garbage_collection;
 #[cfg(test)]
 mod garbage_collection_tests;
+mod in_place;
 pub mod join;
 mod kept;
 mod kube_error;

@@ -1,6 +1,9 @@
 //! The network cards of a VM: a queue for each core, and the firewall where a security group wants it. Whatever else the
 //! template says of a card stays, the hardware address among it.
 
+use std::collections::BTreeSet;
+
+use tenon_api::SecurityGroup;
 use tenon_pve::{Properties, VmConfig};
 
 use super::desired_vm::DesiredVm;
@@ -13,6 +16,20 @@ pub(super) fn options(desired: &DesiredVm<'_>, config: &VmConfig) -> Vec<(String
     let change = |(key, card): (String, Properties)| {
         let wanted = changed(&card, desired.cores, desired.security_groups.iter().any(|group| group.interface == key));
         wanted.map(|card| (key, card.to_string()))
+    };
+    config.network_cards().into_iter().filter_map(change).collect()
+}
+
+/// The options of the cards of a VM that runs which are to be filtered and are not. Their queues stay: the guest has them.
+pub(crate) fn filtered<'a>(
+    groups: impl Iterator<Item = &'a SecurityGroup>,
+    config: &VmConfig,
+) -> Vec<(String, String)> {
+    let cards: BTreeSet<&str> = groups.map(|group| group.interface.as_str()).collect();
+    let change = |(key, mut card): (String, Properties)| {
+        let is_due = cards.contains(key.as_str()) && card.get("firewall") != Some("1");
+        card.set("firewall", "1").ok().filter(|()| is_due)?;
+        Some((key, card.to_string()))
     };
     config.network_cards().into_iter().filter_map(change).collect()
 }

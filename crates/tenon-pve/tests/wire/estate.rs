@@ -51,6 +51,7 @@ pub(crate) fn request(vmid: VmId) -> CloneRequest {
         description: format!("Karpenter managed instance, class=default\n{}", mark(vmid)),
         pool: None,
         kind: CloneKind::Linked,
+        target: None,
     }
 }
 
