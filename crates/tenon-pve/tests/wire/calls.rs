@@ -120,9 +120,7 @@ async fn of_cluster(client: &Client, row: &Recording, parts: &[&str]) -> Option<
         ("GET", ["cluster", "status"]) => client.cluster_status().await.map(|_| Said::Done),
         ("GET", ["cluster", "options"]) => client.cluster_options().await.map(map),
         ("GET", ["cluster", "ha", "status", "current"]) => client.ha_status().await.map(|rows| Said::Rows(rows.len())),
-        ("GET", ["cluster", "ha", "status", "manager_status"]) => {
-            client.ha_host_states().await.map(|states| Said::Rows(states.len()))
-        }
+        ("GET", ["cluster", "ha", "status", "manager_status"]) => client.ha_host_states().await.map(|_| Said::Done),
         ("GET", ["cluster", "nextid"]) => match row.param("vmid") {
             None => client.next_id().await.map(|id| Said::Text(id.to_string())),
             Some(id) => client.is_id_free(id.parse().ok()?).await.map(|_| Said::Done),

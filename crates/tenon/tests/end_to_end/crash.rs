@@ -86,7 +86,7 @@ async fn a_claim_deleted_during_its_copy_leaves_no_vm(kind: Kind) -> anyhow::Res
 async fn killed_before_the_copy(world: &mut World) -> anyhow::Result<()> {
     let trouble = FaultKind::Refuse { status: 500, text: "cluster file system is slow today".into() };
     for _ in 0..FAILED_LOOKS {
-        world.estate.fail_next(FaultSpec::new("GET", "/qemu/2", trouble.clone()));
+        world.estate.fail_next(FaultSpec::new("GET", "/cluster/nextid", trouble.clone()));
     }
     world.deploy("before", 1).await?;
     let (claim, _) = world.until_launch("a claim is written", |record| record.step == LaunchStep::Clone).await?;

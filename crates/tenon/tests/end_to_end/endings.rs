@@ -155,7 +155,7 @@ async fn a_vm_that_is_stopped_or_destroyed_before_its_node_joins_is_noticed(kind
             ("VMStopped", format!("VM {vmid} on host {host} stopped before Node {name} joined"))
         };
         world
-            .until_within(Duration::from_secs(30), &words, async || {
+            .until_within(Duration::from_secs(60), &words, async || {
                 Ok(world.events(reason).await?.into_iter().find(|note| note.contains(&words)))
             })
             .await?;

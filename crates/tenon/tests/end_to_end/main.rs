@@ -27,6 +27,7 @@ mod line;
 mod ownership;
 mod packing;
 mod planning;
+mod provider;
 mod proxmox_admin;
 mod real;
 mod refusals;

@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tenon_api::{NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate, names};
-use tenon_sim::{TemplateSpec, TokenSpec};
+use tenon_sim::{FaultEffect, FaultMatch, FaultRule, TemplateSpec, TokenSpec};
 
 use crate::asking::ANY;
 use crate::bench::{from_json, quick_guests};
@@ -222,8 +222,9 @@ async fn a_wrong_secret_in_the_cloud_config_is_told_until_the_file_is_mended_and
 async fn a_full_storage_is_told_in_proxmox_words_and_tried_again_without_a_storm(kind: Kind) -> anyhow::Result<()> {
     let Some(mut world) = World::running(kind).await? else { return Ok(()) };
     world.until_condition::<NodePool>(("default", "Ready"), ("True", "Ready")).await?;
-    // Not even a copy that shares its template's disk fits.
-    world.estate.set_storage_free("shared", 0)?;
+    // The listing shows room, and every copy finds none: what is thin is given more than once.
+    let copies = FaultMatch::call("POST", "/nodes/*/qemu/*/clone");
+    world.estate.add_fault(FaultRule::new(copies, FaultEffect::FullStorage));
     world.deploy("web", 1).await?;
     let words = "No space left on device";
     let pod = world.pod("web").await?;
@@ -246,6 +247,13 @@ async fn a_full_storage_is_told_in_proxmox_words_and_tried_again_without_a_storm
     assert!((1..=5).contains(&tried), "{tried} copies were tried in {window:?}");
     assert!(world.is_controller_running()?);
 
+    // What the listing shows to be full is not tried at all.
+    world.estate.remove_faults();
+    world.estate.set_storage_free("shared", 0)?;
+    world.let_pass(Duration::from_secs(3)).await?;
+    let before = world.changes("/clone");
+    world.until_pod_waits("web", "storage shared has 0 GiB free, and a VM needs 1 GiB; free space on it").await?;
+    assert!(world.changes("/clone") - before <= 1, "{}", world.tail());
     world.estate.set_storage_free("shared", 500 * GIB)?;
     world.until_running("web", 1).await?;
     assert_eq!((world.vms().len(), world.claims().await?.len()), (1, 1));
@@ -257,9 +265,11 @@ async fn without_room_for_first_boot_data_nothing_is_cloned_and_nodes_come_once_
 ) -> anyhow::Result<()> {
     let Some(mut world) = World::running(kind).await? else { return Ok(()) };
     world.until_condition::<NodePool>(("default", "Ready"), ("True", "Ready")).await?;
-    // Room for a copy that shares its template's disk, and for nothing else.
+    // Room for neither a seed nor a disk; the seed is missed first.
     world.estate.set_storage_free("local", 0)?;
     world.estate.set_storage_free("shared", 4 * MIB)?;
+    // Plans go by a listing that may be two seconds old.
+    world.let_pass(Duration::from_secs(3)).await?;
     world.deploy("web", 1).await?;
     let words = "has room for first-boot data; free space";
     world.until_pod_waits("web", words).await?;
@@ -268,6 +278,8 @@ async fn without_room_for_first_boot_data_nothing_is_cloned_and_nodes_come_once_
     assert!(world.clones().is_empty(), "{}", world.tail());
 
     world.estate.set_storage_free("local", 100 * GIB)?;
+    world.until_pod_waits("web", "storage shared has 0 GiB free").await?;
+    world.estate.set_storage_free("shared", 100 * GIB)?;
     world.until_running("web", 1).await?;
     assert!(world.is_controller_running()?);
     world.end().await
