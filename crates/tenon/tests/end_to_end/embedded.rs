@@ -46,6 +46,10 @@ pub(crate) struct Embedded {
     pub(crate) csr_approver: &'static str,
     /// How long a launch of the next controllers may stand still.
     pub(crate) launch_timeout: Option<Duration>,
+    /// Where the guests of the next controllers find the API server.
+    pub(crate) server: String,
+    /// The id of the cluster, if not its own.
+    pub(crate) cluster_id: Option<String>,
     /// Whether the next controllers expect a cloud controller manager.
     pub(crate) ccm: CloudControllerManager,
     clock: Clock,
@@ -92,6 +96,8 @@ impl Embedded {
             gates: String::new(),
             csr_approver: "false",
             launch_timeout: None,
+            server: SERVER.to_owned(),
+            cluster_id: None,
             ccm: CloudControllerManager::default(),
             clock,
             log,
@@ -122,7 +128,8 @@ impl Embedded {
         let client = self.workload.clone();
         let clients = Clients { workload: client, home: None, regions: self.regions(estate)? };
         let settings = Settings {
-            cluster_endpoint: Some(SERVER.to_owned()),
+            cluster_endpoint: Some(self.server.clone()),
+            cluster_id: self.cluster_id.clone(),
             batch_idle: Duration::from_millis(300),
             batch_max: Duration::from_secs(1),
             planning: plan_options::read(&format!("featureGates: '{}'", self.gates))?,

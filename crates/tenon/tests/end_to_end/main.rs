@@ -35,6 +35,7 @@ mod schema;
 mod schema_samples;
 mod secrets;
 mod seed;
+mod shared_estate;
 mod spreading;
 mod static_pools;
 mod status;

@@ -19,6 +19,8 @@ pub(crate) struct Real {
     /// What the estate is served with unless a test wants otherwise.
     pub(crate) tls: Tls,
     port: u16,
+    /// A second Proxmox cluster, and its port.
+    beside: Option<(Server, u16)>,
     dir: TempDir,
     controller: Option<Child>,
     /// What the next controller has switched on.
@@ -44,6 +46,7 @@ impl Real {
             server: None,
             tls,
             port: 0,
+            beside: None,
             dir,
             controller: None,
             gates,
@@ -67,6 +70,15 @@ impl Real {
         Ok(())
     }
 
+    /// Serves a second Proxmox cluster, region `attic` of the next controllers.
+    pub(crate) async fn serve_beside(&mut self, estate: &Estate) -> anyhow::Result<()> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let server = estate.serve(listener, self.tls.clone());
+        let port = server.local_addr().port();
+        self.beside = Some((server, port));
+        self.configure(TOKEN)
+    }
+
     /// Proxmox answers nobody any more.
     pub(crate) async fn stop_serving(&mut self) {
         if let Some(server) = self.server.take() {
@@ -78,11 +90,14 @@ impl Real {
     pub(crate) fn configure(&self, (id, secret): (&str, &str)) -> anyhow::Result<()> {
         let path = self.dir.path();
         let ca = path.join("ca.pem");
-        let config = format!(
-            "clusters:\n- region: lab\n  url: https://localhost:{}/api2/json\n  ca_file: {}\n  token_id: {id}\n  token_secret: {secret}\n",
-            self.port,
-            ca.display(),
-        );
+        let cluster = |(region, port): (&str, u16)| {
+            format!(
+                "- region: {region}\n  url: https://localhost:{port}/api2/json\n  ca_file: {}\n  token_id: {id}\n  token_secret: {secret}\n",
+                ca.display(),
+            )
+        };
+        let beside = self.beside.as_ref().map(|(_, port)| cluster(("attic", *port)));
+        let config = format!("clusters:\n{}{}", cluster(("lab", self.port)), beside.unwrap_or_default());
         Ok(fs::write(path.join("cloud.yaml"), config)?)
     }
 
@@ -153,6 +168,9 @@ impl Real {
             assert!(status.success(), "the controller ended with {status}\n{}", self.log("controller"));
         }
         self.stop_serving().await;
+        if let Some((server, _)) = self.beside.take() {
+            server.shutdown().await;
+        }
         Ok(())
     }
 }

@@ -48,6 +48,11 @@ impl World {
                 TemplateSpec { host: host.into(), vmid, name: "debian-13".into(), ..TemplateSpec::default() };
             estate.add_template(&template)?;
         }
+        World::over(kind, estate, Some(guests)).await
+    }
+
+    /// The same over an estate that is there, which may have other worlds; with guests of its own, or without.
+    pub(crate) async fn over(kind: Kind, estate: Estate, guests: Option<GuestConfig>) -> anyhow::Result<Option<World>> {
         let volumes_before = estate.volumes().len();
         let (admin, ground) = match kind {
             Kind::Real => match Real::new(&estate).await? {
@@ -61,7 +66,7 @@ impl World {
         };
         install_definitions(&admin).await?;
         let mut world = World { admin, estate, guests: None, ground, volumes_before };
-        world.guests = Some(Guests::start(&world.estate, world.placed(guests)));
+        world.guests = guests.map(|guests| Guests::start(&world.estate, world.placed(guests)));
         world.prepare_namespace().await?;
         Ok(Some(world))
     }
