@@ -103,7 +103,8 @@ struct Launch<'a> {
     claim: &'a NodeClaim,
     record: &'a LaunchRecord,
     class: Arc<ProxmoxNodeClass>,
-    instance_type: &'a InstanceType,
+    /// As the class has it.
+    instance_type: InstanceType,
     pve: &'a tenon_pve::Client,
 }
 
@@ -206,7 +207,7 @@ impl<'a> Launch<'a> {
         if !self.is_only_intended() || !self.has_seed() {
             return Ok(None);
         }
-        let subject = Subject { class: &self.class, launch: Some((self.claim, self.instance_type)) };
+        let subject = Subject { class: &self.class, launch: Some((self.claim, &self.instance_type)) };
         let no = before_clone::no_first_boot(context, &subject, self.record).await?;
         Ok(no.map(|NoFirstBoot { reason, message }| unrendered(reason, &message)))
     }
@@ -254,7 +255,7 @@ impl<'a> Launch<'a> {
         let facts = SeedFacts {
             claim: self.claim,
             class: &self.class,
-            instance_type: self.instance_type,
+            instance_type: &self.instance_type,
             bootstrap: parts.bootstrap.clone(),
             kubernetes_version: parts.kubernetes_version.clone(),
             sources: &parts.sources,
@@ -278,7 +279,7 @@ impl<'a> Launch<'a> {
             pool: spec.resource_pool.clone().filter(|pool| !pool.is_empty()),
             cores: u32::try_from(whole(CPU)).unwrap_or(u32::MAX),
             memory_mib: whole(MEMORY) >> 20,
-            disk_gib: spec.boot_device.size_gigabytes().max(gigabytes(whole(EPHEMERAL_STORAGE))),
+            disk_gib: whole(EPHEMERAL_STORAGE) >> 30,
             storage: spec.boot_device.storage.clone().filter(|storage| !storage.is_empty()),
             tags: spec.tags.clone().unwrap_or_default(),
             name_servers: spec.addresses.iter().flat_map(|addresses| addresses.dns.iter().flatten()).cloned().collect(),
@@ -371,12 +372,6 @@ impl<'a> Launch<'a> {
         }
         Ok(None)
     }
-}
-
-/// Bytes in decimal gigabytes, rounded up. The reference does the same and then asks Proxmox for as many GiB, so a disk is
-/// never smaller than was asked for, nor smaller than it was before.
-fn gigabytes(bytes: u64) -> u64 {
-    bytes.div_ceil(1_000_000_000)
 }
 
 /// Writes the record of a launch into its claim.
