@@ -13,7 +13,7 @@ use axum::body::Body;
 use http::{Request, Response};
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
-use tenon_api::plan_options;
+use tenon_api::{instance_types_file, plan_options};
 use tenon_controllers::{
     Clients, Clock, CloudControllerManager, Controllers, CsrApprover, Metrics, Probe, RunError, Settings,
 };
@@ -48,6 +48,8 @@ pub(crate) struct Embedded {
     pub(crate) launch_timeout: Option<Duration>,
     /// Whether the next controllers expect a cloud controller manager.
     pub(crate) ccm: CloudControllerManager,
+    /// The text of the file of instance types that the next controllers have; empty: the built-in ones.
+    pub(crate) types: String,
     clock: Clock,
     log: Log,
     _logged: tracing::subscriber::DefaultGuard,
@@ -93,6 +95,7 @@ impl Embedded {
             csr_approver: "false",
             launch_timeout: None,
             ccm: CloudControllerManager::default(),
+            types: String::new(),
             clock,
             log,
             _logged,
@@ -136,6 +139,10 @@ impl Embedded {
                 ..LaunchLimits::default()
             }),
             ccm: self.ccm,
+            types: match self.types.as_str() {
+                "" => Settings::default().types,
+                text => instance_types_file::read(text)?,
+            },
             ..Settings::default()
         };
         let controllers = Controllers::new(clients, settings, self.clock);
