@@ -108,7 +108,7 @@ pub enum InstanceTypesError {
 
 #[cfg(test)]
 mod tests {
-    use tenon_model::CapacityType;
+    use tenon_model::{CapacityType, Price};
 
     use super::*;
 
@@ -131,7 +131,7 @@ mod tests {
         let text = r#"[{"name":"a","capacity":{"cpu":1,"memory":1},"Price":0.7,"capacitytype":"spot"},
             {"name":"b","capacity":{"cpu":1,"memory":1},"price":null}]"#;
         let sizes = read(text).unwrap();
-        assert_eq!(sizes[0].price().value(), 0.7, "it is not halved for spot");
+        assert_eq!(sizes[0].price(), Price::new(0.7), "it is not halved for spot");
         assert_eq!(sizes[1].price, None);
     }
 

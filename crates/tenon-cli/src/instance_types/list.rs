@@ -94,9 +94,8 @@ fn table(types: &[InstanceType]) -> String {
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     for size in types {
         let (capacity, allocatable) = (&size.capacity, size.allocatable());
-        let of = |resources: &Resources, name: &str| match resources.names(name) {
-            true => shown(name, resources.get(name)),
-            false => "-".to_owned(),
+        let of = |resources: &Resources, name: &str| {
+            if resources.names(name) { shown(name, resources.get(name)) } else { "-".to_owned() }
         };
         rows.push(vec![
             size.name.clone(),
