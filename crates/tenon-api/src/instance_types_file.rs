@@ -5,13 +5,16 @@
 
 mod catalog;
 mod fields;
+mod write;
 
 use serde_json::value::RawValue;
+use tenon_model::label_text::value_faults;
 use tenon_model::resources::{CPU, MEMORY, PODS};
-use tenon_model::{InstanceType, Quantity};
+use tenon_model::{InstanceType, PriceFormula, Quantity};
 
 pub use catalog::{CatalogEntry, OfferingEntry};
 use fields::{Fault, Fields};
+pub use write::write;
 
 /// A size without a word about pods takes as many as a kubelet does by default.
 const DEFAULT_PODS: i64 = 110;
@@ -19,7 +22,7 @@ const DEFAULT_PODS: i64 = 110;
 /// Reads the sizes of a file, which stand in place of the built-in ones.
 pub fn read(text: &str) -> Result<Vec<InstanceType>, InstanceTypesError> {
     entries(text, |fields| {
-        let name = fields.name()?;
+        let name = label(fields.name()?)?;
         let mut capacity = fields.resources("capacity")?;
         for needed in [CPU, MEMORY] {
             if capacity.get(needed) <= Quantity::ZERO {
@@ -35,13 +38,24 @@ pub fn read(text: &str) -> Result<Vec<InstanceType>, InstanceTypesError> {
             overhead: fields.overhead()?,
             capacity_type: fields.capacity_type()?,
             volume_attachment_limits: fields.counts("volumeAttachmentLimits")?,
+            price: fields.price()?,
         })
     })
 }
 
-/// Reads everything a file says: sizes, and what is offered where and at which price.
-pub fn read_catalog(text: &str) -> Result<Vec<CatalogEntry>, InstanceTypesError> {
-    entries(text, CatalogEntry::read)
+/// A name that nodes are labelled with, and its family: an API server would refuse every NodeClaim with another.
+fn label(name: String) -> Result<String, Fault> {
+    for word in [name.as_str(), name.split('.').next().unwrap_or_default()] {
+        if let Some(why) = value_faults(word).first() {
+            return Err(Fault::new("name", format!("`{word}` is not a label value: {why}")));
+        }
+    }
+    Ok(name)
+}
+
+/// Reads everything a file says: sizes, and what is offered where and at which price. What has no price gets the formula's.
+pub fn read_catalog(text: &str, formula: &PriceFormula) -> Result<Vec<CatalogEntry>, InstanceTypesError> {
+    entries(text, |fields| CatalogEntry::read(fields, formula))
 }
 
 fn entries<T>(text: &str, each: impl Fn(&Fields) -> Result<T, Fault>) -> Result<Vec<T>, InstanceTypesError> {
@@ -94,7 +108,7 @@ pub enum InstanceTypesError {
 
 #[cfg(test)]
 mod tests {
-    use tenon_model::CapacityType;
+    use tenon_model::{CapacityType, Price};
 
     use super::*;
 
@@ -113,6 +127,15 @@ mod tests {
     }
 
     #[test]
+    fn a_price_is_taken_as_it_is_written_and_otherwise_left_to_the_formula() {
+        let text = r#"[{"name":"a","capacity":{"cpu":1,"memory":1},"Price":0.7,"capacitytype":"spot"},
+            {"name":"b","capacity":{"cpu":1,"memory":1},"price":null}]"#;
+        let sizes = read(text).unwrap();
+        assert_eq!(sizes[0].price(), Price::new(0.7), "it is not halved for spot");
+        assert_eq!(sizes[1].price, None);
+    }
+
+    #[test]
     fn an_entry_that_cannot_be_used_is_named_with_its_fault() {
         for (text, words) in [
             ("{}", "not a JSON list"),
@@ -124,6 +147,12 @@ mod tests {
             (r#"[{"name":"a","capacity":{"cpu":"lots","memory":1}}]"#, "a: capacity.cpu: `lots`"),
             (r#"[{"name":"a","capacity":{"cpu":"-1","memory":1}}]"#, "a: capacity.cpu: `-1` must not be negative"),
             (r#"[{"name":"a","capacity":{"cpu":1,"memory":1},"capacitytype":"free"}]"#, "`free` is not one of"),
+            (r#"[{"name":"a b","capacity":{"cpu":1,"memory":1}}]"#, "a b: name: `a b` is not a label value: "),
+            (r#"[{"name":"a","capacity":{"cpu":1,"memory":1},"price":-1}]"#, "a: price: must be a non-negative number"),
+            (
+                r#"[{"name":"a","capacity":{"cpu":1,"memory":1},"price":"1"}]"#,
+                "a: price: must be a non-negative number",
+            ),
             (
                 r#"[{"name":"a","capacity":{"cpu":1,"memory":1}},{"name":"a","capacity":{"cpu":1,"memory":1}}]"#,
                 "duplicate name",

@@ -4,10 +4,10 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tenon_model::Quantity;
 
 use crate::absent_spec::may_be_absent;
 use crate::addresses::Addresses;
+use crate::class_sizes::gigabytes;
 use crate::class_timeouts::ClassTimeouts;
 use crate::condition::Condition;
 use crate::kubelet::KubeletConfiguration;
@@ -265,7 +265,6 @@ pub struct ProxmoxNodeClassStatus {
 impl BootDevice {
     /// The disk's size in decimal gigabytes, rounded up; nothing if it does not say.
     pub fn size_gigabytes(&self) -> u64 {
-        let bytes = self.size.as_ref().and_then(quantity_of).map_or(0, Quantity::value);
-        u64::try_from(bytes).unwrap_or_default().div_ceil(1_000_000_000)
+        gigabytes(self.size.as_ref().and_then(quantity_of).unwrap_or_default())
     }
 }

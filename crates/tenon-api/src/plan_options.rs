@@ -3,12 +3,14 @@
 //! What is not known is an error, so that a misspelt setting is not a silent default.
 
 mod gates;
+mod prices;
 mod scheduler_config;
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::TopologySpreadConstraint;
 use serde_json::Value;
+use tenon_model::PriceFormula;
 
 use crate::yaml_words;
 
@@ -33,6 +35,8 @@ pub struct PlanOptions {
     pub ignore_dra_requests: bool,
     /// How many millicores the controller has, which is how many types it looks at side by side.
     pub cpu_requests: i64,
+    /// What instance types cost that have no price of their own.
+    pub prices: PriceFormula,
     /// What was read and has no effect.
     pub notes: Vec<String>,
 }
@@ -46,6 +50,7 @@ impl Default for PlanOptions {
             default_spread: Vec::new(),
             ignore_dra_requests: true,
             cpu_requests: DEFAULT_CPU_REQUESTS,
+            prices: PriceFormula::default(),
             notes: Vec::new(),
         }
     }
@@ -57,13 +62,16 @@ struct Setting {
     apply: fn(&mut PlanOptions, &Value) -> Result<(), String>,
 }
 
-const SETTINGS: [Setting; 6] = [
+const SETTINGS: [Setting; 9] = [
     Setting { names: ["preferencePolicy", "preference-policy", "PREFERENCE_POLICY"], apply: preference_policy },
     Setting { names: ["minValuesPolicy", "min-values-policy", "MIN_VALUES_POLICY"], apply: min_values_policy },
     Setting { names: ["featureGates", "feature-gates", "FEATURE_GATES"], apply: gates::apply },
     Setting { names: ["schedulerConfig", "scheduler-config", "SCHEDULER_CONFIG"], apply: scheduler_config::apply },
     Setting { names: ["ignoreDRARequests", "ignore-dra-requests", "IGNORE_DRA_REQUESTS"], apply: ignore_dra_requests },
     Setting { names: ["cpuRequests", "cpu-requests", "CPU_REQUESTS"], apply: cpu_requests },
+    Setting { names: ["pricePerCPU", "price-per-cpu", "PRICE_PER_CPU"], apply: prices::per_cpu },
+    Setting { names: ["pricePerGB", "price-per-gb", "PRICE_PER_GB"], apply: prices::per_gb },
+    Setting { names: ["spotPriceFactor", "spot-price-factor", "SPOT_PRICE_FACTOR"], apply: prices::spot_factor },
 ];
 
 impl PlanOptions {

@@ -32,6 +32,7 @@ use tenon_model::{InstanceType, LaunchLimits, VmId, VmIdRange};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cloud_config::{self, CloudConfig};
+use crate::plan;
 use crate::telemetry::{self, LogFormat, LogLevel};
 use ccm::Ccm;
 use clients::Cluster;
@@ -214,12 +215,14 @@ fn settings(args: &Controller) -> anyhow::Result<Settings> {
         .context("cannot use --proxmox-vmid and --proxmox-vmid-max")?;
     let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let standard = Settings::default();
+    let planning = args.planning.options()?;
+    let types = instance_types(args.instance_types_file.as_deref())?.unwrap_or(standard.types);
     Ok(Settings {
         cluster_id: given(&args.cluster_id),
         cluster_endpoint: given(&args.cluster_endpoint),
         bootstrap_token_ttl: args.bootstrap_token_ttl,
         system_namespace: given(&Some(args.system_namespace.clone())).unwrap_or(standard.system_namespace),
-        types: instance_types(args.instance_types_file.as_deref())?.unwrap_or(standard.types),
+        types: types.into_iter().map(|size| size.priced_by(&planning.prices)).collect(),
         ids,
         batch_idle: args.batch_idle_duration,
         batch_max: args.batch_max_duration,
@@ -229,7 +232,7 @@ fn settings(args: &Controller) -> anyhow::Result<Settings> {
         },
         termination_grace_period: standard.termination_grace_period,
         ccm: args.ccm.into(),
-        planning: args.planning.options()?,
+        planning,
         csr_approver: args.csr_approver.into(),
         clones: CloneLimits {
             per_host: args.max_clones_per_host.get(),
@@ -266,12 +269,9 @@ fn cluster_id(text: &str) -> Result<String, String> {
 
 pub(crate) fn instance_types(path: Option<&Path>) -> anyhow::Result<Option<Vec<InstanceType>>> {
     let Some(path) = path.filter(|path| !path.as_os_str().is_empty()) else { return Ok(None) };
-    let shown = path.display();
-    let text = fs::read_to_string(path).map_err(|error| {
-        anyhow!("cannot read instance types file {shown}: {error}; check the path given with --instance-types-file")
-    })?;
-    let types = instance_types_file::read(&text).with_context(|| format!("cannot use instance types file {shown}"))?;
-    Ok(Some(types))
+    let text = plan::text(path, "instance types file", "--instance-types-file")?;
+    let types = instance_types_file::read(&text);
+    Ok(Some(types.with_context(|| format!("cannot use instance types file {}", path.display()))?))
 }
 
 pub(crate) fn cloud(path: &Path) -> anyhow::Result<CloudConfig> {
@@ -336,11 +336,16 @@ mod tests {
 
     #[test]
     fn an_operator_who_decides_nothing_gets_the_defaults() {
-        assert_eq!(format!("{:?}", read(&[]).unwrap()), format!("{:?}", Settings::default()));
+        let standard = Settings::default();
+        let priced = |size: InstanceType| size.priced_by(&standard.planning.prices);
+        let types = standard.types.iter().cloned().map(priced).collect();
+        let standard = format!("{:?}", Settings { types, ..standard.clone() });
+        assert_eq!(format!("{:?}", read(&[]).unwrap()), standard);
         let mut empty = vec!["--cluster-id=", "--cluster-endpoint=", "--system-namespace=", "--instance-types-file="];
         empty.extend(["--preference-policy=", "--min-values-policy=", "--feature-gates=", "--scheduler-config="]);
-        empty.extend(["--cpu-requests=", "--ccm="]);
-        assert_eq!(format!("{:?}", read(&empty).unwrap()), format!("{:?}", Settings::default()));
+        empty.extend(["--cpu-requests=", "--ccm=", "--price-per-cpu=", "--price-per-gb=", "--spot-price-factor="]);
+        empty.push("--vm-memory-overhead-percent=");
+        assert_eq!(format!("{:?}", read(&empty).unwrap()), standard);
     }
 
     #[test]
@@ -414,6 +419,27 @@ mod tests {
     }
 
     #[test]
+    fn what_instance_types_cost_is_decided_by_an_operator() {
+        let price = |args: &[&str]| read(args).unwrap().types[0].price().value();
+        assert!((price(&[]) - 0.027_147_483_648).abs() < 1e-12);
+        assert!((price(&["--price-per-cpu", "0.5", "--price-per-gb=0"]) - 0.5).abs() < 1e-12);
+        for (flag, text) in [("--price-per-cpu", "-1"), ("--price-per-gb", "inf"), ("--spot-price-factor", "half")] {
+            let said = format!("{:#}", read(&[flag, text]).unwrap_err());
+            let wanted = format!("cannot use {flag}: `{text}` must be a non-negative number, such as 0.025");
+            assert_eq!(said, wanted);
+        }
+    }
+
+    #[test]
+    fn a_memory_overhead_of_vms_is_accepted_and_noted_to_have_no_effect() {
+        let planning = read(&["--vm-memory-overhead-percent", "0.075"]).unwrap().planning;
+        assert_eq!(planning.notes.len(), 1);
+        assert!(planning.notes[0].starts_with("--vm-memory-overhead-percent (0.075) has no effect"), "{planning:?}");
+        let types = |args: &[&str]| read(args).unwrap().types;
+        assert_eq!(types(&["--vm-memory-overhead-percent=7"]), types(&[]));
+    }
+
+    #[test]
     fn a_gate_that_nobody_knows_is_noted_and_what_cannot_be_read_ends_the_start() {
         let unknown = read(&["--feature-gates=Fly=true,NodeRepair=true"]).unwrap().planning;
         assert_eq!(unknown.notes, ["unknown feature gate Fly has no effect"]);
@@ -445,6 +471,10 @@ mod tests {
         assert_eq!(variable("feature-gates"), Some("FEATURE_GATES".as_ref()));
         assert_eq!(variable("scheduler-config"), Some("SCHEDULER_CONFIG".as_ref()));
         assert_eq!(variable("cpu-requests"), Some("CPU_REQUESTS".as_ref()));
+        assert_eq!(variable("price-per-cpu"), Some("PRICE_PER_CPU".as_ref()));
+        assert_eq!(variable("price-per-gb"), Some("PRICE_PER_GB".as_ref()));
+        assert_eq!(variable("spot-price-factor"), Some("SPOT_PRICE_FACTOR".as_ref()));
+        assert_eq!(variable("vm-memory-overhead-percent"), Some("VM_MEMORY_OVERHEAD_PERCENT".as_ref()));
     }
 
     #[test]

@@ -118,7 +118,7 @@ pub fn gather(args: &Plan, stdin: &mut dyn io::Read, notes: &mut dyn Write) -> a
     let begun = Instant::now();
     // The small files first: a slip in one of them should not cost the reading of a large one.
     let options = options(args.options.as_deref())?;
-    let types = TypeSource::read(args)?;
+    let types = TypeSource::read(args, &options.prices)?;
     let mut collector = Collector::default();
     options.notes.iter().for_each(|note| collector.note(note));
     let supply = match &args.kubeconfig {

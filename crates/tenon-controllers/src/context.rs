@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kube::runtime::reflector::ObjectRef;
 use kube::{Client, ResourceExt};
-use tenon_api::{ClassTimeouts, NodeClaim, NodeClassRef, names};
+use tenon_api::{ClassTimeouts, NodeClaim, NodeClassRef, for_class, names};
 use tenon_engine::launch::LaunchTime;
 use tenon_model::{InstanceType, LaunchLimits, Seconds};
 
@@ -77,9 +77,11 @@ impl Context {
         self.watched.classes.get(&ObjectRef::new(&claim.spec.node_class_ref.name))?.spec.timeouts.clone()
     }
 
-    /// The instance type a claim was created for.
-    pub(crate) fn instance_type_of(&self, claim: &NodeClaim) -> Option<&InstanceType> {
-        instance_type_of(claim, &self.settings.types)
+    /// The instance type a claim was created for, as its class has it.
+    pub(crate) fn instance_type_of(&self, claim: &NodeClaim) -> Option<InstanceType> {
+        let size = instance_type_of(claim, &self.settings.types)?;
+        let class = self.watched.classes.get(&ObjectRef::new(&claim.spec.node_class_ref.name));
+        Some(class.map_or_else(|| size.clone(), |class| for_class(size, &class)))
     }
 
     /// The client of a region, or what to do if there is none.

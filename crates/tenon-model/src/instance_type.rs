@@ -3,12 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalog::{CatalogType, Offering};
-use crate::labels::{ARCH, CAPACITY_TYPE, INSTANCE_FAMILY, INSTANCE_TYPE, OS, REGION, ZONE};
+use crate::labels::{
+    ARCH, CAPACITY_TYPE, INSTANCE_CPU_TYPE, INSTANCE_FAMILY, INSTANCE_IMAGE_ID, INSTANCE_TYPE, OS, REGION, ZONE,
+};
 use crate::place::Place;
 use crate::price::Price;
+use crate::price_formula::PriceFormula;
 use crate::quantity::Quantity;
 use crate::requirement::{Operator, Requirement};
-use crate::resources::{CPU, EPHEMERAL_STORAGE, HUGE_PAGES, MEMORY, PODS, Resources};
+use crate::resources::{HUGE_PAGES, MEMORY, Resources};
+use crate::size_rule::SizeRule;
 
 /// How a node is paid for. On one's own metal this is a way to group nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,45 +61,14 @@ pub struct InstanceType {
     pub capacity_type: CapacityType,
     /// How many volumes of a CSI driver it attaches; a driver that is not named is not limited.
     pub volume_attachment_limits: BTreeMap<String, u32>,
+    /// What it counts as, if somebody said so; otherwise that is computed from its cores and its memory.
+    pub price: Option<Price>,
 }
-
-/// Cores of the built-in sizes.
-const CORES: [i64; 5] = [1, 2, 4, 8, 16];
-
-/// GiB of memory for each core, and the letter for it.
-const FACTORS: [(i64, char); 4] = [(2, 'c'), (3, 't'), (4, 's'), (8, 'm')];
-
-/// GiB of disk of every built-in size.
-const STORAGE_GIB: i64 = 30;
-
-const MIB: i64 = 1 << 20;
-const GIB: i64 = 1 << 30;
 
 impl InstanceType {
     /// The sizes there are if nobody brings a list: 1 to 16 cores, with 2, 3, 4 or 8 GiB for each.
     pub fn built_in() -> Vec<InstanceType> {
-        let sizes = CORES.iter().flat_map(|cores| FACTORS.iter().map(move |factor| (*cores, *factor)));
-        sizes.map(|(cores, (factor, letter))| InstanceType::sized(cores, cores * factor, letter)).collect()
-    }
-
-    fn sized(cores: i64, memory_gib: i64, letter: char) -> InstanceType {
-        let pods = match memory_gib {
-            ..=1 => 32,
-            2 => 64,
-            _ => 110,
-        };
-        let capacity = Resources::default()
-            .with(CPU, Quantity::whole(cores))
-            .with(MEMORY, Quantity::whole(memory_gib * GIB))
-            .with(PODS, Quantity::whole(pods))
-            .with(EPHEMERAL_STORAGE, Quantity::whole(STORAGE_GIB * GIB));
-        InstanceType {
-            name: format!("{letter}1.{cores}VCPU-{memory_gib}GB"),
-            capacity,
-            overhead: Overhead::for_size(cores, memory_gib),
-            capacity_type: CapacityType::OnDemand,
-            volume_attachment_limits: BTreeMap::new(),
-        }
+        SizeRule::default().instance_types()
     }
 
     /// What pods can have: what is there, less what is kept back. Huge pages are set aside from the memory, and only
@@ -116,14 +89,19 @@ impl InstanceType {
         left.iter().map(free).collect()
     }
 
-    /// What it counts as when sizes are compared: 0.025 for a core, 0.001 for a gigabyte, half for spot.
+    /// What it counts as when sizes are compared: what was said of it, or what the reference's formula gives.
     pub fn price(&self) -> Price {
-        let cores = f64::from(i32::try_from(self.capacity.get(CPU).milli_value()).unwrap_or(i32::MAX)) / 1e3;
-        // Exact below 8 PiB, which no machine has.
-        #[expect(clippy::cast_precision_loss, reason = "a price may be a millionth off")]
-        let gigabytes = self.capacity.get(MEMORY).value() as f64 / 1e9;
-        let full = 0.025 * cores + 0.001 * gigabytes;
-        Price::new(if self.capacity_type == CapacityType::Spot { full / 2.0 } else { full })
+        self.price_by(&PriceFormula::default())
+    }
+
+    fn price_by(&self, formula: &PriceFormula) -> Price {
+        self.price.unwrap_or_else(|| formula.price(&self.capacity, self.capacity_type))
+    }
+
+    /// The same, with the price that this formula gives unless one was said.
+    #[must_use]
+    pub fn priced_by(self, formula: &PriceFormula) -> InstanceType {
+        InstanceType { price: Some(self.price_by(formula)), ..self }
     }
 
     /// The size as it can be had on these machines.
@@ -150,6 +128,9 @@ impl InstanceType {
             (CAPACITY_TYPE, Some(Requirement::is(self.capacity_type.as_str()))),
             (ARCH, Some(Requirement::is("amd64"))),
             (OS, Some(Requirement::is("linux"))),
+            // Known once a VM runs: whoever demands one of them gets no new node, rather than one after the other.
+            (INSTANCE_CPU_TYPE, Requirement::new(Operator::DoesNotExist, [])),
+            (INSTANCE_IMAGE_ID, Requirement::new(Operator::DoesNotExist, [])),
             (REGION, one_of(places.iter().map(|place| place.region.as_str()).collect())),
             (ZONE, one_of(places.iter().map(|place| place.host.as_str()).collect())),
         ];
@@ -169,47 +150,15 @@ impl InstanceType {
     }
 }
 
-impl Overhead {
-    /// What a VM of this size keeps back for its kubelet and its system.
-    fn for_size(cores: i64, memory_gib: i64) -> Overhead {
-        let kube_cpu_milli = match cores {
-            ..1 => 10,
-            1 => 20,
-            2 | 3 => 50,
-            _ => 100,
-        };
-        let kube_memory_mib = match memory_gib {
-            ..1 => 128,
-            1 => 192,
-            2 | 3 => 256,
-            _ => 384,
-        };
-        let memory = |mib: i64| Quantity::whole(mib * MIB);
-        Overhead {
-            kube_reserved: Resources::default()
-                .with(CPU, Quantity::milli(kube_cpu_milli))
-                .with(MEMORY, memory(kube_memory_mib)),
-            system_reserved: Resources::default().with(CPU, Quantity::milli(10)).with(MEMORY, memory(64)),
-            eviction_threshold: Resources::default().with(MEMORY, memory(100)),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::resources::{CPU, PODS};
+
+    const MIB: i64 = 1 << 20;
 
     fn built_in(name: &str) -> InstanceType {
         InstanceType::built_in().into_iter().find(|size| size.name == name).unwrap()
-    }
-
-    #[test]
-    fn there_are_twenty_built_in_sizes_with_the_reference_names() {
-        let names: Vec<String> = InstanceType::built_in().into_iter().map(|size| size.name).collect();
-        assert_eq!(names.len(), 20);
-        for name in ["c1.1VCPU-2GB", "t1.1VCPU-3GB", "s1.4VCPU-16GB", "m1.16VCPU-128GB"] {
-            assert!(names.iter().any(|known| known == name), "{name} is not in {names:?}");
-        }
     }
 
     #[test]
@@ -252,5 +201,40 @@ mod tests {
         let spot = InstanceType { capacity_type: CapacityType::Spot, ..small.clone() };
         assert_eq!(spot.price(), Price::new(small.price().value() / 2.0));
         assert!(built_in("t1.1VCPU-3GB").price() > small.price());
+    }
+
+    #[test]
+    fn a_price_that_was_said_stays_whatever_the_formula_gives() {
+        let formula = PriceFormula { per_cpu: 1.0, per_gigabyte: 0.0, ..PriceFormula::default() };
+        let small = built_in("c1.1VCPU-2GB");
+        assert_eq!(small.clone().priced_by(&formula).price(), Price::new(1.0));
+        let said = InstanceType { price: Some(Price::new(7.0)), capacity_type: CapacityType::Spot, ..small };
+        assert_eq!(said.clone().priced_by(&formula), said);
+        assert_eq!(
+            said.offered_at(&[Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() }]).offerings[0].price,
+            Price::new(7.0)
+        );
+    }
+
+    #[test]
+    fn an_offered_size_says_its_family_and_nothing_of_what_only_a_running_vm_shows() {
+        let place = |host: &str| Place { region: "lab".to_owned(), host: host.parse().unwrap() };
+        let offered = built_in("s1.4VCPU-16GB").offered_at(&[place("pve1"), place("pve2")]);
+        let is = |label: &str, value: &str| assert_eq!(offered.requirements.get(label), Some(&Requirement::is(value)));
+        is(INSTANCE_TYPE, "s1.4VCPU-16GB");
+        is(INSTANCE_FAMILY, "s1");
+        is(CAPACITY_TYPE, "on-demand");
+        is(ARCH, "amd64");
+        is(OS, "linux");
+        is(REGION, "lab");
+        for label in [INSTANCE_CPU_TYPE, INSTANCE_IMAGE_ID] {
+            assert_eq!(
+                offered.requirements.get(label).map(Requirement::operator),
+                Some(Operator::DoesNotExist),
+                "{label}"
+            );
+        }
+        assert_eq!(offered.offerings.len(), 2);
+        assert_eq!(offered.offerings[1].label(ZONE), Some("pve2"));
     }
 }

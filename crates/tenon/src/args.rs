@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 use tenon_cli::completions::Shell;
 use tenon_cli::controller::Controller;
+use tenon_cli::instance_types::InstanceTypes;
 use tenon_cli::plan::Plan;
 use tenon_cli::render::Render;
 use tenon_cli::sim::demo::Demo;
@@ -35,6 +36,7 @@ pub(crate) enum Verb {
     },
     Demo(Demo),
     Plan(Box<Plan>),
+    InstanceTypes(InstanceTypes),
     Render(Box<Render>),
     /// Print the custom resource definitions, for `kubectl apply --server-side -f -`.
     Crds,

@@ -36,6 +36,7 @@ fn run(verb: &Verb) -> anyhow::Result<()> {
         Verb::Completions { shell } => tenon_cli::completions::print(*shell, &mut Args::command(), &mut out)?,
         Verb::Demo(args) => tenon_cli::sim::demo::run(args, &mut out)?,
         Verb::Plan(args) => tenon_cli::plan::run(args, &mut out, &mut io::stderr(), solve)?,
+        Verb::InstanceTypes(args) => tenon_cli::instance_types::run(args, &mut out)?,
         Verb::Render(args) => tenon_cli::render::run(args, &mut out, &mut io::stderr())?,
         Verb::Crds => tenon_cli::crds::print(&mut out)?,
         Verb::PveSim(args) => tenon_cli::sim::pve_sim::run(args, &mut out)?,

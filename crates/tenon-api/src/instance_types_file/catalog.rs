@@ -2,16 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenon_model::resources::{CPU, MEMORY};
-use tenon_model::{CapacityType, Operator, Overhead, Requirement, Requirements, Resources};
+use tenon_model::{CapacityType, Operator, Overhead, Price, PriceFormula, Requirement, Requirements, Resources};
 
 use super::fields::{Fault, Fields};
 use crate::names::{LABEL_ARCH, LABEL_CAPACITY_TYPE, LABEL_INSTANCE_TYPE, LABEL_OS, LABEL_ZONE};
 
-/// What a core costs in an offering that nobody priced.
-const PRICE_OF_CORE: f64 = 0.025;
-/// What a billion bytes of memory cost there.
-const PRICE_OF_GIGABYTE: f64 = 0.001;
 /// How the label of a reservation ends.
 const RESERVATION_ID: &str = "reservation-id";
 
@@ -54,7 +49,7 @@ impl OfferingEntry {
 }
 
 impl CatalogEntry {
-    pub(super) fn read(fields: &Fields) -> Result<CatalogEntry, Fault> {
+    pub(super) fn read(fields: &Fields, formula: &PriceFormula) -> Result<CatalogEntry, Fault> {
         let name = fields.name()?;
         if fields.get("capacity").is_none() {
             return Err(fields.fault("capacity", "this field is required"));
@@ -62,7 +57,11 @@ impl CatalogEntry {
         let capacity = fields.resources("capacity")?;
         let offerings = match fields.list("offerings")? {
             Some(list) => list.iter().map(offering).collect::<Result<_, _>>()?,
-            None => vec![unpriced(&capacity, fields.capacity_type()?)],
+            None => {
+                let capacity_type = fields.capacity_type()?;
+                let price = fields.price()?.unwrap_or_else(|| formula.price(&capacity, capacity_type));
+                vec![only(capacity_type, price)]
+            }
         };
         let written = match fields.list("requirements")? {
             Some(list) => list.iter().map(Fields::requirement).collect::<Result<_, _>>()?,
@@ -94,29 +93,21 @@ fn with_name(mut requirements: Requirements, name: &str) -> Requirements {
 
 fn offering(fields: &Fields) -> Result<OfferingEntry, Fault> {
     let requirements = fields.list("requirements")?.unwrap_or_default();
-    let price = fields.get("price").ok_or_else(|| fields.fault("price", "this field is required"))?;
-    let price = price.as_f64().filter(|price| price.is_finite() && *price >= 0.0);
+    let price = fields.price()?.ok_or_else(|| fields.fault("price", "this field is required"))?;
     Ok(OfferingEntry {
         requirements: requirements.iter().map(Fields::requirement).collect::<Result<_, _>>()?,
-        price: price.ok_or_else(|| fields.fault("price", "must be a non-negative number"))?,
+        price: price.value(),
         available: fields.flag("available")?.unwrap_or(true),
         reservation_capacity: fields.count("reservationCapacity")?,
     })
 }
 
-/// What is offered of a size of which only its capacity is known.
-fn unpriced(capacity: &Resources, capacity_type: CapacityType) -> OfferingEntry {
-    #[expect(clippy::cast_precision_loss, reason = "a price is not exact to more than fifteen digits")]
-    let price = {
-        let cores = capacity.get(CPU).milli_value() as f64 / 1_000.0;
-        let bytes = capacity.get(MEMORY).value() as f64;
-        PRICE_OF_CORE * cores + PRICE_OF_GIGABYTE * bytes / 1e9
-    };
-    let share = if capacity_type == CapacityType::Spot { 0.5 } else { 1.0 };
+/// What is offered of a size that says nothing of offerings.
+fn only(capacity_type: CapacityType, price: Price) -> OfferingEntry {
     let label = (LABEL_CAPACITY_TYPE.to_owned(), Requirement::is(capacity_type.as_str()));
     OfferingEntry {
         requirements: [label].into_iter().collect(),
-        price: price * share,
+        price: price.value(),
         available: true,
         reservation_capacity: None,
     }
@@ -149,11 +140,11 @@ mod tests {
     use super::*;
 
     fn one(entry: &str) -> CatalogEntry {
-        read_catalog(&format!("[{entry}]")).unwrap().remove(0)
+        read_catalog(&format!("[{entry}]"), &PriceFormula::default()).unwrap().remove(0)
     }
 
     fn fault(entry: &str) -> String {
-        read_catalog(&format!("[{entry}]")).unwrap_err().to_string()
+        read_catalog(&format!("[{entry}]"), &PriceFormula::default()).unwrap_err().to_string()
     }
 
     fn values(requirements: &Requirements, label: &str) -> Vec<String> {
@@ -208,6 +199,11 @@ mod tests {
         assert_eq!(plain.capacity.get("pods"), Quantity::ZERO);
         let spot = one(r#"{"name":"a","capacity":{"cpu":2,"memory":"4G"},"capacityType":"spot"}"#);
         assert!((spot.offerings[0].price - 0.027).abs() < 1e-12);
+        let priced = one(r#"{"name":"a","capacity":{"cpu":2,"memory":"4G"},"capacityType":"spot","price":3}"#);
+        assert!((priced.offerings[0].price - 3.0).abs() < 1e-12);
+        let formula = PriceFormula { per_cpu: 1.0, ..PriceFormula::default() };
+        let dear = read_catalog(r#"[{"name":"a","capacity":{"cpu":2,"memory":"4G"}}]"#, &formula).unwrap();
+        assert!((dear[0].offerings[0].price - 2.004).abs() < 1e-12);
         assert!(one(r#"{"name":"a","capacity":{"cpu":1},"offerings":[]}"#).offerings.is_empty());
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::Value;
-use tenon_model::{CapacityType, Operator, Overhead, Quantity, Requirement, Resources};
+use tenon_model::{CapacityType, Operator, Overhead, Price, Quantity, Requirement, Resources};
 
 use crate::names::canonical_label;
 
@@ -70,6 +70,13 @@ impl Fields {
 
     pub(super) fn name(&self) -> Result<String, Fault> {
         self.text("name")?.filter(|name| !name.is_empty()).ok_or_else(|| self.fault("name", "this field is required"))
+    }
+
+    /// What a size or an offering costs, if it says so.
+    pub(super) fn price(&self) -> Result<Option<Price>, Fault> {
+        let Some(value) = self.get("price") else { return Ok(None) };
+        let price = value.as_f64().filter(|price| price.is_finite() && *price >= 0.0);
+        price.map(|price| Some(Price::new(price))).ok_or_else(|| self.fault("price", "must be a non-negative number"))
     }
 
     pub(super) fn text(&self, key: &str) -> Result<Option<String>, Fault> {

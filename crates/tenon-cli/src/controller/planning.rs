@@ -4,6 +4,8 @@ use anyhow::Context as _;
 use clap::{ArgAction, Args, ValueEnum};
 use tenon_api::plan_options::{MinValuesPolicy, PlanOptions, PreferencePolicy};
 
+use crate::prices::PriceArgs;
+
 /// How plans are made.
 #[derive(Debug, Args)]
 pub(super) struct PlanningArgs {
@@ -27,6 +29,11 @@ pub(super) struct PlanningArgs {
     /// CPU request of the controller in millicores. Accepted for compatibility with Karpenter; it has no effect.
     #[arg(long, value_name = "MILLICORES", env = "CPU_REQUESTS", default_value = "1000", allow_hyphen_values = true)]
     cpu_requests: String,
+    #[command(flatten)]
+    prices: PriceArgs,
+    /// Accepted for compatibility with the Go provider's chart; it has no effect.
+    #[arg(long, value_name = "PERCENT", env = "VM_MEMORY_OVERHEAD_PERCENT", allow_hyphen_values = true)]
+    vm_memory_overhead_percent: Option<String>,
 }
 
 /// All gates with their defaults, as the reference lists them.
@@ -69,6 +76,7 @@ impl PlanningArgs {
                 MinValues::BestEffort => MinValuesPolicy::BestEffort,
             },
             ignore_dra_requests: self.ignore_dra_requests,
+            prices: self.prices.formula()?,
             ..PlanOptions::default()
         };
         let texts = [
@@ -78,6 +86,12 @@ impl PlanningArgs {
         ];
         for (name, text) in texts {
             options.set(name, text).with_context(|| format!("cannot use --{name}"))?;
+        }
+        if let Some(percent) = self.vm_memory_overhead_percent.as_deref().filter(|text| !text.trim().is_empty()) {
+            options.notes.push(format!(
+                "--vm-memory-overhead-percent ({percent}) has no effect: a VM has all the memory of its instance type; use \
+                 overhead in the instance types file to reserve memory"
+            ));
         }
         Ok(options)
     }

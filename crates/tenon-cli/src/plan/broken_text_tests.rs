@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tenon_api::{instance_types_file, plan_options};
+use tenon_model::PriceFormula;
 
 use super::collect::Collector;
 use super::load::read_text;
@@ -98,7 +99,7 @@ fn a_file_that_is_cut_off_anywhere_is_read_or_refused_with_its_line() {
 
 #[test]
 fn instance_types_however_broken_do_not_end_the_process() {
-    survives(&[TYPES], 7, |_, text| has_line(text, instance_types_file::read_catalog(text)));
+    survives(&[TYPES], 7, |_, text| has_line(text, instance_types_file::read_catalog(text, &PriceFormula::default())));
     survives(&[TYPES], 8, |_, text| has_line(text, instance_types_file::read(text)));
 }
 

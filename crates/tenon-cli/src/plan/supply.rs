@@ -14,7 +14,7 @@ use tenon_api::{ProxmoxNodeClass, names, planning};
 use tenon_controllers::election::Fence;
 use tenon_controllers::provision::{self, Gathered};
 use tenon_controllers::status::Estate;
-use tenon_model::{InstanceType, Operator, Requirement, Requirements, Seconds, Snapshot};
+use tenon_model::{InstanceType, Operator, PriceFormula, Requirement, Requirements, Seconds, Snapshot};
 
 use super::collect::Collector;
 use super::solve::Files;
@@ -28,7 +28,7 @@ pub enum TypeSource {
     /// The instance types of a file, with their offerings.
     File(Vec<CatalogEntry>),
     /// The built-in instance types, in any zone.
-    BuiltIn,
+    BuiltIn(Vec<InstanceType>),
     /// Instance types, and the Proxmox clusters to create them in.
     Controller(CloudConfig, Vec<InstanceType>),
 }
@@ -55,19 +55,19 @@ pub struct Proxmox {
 
 impl TypeSource {
     /// Reads the files the arguments name.
-    pub fn read(args: &Plan) -> anyhow::Result<TypeSource> {
+    pub fn read(args: &Plan, prices: &PriceFormula) -> anyhow::Result<TypeSource> {
         match (&args.instance_types, &args.cloud_config) {
             (Some(path), _) => {
                 let text = text(path, "instance types file", "--instance-types")?;
-                let entries = instance_types_file::read_catalog(&text)
+                let entries = instance_types_file::read_catalog(&text, prices)
                     .with_context(|| format!("cannot use instance types file {}", path.display()))?;
                 Ok(TypeSource::File(entries))
             }
             (None, Some(path)) => {
                 let types = instance_types(args.instance_types_file.as_deref())?;
-                Ok(TypeSource::Controller(cloud(path)?, types.unwrap_or_else(InstanceType::built_in)))
+                Ok(TypeSource::Controller(cloud(path)?, priced(types.unwrap_or_else(InstanceType::built_in), prices)))
             }
-            (None, None) => Ok(TypeSource::BuiltIn),
+            (None, None) => Ok(TypeSource::BuiltIn(priced(InstanceType::built_in(), prices))),
         }
     }
 
@@ -75,7 +75,7 @@ impl TypeSource {
     pub fn without_cluster(self, notes: &mut Collector) -> anyhow::Result<Supply> {
         match self {
             TypeSource::File(entries) => Ok(Supply::Catalog(entries)),
-            TypeSource::BuiltIn => Ok(built_in(notes)),
+            TypeSource::BuiltIn(types) => Ok(built_in(&types, notes)),
             TypeSource::Controller(..) => bail!(
                 "--cloud-config needs a cluster: its ProxmoxNodeClasses say which hosts a NodePool may use; add \
                  --kubeconfig, or give --instance-types instead of --cloud-config"
@@ -87,7 +87,7 @@ impl TypeSource {
     pub async fn look(self, client: &Client, fence: &Fence, notes: &mut Collector) -> anyhow::Result<Supply> {
         let (config, types) = match self {
             TypeSource::File(entries) => return Ok(Supply::Catalog(entries)),
-            TypeSource::BuiltIn => return Ok(built_in(notes)),
+            TypeSource::BuiltIn(types) => return Ok(built_in(&types, notes)),
             TypeSource::Controller(config, types) => (config, types),
         };
         config.notes.iter().for_each(|note| notes.note(format!("cloud config: {note}")));
@@ -102,11 +102,15 @@ impl TypeSource {
     }
 }
 
+fn priced(types: Vec<InstanceType>, prices: &PriceFormula) -> Vec<InstanceType> {
+    types.into_iter().map(|size| size.priced_by(prices)).collect()
+}
+
 /// The controller's built-in instance types. Where no Proxmox is known, each is offered in every zone and region: a node has
 /// both labels, with whichever value its pool or its pods require.
-fn built_in(notes: &mut Collector) -> Supply {
+fn built_in(types: &[InstanceType], notes: &mut Collector) -> Supply {
     notes.note("--instance-types is not given: using the built-in instance types in any zone, ignoring the capacity of Proxmox hosts");
-    Supply::Catalog(InstanceType::built_in().iter().map(anywhere).collect())
+    Supply::Catalog(types.iter().map(anywhere).collect())
 }
 
 fn anywhere(size: &InstanceType) -> CatalogEntry {

@@ -169,7 +169,7 @@ async fn workloads_of_a_cluster_have_the_pods_that_the_cluster_created() {
 /// The plan for some objects without a cluster and without a file of instance types.
 fn built_in(objects: &str) -> Report {
     let mut collector = Collector::default();
-    let supply = TypeSource::BuiltIn.without_cluster(&mut collector).unwrap();
+    let supply = TypeSource::BuiltIn(InstanceType::built_in()).without_cluster(&mut collector).unwrap();
     super::load::read_text(&"x.yaml".into(), objects, &mut collector).unwrap();
     let Collected { objects, workloads, notes } = collector.finish().unwrap();
     assert!(notes[0].starts_with("--instance-types is not given: using the built-in instance types"), "{notes:?}");

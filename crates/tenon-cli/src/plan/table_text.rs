@@ -12,7 +12,7 @@ const CELL_MAX: usize = 40;
 const GAP: &str = "  ";
 
 /// Rows as lines, each column as wide as its widest cell.
-pub(super) fn lay_out(rows: &[Vec<String>]) -> Vec<String> {
+pub(crate) fn lay_out(rows: &[Vec<String>]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -74,7 +74,7 @@ pub(super) fn or_dash(text: &str) -> String {
 }
 
 /// Four digits are enough to tell prices apart; zeros at the end are not.
-pub(super) fn price(price: f64) -> String {
+pub(crate) fn price(price: f64) -> String {
     let text = format!("{price:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

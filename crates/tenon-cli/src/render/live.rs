@@ -3,7 +3,7 @@
 use anyhow::{Context as _, anyhow};
 use kube::api::Api;
 use kube::{Client, ResourceExt as _};
-use tenon_api::{NodeClaim, ProxmoxNodeClass, launch_record, names, status_message};
+use tenon_api::{NodeClaim, ProxmoxNodeClass, for_class, launch_record, names, status_message};
 use tenon_cloudinit::Bootstrap;
 use tenon_controllers::Clock;
 use tenon_controllers::bridges;
@@ -52,7 +52,7 @@ impl Look<'_> {
             .clone()
             .or(label)
             .ok_or_else(|| anyhow!("NodeClaim {name} has no instance type yet; choose one with --instance-type"))?;
-        let instance_type = named_type(&self.wanted.types, &size)?.clone();
+        let instance_type = for_class(named_type(&self.wanted.types, &size)?, &class);
         let record = claim.annotations().get(names::ANNOTATION_LAUNCH);
         let record = record.map(|text| launch_record::read(text)).transpose();
         let record = record.with_context(|| format!("cannot read the launch record of NodeClaim {name}"))?;

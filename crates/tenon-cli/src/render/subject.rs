@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, anyhow, bail};
 use kube::ResourceExt as _;
-use tenon_api::{MetadataType, NodeClaim, ProxmoxNodeClass, instance_types_file};
+use tenon_api::{MetadataType, NodeClaim, ProxmoxNodeClass, for_class, instance_types_file};
 use tenon_cloudinit::{Bootstrap, SeedInput};
 use tenon_controllers::first_boot::{SeedFacts, Sources, VmFacts, sample, seed_input};
 use tenon_model::{InstanceType, Requirements};
@@ -86,7 +86,7 @@ fn offline(Wanted { args, given, types }: &Wanted<'_>, remarks: &mut Vec<String>
         claim.metadata.name = Some(name.clone());
     }
     Ok(Subject {
-        instance_type: instance_type.clone(),
+        instance_type: for_class(instance_type, &class),
         bootstrap: sample::bootstrap().ok_or_else(no_sample)?,
         kubernetes_version: sample::VERSION.to_owned(),
         sources: sources(given, &class, remarks)?,

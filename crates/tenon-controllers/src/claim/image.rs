@@ -46,6 +46,15 @@ mod tests {
     }
 
     #[test]
+    fn a_processor_is_found_with_its_name_or_without() {
+        let of = |line: &str| cpu_type(&VmConfig::from_lines(line).unwrap());
+        assert_eq!(of("cpu: host"), Some("host".to_owned()));
+        assert_eq!(of("cpu: x86-64-v2-AES,flags=+aes;-pcid"), Some("x86-64-v2-AES".to_owned()));
+        assert_eq!(of("cpu: flags=+aes,cputype=kvm64"), Some("kvm64".to_owned()));
+        assert_eq!(of("cores: 2"), None);
+    }
+
+    #[test]
     fn the_hash_is_fnv_1_of_64_bits() {
         assert_eq!(fnv1(""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fnv1("a"), 0xaf63_bd4c_8601_b7be);

@@ -103,7 +103,8 @@ pub(super) struct Launch<'a> {
     pub(super) claim: &'a NodeClaim,
     pub(super) record: &'a LaunchRecord,
     pub(super) class: Arc<ProxmoxNodeClass>,
-    instance_type: &'a InstanceType,
+    /// As the class has it.
+    instance_type: InstanceType,
     pub(super) pve: &'a tenon_pve::Client,
 }
 
@@ -215,7 +216,7 @@ impl<'a> Launch<'a> {
         if !self.is_only_intended() || !self.has_seed() {
             return Ok(None);
         }
-        let subject = Subject { class: &self.class, launch: Some((self.claim, self.instance_type)) };
+        let subject = Subject { class: &self.class, launch: Some((self.claim, &self.instance_type)) };
         let no = before_clone::no_first_boot(context, &subject, self.record).await?;
         Ok(no.map(|NoFirstBoot { reason, message }| unrendered(reason, &message)))
     }
@@ -263,7 +264,7 @@ impl<'a> Launch<'a> {
         let facts = SeedFacts {
             claim: self.claim,
             class: &self.class,
-            instance_type: self.instance_type,
+            instance_type: &self.instance_type,
             bootstrap: parts.bootstrap.clone(),
             kubernetes_version: parts.kubernetes_version.clone(),
             sources: &parts.sources,
@@ -287,7 +288,7 @@ impl<'a> Launch<'a> {
             pool: spec.resource_pool.clone().filter(|pool| !pool.is_empty()),
             cores: u32::try_from(whole(CPU)).unwrap_or(u32::MAX),
             memory_mib: whole(MEMORY) >> 20,
-            disk_gib: spec.boot_device.size_gigabytes().max(gigabytes(whole(EPHEMERAL_STORAGE))),
+            disk_gib: whole(EPHEMERAL_STORAGE) >> 30,
             storage: spec.boot_device.storage.clone().filter(|storage| !storage.is_empty()),
             clone_mode: spec.clone_mode.unwrap_or_default(),
             source,
@@ -383,12 +384,6 @@ impl<'a> Launch<'a> {
         }
         Ok(None)
     }
-}
-
-/// Bytes in decimal gigabytes, rounded up. The reference does the same and then asks Proxmox for as many GiB, so a disk is
-/// never smaller than was asked for, nor smaller than it was before.
-fn gigabytes(bytes: u64) -> u64 {
-    bytes.div_ceil(1_000_000_000)
 }
 
 /// Writes the record of a launch into its claim.

@@ -171,7 +171,7 @@ pub(super) async fn create(context: &Context, planned: &Planned<'_>, report: &mu
         };
         match api.create(&PostParams::default(), &claim).await {
             Ok(made) => {
-                usage.add(node, &context.settings.types);
+                usage.add(node, snapshot);
                 made_for(context, report, node, &made).await;
             }
             // The pods still wait, and the next pass plans for them again.

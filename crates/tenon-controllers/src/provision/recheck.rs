@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kube::ResourceExt;
 use tenon_api::NodePool;
-use tenon_model::{InstanceType, NewNode, Quantity, Resources, Snapshot};
+use tenon_model::{NewNode, Quantity, Resources, Snapshot};
 
 use super::claims::ClaimError;
 use super::snapshot::not_ready;
@@ -25,10 +25,11 @@ impl Usage {
         Usage { used: snapshot.pools.iter().map(|pool| (pool.name.clone(), pool.used.clone())).collect() }
     }
 
-    /// A claim was made: it counts from now on, at the size that was written down for it.
-    pub fn add(&mut self, node: &NewNode, types: &[InstanceType]) {
+    /// A claim was made: it counts from now on, at the size that its pool has under the name that was written down.
+    pub fn add(&mut self, node: &NewNode, snapshot: &Snapshot) {
         let used = self.used.entry(node.pool.clone()).or_default();
-        if let Some(size) = types.iter().find(|size| size.name == node.chosen.instance_type) {
+        let pool = snapshot.pools.iter().find(|pool| pool.name == node.pool);
+        if let Some(size) = pool.and_then(|pool| pool.catalog.find(&node.chosen.instance_type)) {
             used.add(&size.capacity);
         }
         used.add(&Resources::default().with(NODES, Quantity::whole(1)));

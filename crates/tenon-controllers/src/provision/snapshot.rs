@@ -7,7 +7,7 @@ use tenon_api::kube_objects::Node;
 use kube::ResourceExt;
 use tenon_api::objects::{Kind, Objects};
 use tenon_api::planning::{Follower, Surroundings};
-use tenon_api::{Condition, ConditionStatus, NodeClaim, NodePool, ProxmoxNodeClass};
+use tenon_api::{ClassSizes, Condition, ConditionStatus, NodeClaim, NodePool, ProxmoxNodeClass};
 use tenon_engine::Engine;
 use tenon_model::{Catalog, InstanceType, Place, Requirements, Resources, Snapshot};
 
@@ -21,10 +21,18 @@ use crate::status::POOL_CONDITIONS;
 #[derive(Debug, Default)]
 pub(super) struct Lookout {
     follower: Follower,
-    /// What can be had at the places of each class.
-    catalogs: BTreeMap<String, (Vec<Place>, Arc<Catalog>)>,
+    /// What can be had of each class.
+    catalogs: BTreeMap<String, ClassCatalog>,
     /// What was seen last, indexed.
     pub(super) engine: Engine,
+}
+
+/// What can be had of a class, and what of the class that depends on.
+#[derive(Debug)]
+struct ClassCatalog {
+    places: Vec<Place>,
+    sizes: ClassSizes,
+    catalog: Arc<Catalog>,
 }
 
 impl Lookout {
@@ -48,13 +56,17 @@ impl Lookout {
         snapshot
     }
 
-    /// A class whose places are the same has the same catalogue.
+    /// A class whose places, disk and pods are the same has the same catalogue.
     fn look_at_classes(&mut self, classes: &[Arc<ProxmoxNodeClass>], types: &[InstanceType]) {
         let mut before = std::mem::take(&mut self.catalogs);
         for class in classes {
-            let places = places(class);
-            let same = before.remove(&class.name_any()).filter(|(then, _)| *then == places);
-            let known = same.unwrap_or_else(|| (places, Arc::new(catalog(class, types))));
+            let (places, sizes) = (places(class), ClassSizes::of(&class.spec));
+            let is_same = |then: &ClassCatalog| then.places == places && then.sizes == sizes;
+            let same = before.remove(&class.name_any()).filter(is_same);
+            let known = same.unwrap_or_else(|| {
+                let catalog = Arc::new(catalog(class, types));
+                ClassCatalog { places, sizes, catalog }
+            });
             self.catalogs.insert(class.name_any(), known);
         }
     }
@@ -68,14 +80,14 @@ pub fn to_snapshot(gathered: &Gathered, types: &[InstanceType]) -> Snapshot {
 /// What can be had where, by class.
 struct Estate<'a> {
     types: &'a [InstanceType],
-    catalogs: &'a BTreeMap<String, (Vec<Place>, Arc<Catalog>)>,
+    catalogs: &'a BTreeMap<String, ClassCatalog>,
     unreadable: &'a BTreeMap<Kind, String>,
 }
 
 impl Surroundings for Estate<'_> {
     fn catalog(&self, pool: &NodePool) -> Arc<Catalog> {
         let known = self.catalogs.get(&pool.spec.template.spec.node_class_ref.name);
-        known.map(|(_, catalog)| catalog.clone()).unwrap_or_default()
+        known.map(|known| known.catalog.clone()).unwrap_or_default()
     }
 
     fn not_ready(&self, pool: &NodePool) -> Option<String> {
@@ -83,7 +95,9 @@ impl Surroundings for Estate<'_> {
     }
 
     fn expected(&self, claim: &NodeClaim) -> Option<(Resources, Resources)> {
-        let size = instance_type_of(claim, self.types)?;
+        let class = self.catalogs.get(&claim.spec.node_class_ref.name);
+        let sizes = class.map(|known| known.sizes).unwrap_or_default();
+        let size = sizes.of_type(instance_type_of(claim, self.types)?);
         Some((size.capacity.clone(), size.allocatable()))
     }
 
@@ -97,10 +111,10 @@ impl Surroundings for Estate<'_> {
     }
 }
 
-/// Every size on every machine of a class.
+/// Every size, as the class has it, on every machine of a class.
 pub(crate) fn catalog(class: &ProxmoxNodeClass, types: &[InstanceType]) -> Catalog {
-    let places = places(class);
-    Catalog::new(types.iter().map(|size| size.offered_at(&places)).collect())
+    let (places, sizes) = (places(class), ClassSizes::of(&class.spec));
+    Catalog::new(types.iter().map(|size| sizes.of_type(size).offered_at(&places)).collect())
 }
 
 /// Where VMs of a class can be made.
@@ -135,4 +149,36 @@ pub fn requirements(demands: &[tenon_api::Requirement]) -> Requirements {
         Some((demand.label, requirement))
     };
     demands.iter().filter_map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn class(spec: Value) -> Arc<ProxmoxNodeClass> {
+        let mut all = json!({ "instanceTemplateRef": { "kind": "ProxmoxUnmanagedTemplate", "name": "a" } });
+        if let (Some(all), Value::Object(spec)) = (all.as_object_mut(), spec) {
+            all.extend(spec);
+        }
+        let status = json!({ "selectedZones": ["lab/pve1/9001"] });
+        Arc::new(serde_json::from_value(json!({ "metadata": { "name": "a" }, "spec": all, "status": status })).unwrap())
+    }
+
+    #[test]
+    fn a_class_with_another_disk_or_other_pods_has_another_catalogue_at_the_next_look() {
+        let (types, mut lookout) = (InstanceType::built_in(), Lookout::default());
+        let mut look = |spec: Value| {
+            lookout.look_at_classes(&[class(spec)], &types);
+            lookout.catalogs["a"].catalog.clone()
+        };
+        let first = look(json!({}));
+        assert!(Arc::ptr_eq(&first, &look(json!({ "tags": ["x"] }))), "nothing that matters is different");
+        let of =
+            |catalog: &Catalog, resource| catalog.find("s1.4VCPU-16GB").unwrap().capacity.get(resource).to_string();
+        assert_eq!((of(&first, "ephemeral-storage"), of(&first, "pods")), ("33Gi".to_owned(), "110".to_owned()));
+        assert_eq!(of(&look(json!({ "bootDevice": { "size": "100G" } })), "ephemeral-storage"), "100Gi");
+        assert_eq!(of(&look(json!({ "kubeletConfiguration": { "maxPods": 30 } })), "pods"), "30");
+    }
 }

@@ -149,7 +149,6 @@ fn a_new_claim_says_what_it_is_made_from_and_meets_its_pool_s_demands() {
         { "key": "example.com/any", "operator": "Exists" },
         { "key": "example.com/generation", "operator": "Gte", "values": ["3"] },
         { "key": "example.com/none", "operator": "NotIn", "values": ["x"] },
-        { "key": names::LABEL_INSTANCE_CPU_TYPE, "operator": "Exists" },
         { "key": names::LABEL_INSTANCE_FAMILY, "operator": "In", "values": ["m1", "s1"] },
     ]));
     gathered.pools = vec![Arc::new(pool)];

@@ -28,10 +28,11 @@ fn limited(gathered: &Gathered, limits: serde_json::Value) -> NodePool {
 fn what_a_pool_has_may_reach_its_limit_but_not_be_above_it_when_the_next_claim_is_made() {
     let (gathered, node) = planned();
     let types = InstanceType::built_in();
-    let mut usage = Usage::at(&to_snapshot(&gathered, &types));
+    let snapshot = to_snapshot(&gathered, &types);
+    let mut usage = Usage::at(&snapshot);
     let allows = |usage: &Usage, limits| usage.allows(&gathered.pools[0], Some(&limited(&gathered, limits)));
     assert_eq!(allows(&usage, json!({ "nodes": "0", "cpu": "0" })), Ok(()), "it has nothing yet");
-    usage.add(&node, &types);
+    usage.add(&node, &snapshot);
     assert_eq!(allows(&usage, json!({ "nodes": "1", "cpu": "16" })), Ok(()), "equal is not above");
     let above = ClaimError::OverLimit {
         pool: "default".to_owned(),
@@ -57,9 +58,9 @@ fn a_claim_that_is_only_written_down_counts_toward_the_limits_of_the_next_plan()
         to_claims(&planned, &to_snapshot(&gathered, &InstanceType::built_in()), &gathered).remove(0).unwrap();
     claim.metadata.name = Some("default-x".to_owned());
     gathered.claims = vec![Arc::new(claim)];
-    let mut made = Usage::default();
-    made.add(&node, &types);
     let snapshot = to_snapshot(&gathered, &types);
+    let mut made = Usage::default();
+    made.add(&node, &snapshot);
     let at = Usage::at(&snapshot);
     assert_eq!(snapshot.pools[0].used.get("cpu"), "16".parse().unwrap());
     for limits in [json!({ "cpu": "15" }), json!({ "memory": "1Gi" }), json!({ "nodes": "0" }), json!({ "nodes": "1" })]

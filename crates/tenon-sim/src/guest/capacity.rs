@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::huge_pages::HugePages;
 use super::kubelet_config::KubeletConfig;
 
 /// The kubelet's own, when nothing is configured.
@@ -16,6 +17,7 @@ pub(crate) struct Hardware {
     pub(crate) cpus: u64,
     pub(crate) memory_bytes: u64,
     pub(crate) disk_bytes: u64,
+    pub(crate) huge_pages: HugePages,
 }
 
 /// Capacity and allocatable, as a Node's status shows them.
@@ -30,17 +32,26 @@ pub(crate) fn of(hardware: Hardware, config: &KubeletConfig) -> (Value, Value) {
     };
     let (cpu, memory) = (u128::from(hardware.cpus) * 1000, u128::from(hardware.memory_bytes) * 1000);
     let disk = u128::from(hardware.disk_bytes) * 1000;
+    let HugePages { bytes_2mi, bytes_1gi } = hardware.huge_pages;
     let show = |cpu: u128, memory: u128, disk: u128| {
-        json!({
+        let mut shown = json!({
             "cpu": format!("{cpu}m"),
             "memory": format!("{}Ki", memory / 1000 / 1024),
             "ephemeral-storage": (disk / 1000).to_string(),
             "pods": config.max_pods.unwrap_or(MAX_PODS).to_string(),
-        })
+        });
+        for (name, bytes) in [("hugepages-2Mi", bytes_2mi), ("hugepages-1Gi", bytes_1gi)] {
+            if bytes > 0 {
+                shown[name] = json!(format!("{}Mi", bytes >> 20));
+            }
+        }
+        shown
     };
+    // Pages that are set aside are no memory for pods that do not name them.
+    let pages = u128::from(bytes_2mi + bytes_1gi) * 1000;
     let allocatable = show(
         left("cpu", None, cpu),
-        left("memory", Some("memory.available"), memory),
+        left("memory", Some("memory.available"), memory).saturating_sub(pages),
         left("ephemeral-storage", Some("nodefs.available"), disk),
     );
     (show(cpu, memory, disk), allocatable)
@@ -97,7 +108,8 @@ mod tests {
 
     #[test]
     fn reserves_and_eviction_thresholds_are_taken_off() {
-        let hardware = Hardware { cpus: 4, memory_bytes: 4 << 30, disk_bytes: 1000 };
+        let huge_pages = HugePages::default();
+        let hardware = Hardware { cpus: 4, memory_bytes: 4 << 30, disk_bytes: 1000, huge_pages };
         let pair = |k: &str, v: &str| (k.to_owned(), v.to_owned());
         let config = KubeletConfig {
             kube_reserved: [pair("cpu", "100m"), pair("memory", "512Mi")].into(),
@@ -115,5 +127,17 @@ mod tests {
         let (_, allocatable) = of(hardware, &config);
         assert_eq!(allocatable["memory"], format!("{}Ki", (2048 - 512) * 1024));
         assert_eq!(allocatable["ephemeral-storage"], "1000");
+    }
+
+    #[test]
+    fn huge_pages_are_part_of_the_memory_that_is_there_and_not_of_what_pods_can_have() {
+        let huge_pages = HugePages { bytes_2mi: 512 << 20, bytes_1gi: 1 << 30 };
+        let hardware = Hardware { cpus: 4, memory_bytes: 4 << 30, disk_bytes: 1000, huge_pages };
+        let (capacity, allocatable) = of(hardware, &KubeletConfig::default());
+        for shown in [&capacity, &allocatable] {
+            assert_eq!((&shown["hugepages-2Mi"], &shown["hugepages-1Gi"]), (&json!("512Mi"), &json!("1024Mi")));
+        }
+        assert_eq!(capacity["memory"], "4194304Ki");
+        assert_eq!(allocatable["memory"], format!("{}Ki", (4096 - 100 - 512 - 1024) * 1024));
     }
 }

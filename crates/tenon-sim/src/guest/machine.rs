@@ -9,6 +9,7 @@ use super::access::ApiAccess;
 use super::capacity::Hardware;
 use super::disk::Disk;
 use super::fault::Fate;
+use super::huge_pages::HugePages;
 use super::journal::Journal;
 use super::settings::GuestConfig;
 use super::trouble::Trouble;
@@ -36,8 +37,9 @@ impl Machine {
     }
 
     pub(crate) fn hardware(&self) -> Hardware {
-        let vm = &self.vm;
-        Hardware { cpus: vm.cpus(), memory_bytes: vm.memory_bytes(), disk_bytes: vm.boot_disk_bytes() }
+        let (vm, memory_bytes) = (&self.vm, self.vm.memory_bytes());
+        let huge_pages = self.disk(|disk| HugePages::of(disk)).within(memory_bytes);
+        Hardware { cpus: vm.cpus(), memory_bytes, disk_bytes: vm.boot_disk_bytes(), huge_pages }
     }
 
     /// Looks at or changes the VM's disk.

@@ -15,6 +15,7 @@ mod disk;
 mod fault;
 mod guests;
 mod heartbeat;
+mod huge_pages;
 mod image;
 mod iso;
 mod join;

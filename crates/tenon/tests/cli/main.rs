@@ -45,7 +45,8 @@ fn help_names_every_verb_a_person_may_use() -> io::Result<()> {
     let output = tenon(&["--help"])?;
     assert!(output.status.success());
     let text = stdout(&output);
-    for verb in ["controller", "demo", "plan", "render", "crds", "version", "completions", "pve-sim"] {
+    for verb in ["controller", "demo", "plan", "instance-types", "render", "crds", "version", "completions", "pve-sim"]
+    {
         assert!(text.contains(verb), "{text}");
     }
     Ok(())
@@ -175,6 +176,22 @@ fn a_demo_that_cannot_be_played_says_why() -> io::Result<()> {
     let nowhere =
         Command::new(env!("CARGO_BIN_EXE_tenon")).args(["demo", "--keep"]).env("TMPDIR", "/proc/1").output()?;
     assert!(stderr(&nowhere).contains("set TMPDIR to a writable directory"), "{}", stderr(&nowhere));
+    Ok(())
+}
+
+#[test]
+fn instance_types_that_are_generated_can_be_listed() -> io::Result<()> {
+    let generated = tenon(&["instance-types", "g", "-c", "2,6", "-m", "5", "-s", "50", "--kubelet"])?;
+    assert!(generated.status.success(), "{}", stderr(&generated));
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("types.json");
+    std::fs::write(&path, &generated.stdout)?;
+    let listed = tenon(&["instance-types", "list", "--instance-types-file", &path.display().to_string()])?;
+    let text = stdout(&listed);
+    assert!(text.starts_with("NAME ") && text.contains("e1.6VCPU-30GB") && text.contains("5900m"), "{text}");
+    let wrong = tenon(&["instance-types", "generate", "-c", "2,six"])?;
+    assert_eq!((wrong.status.code(), stdout(&wrong).as_str()), (Some(2), ""));
+    assert!(stderr(&wrong).contains("`six` is not a whole number from 1 to 4096"), "{}", stderr(&wrong));
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use axum::body::Body;
 use http::{Request, Response};
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
-use tenon_api::plan_options;
+use tenon_api::{instance_types_file, plan_options};
 use tenon_controllers::{
     Clients, Clock, CloudControllerManager, Controllers, CsrApprover, Metrics, Probe, RunError, Settings,
 };
@@ -52,6 +52,8 @@ pub(crate) struct Embedded {
     pub(crate) cluster_id: Option<String>,
     /// Whether the next controllers expect a cloud controller manager.
     pub(crate) ccm: CloudControllerManager,
+    /// The text of the file of instance types that the next controllers have; empty: the built-in ones.
+    pub(crate) types: String,
     clock: Clock,
     log: Log,
     _logged: tracing::subscriber::DefaultGuard,
@@ -99,6 +101,7 @@ impl Embedded {
             server: SERVER.to_owned(),
             cluster_id: None,
             ccm: CloudControllerManager::default(),
+            types: String::new(),
             clock,
             log,
             _logged,
@@ -143,6 +146,10 @@ impl Embedded {
                 ..LaunchLimits::default()
             }),
             ccm: self.ccm,
+            types: match self.types.as_str() {
+                "" => Settings::default().types,
+                text => instance_types_file::read(text)?,
+            },
             ..Settings::default()
         };
         let controllers = Controllers::new(clients, settings, self.clock);

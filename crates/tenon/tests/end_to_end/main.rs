@@ -20,6 +20,7 @@ mod first_boot;
 mod fleet;
 mod ground;
 mod guest;
+mod instance_types;
 mod joining;
 mod late_nodes;
 mod limited_token;

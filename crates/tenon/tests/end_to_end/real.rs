@@ -1,5 +1,6 @@
 //! The real ground: a control plane of its own, the estate over HTTPS, and the controller as a process that can be killed.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -33,6 +34,8 @@ pub(crate) struct Real {
     pub(crate) csr_approver: &'static str,
     /// How the next controller reaches the API server, if not as everybody does.
     pub(crate) kubeconfig: Option<PathBuf>,
+    /// The file of instance types that the next controller has, if not the built-in ones.
+    types: Option<PathBuf>,
 }
 
 impl Real {
@@ -54,6 +57,7 @@ impl Real {
             ccm: "external",
             csr_approver: "false",
             kubeconfig: None,
+            types: None,
         };
         real.serve(estate, real.tls.clone()).await?;
         real.configure(TOKEN)?;
@@ -101,6 +105,14 @@ impl Real {
         Ok(fs::write(path.join("cloud.yaml"), config)?)
     }
 
+    /// Writes the file of instance types of the next controller.
+    pub(crate) fn use_instance_types(&mut self, text: &str) -> anyhow::Result<()> {
+        let path = self.dir.path().join("types.json");
+        fs::write(&path, text)?;
+        self.types = Some(path);
+        Ok(())
+    }
+
     pub(crate) fn log_path(&self, log: &str) -> PathBuf {
         self.dir.path().join(format!("{log}.log"))
     }
@@ -139,6 +151,7 @@ impl Real {
             .args(["--feature-gates", &self.gates])
             .args(["--ccm", self.ccm])
             .arg(format!("--csr-approver={}", self.csr_approver))
+            .args(self.types.iter().flat_map(|path| [OsStr::new("--instance-types-file"), path.as_os_str()]))
             .args(self.launch_timeout.map(|limit| format!("--launch-timeout={}s", limit.as_secs())))
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)

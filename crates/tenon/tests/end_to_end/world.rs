@@ -205,6 +205,17 @@ impl World {
         }
     }
 
+    /// The instance types of the next controller, as the text of a file.
+    pub(crate) fn use_instance_types(&mut self, text: &str) -> anyhow::Result<()> {
+        match &mut self.ground {
+            Ground::Real(real) => real.use_instance_types(text),
+            Ground::Embedded(embedded) => {
+                text.clone_into(&mut embedded.types);
+                Ok(())
+            }
+        }
+    }
+
     /// The next controller reaches the API server like this, in an embedded world.
     pub(crate) fn connect(&mut self, client: Client) -> anyhow::Result<()> {
         match &mut self.ground {
