@@ -101,8 +101,8 @@ impl<'s> Build<'s> {
         if is_hostname(label) {
             return Key::hostname(label);
         }
-        let leaving = self.snapshot.nodes.iter().filter(|node| node.is_leaving);
-        let others = values(leaving, label).flatten();
+        let not_asked = self.snapshot.nodes.iter().filter(|node| !node.takes_pods());
+        let others = values(not_asked, label).flatten();
         Key::new(label, values(world.nodes.iter(), label), &world.providers, others)
     }
 }
