@@ -30,7 +30,10 @@ pub(crate) fn improve(best: &mut Work<'_>) {
     }
     let mixed = if pods > FEW_PODS { 3 } else { 12 };
     let other = if first == Ties::Oldest { Ties::Latest } else { Ties::Oldest };
-    for ties in [other, Ties::Newest].into_iter().chain((1..=mixed).map(Ties::Mixed)) {
+    // Without constraints on other pods there are no domains to choose from.
+    let turned = if best.base.topology.is_used() { 3 } else { 0 };
+    let turns = (1..=turned).map(Ties::Turned);
+    for ties in [other, Ties::Newest].into_iter().chain(turns).chain((1..=mixed).map(Ties::Mixed)) {
         let mut other = solved(best, ties);
         let found = Score::of(&mut other);
         let is_equal = found.leaves_the_same_as(&score, best.base.topology.is_used());

@@ -17,7 +17,9 @@ pub(crate) enum Ties {
     Oldest,
     /// The one that was planned last.
     Newest,
-    /// One or the other, in an order that this number stirs.
+    /// The one that came to so many last. Of equally good domains not the first one is begun with, but one so many further on.
+    Turned(usize),
+    /// One or the other, in an order that this number stirs; domains are turned by it, too.
     Mixed(usize),
 }
 
@@ -43,7 +45,7 @@ impl Ties {
     /// Where to begin among so many ways that are as good as each other.
     pub(super) fn first_of(self, ways: usize) -> usize {
         match self {
-            Ties::Mixed(salt) if ways > 0 => salt % ways,
+            Ties::Turned(turn) | Ties::Mixed(turn) if ways > 0 => turn % ways,
             _ => 0,
         }
     }
@@ -60,7 +62,7 @@ impl Ties {
             (node.position() + salt).wrapping_mul(salt.wrapping_mul(2_654_435_769) | 1) % 1_009
         };
         match self {
-            Ties::Latest => false,
+            Ties::Latest | Ties::Turned(_) => false,
             Ties::Oldest => other < mine,
             Ties::Newest => other > mine,
             Ties::Mixed(salt) => place(other, salt) < place(mine, salt),
