@@ -52,6 +52,7 @@ fn pods_on_a_node_that_does_not_say_yet_which_machine_it_is_keep_others_away() {
          pod p cpu=1 label:app=web need:zone=In:a"
     );
     assert_eq!(waiting(&text), ["p"]);
+    expect(&text.replace("apart=zone", "apart=rack"), &["default/one: p"]);
 }
 
 #[test]
