@@ -99,15 +99,15 @@ fn a_node_of_a_pool_counts_once_it_says_which_machine_and_what_size_it_is() {
     let of_pool =
         |more: Value| merged(json!({ "metadata": { "labels": { "karpenter.sh/nodepool": "default" } } }), &more);
     let sized = json!({ "metadata": { "labels": { "node.kubernetes.io/instance-type": "one" } } });
-    let unidentified = |node: Value| {
-        let seen = snapshot(&[node]);
+    let unidentified = |more: Value| {
+        let seen = snapshot(&[node("n1", &more)]);
         seen.nodes.iter().map(|node| (node.is_unidentified, node.takes_pods(), node.pool.is_some())).collect::<Vec<_>>()
     };
-    assert_eq!(unidentified(node("n1", &of_pool(json!({})))), [(true, false, false)]);
-    assert_eq!(unidentified(node("n1", &of_pool(sized.clone()))), [(false, true, true)]);
-    assert_eq!(unidentified(node("n1", &of_pool(labels(&[INITIALIZED])))), [(false, true, true)]);
+    assert_eq!(unidentified(of_pool(json!({}))), [(true, false, false)]);
+    assert_eq!(unidentified(of_pool(sized.clone())), [(false, true, true)]);
+    assert_eq!(unidentified(of_pool(labels(&[INITIALIZED]))), [(false, true, true)]);
     let nowhere = merged(sized, &json!({ "spec": { "providerID": "" } }));
-    assert_eq!(unidentified(node("n1", &of_pool(nowhere))), [(true, false, false)]);
+    assert_eq!(unidentified(of_pool(nowhere)), [(true, false, false)]);
 }
 
 #[test]
