@@ -49,6 +49,9 @@ pub struct NodeState {
     pub stage: NodeStage,
     /// Whether it goes, so that nothing new is put there.
     pub is_leaving: bool,
+    /// Whether it is a node of a pool that does not say yet which machine it is, or of which instance type. Nothing is put there,
+    /// and its pool does not count it; where its pods are is known.
+    pub is_unidentified: bool,
     /// Of a node with a NodeClaim: what decides whether it may be disrupted. No part of which nodes are created.
     pub disruption: Option<Arc<DisruptionFacts>>,
 }
@@ -66,6 +69,11 @@ pub enum NodeStage {
 }
 
 impl NodeState {
+    /// Whether pods may be put there.
+    pub fn takes_pods(&self) -> bool {
+        !self.is_leaving && !self.is_unidentified
+    }
+
     /// Taints that pods must tolerate: what goes away by itself while a managed node comes up does not count.
     pub fn lasting_taints(&self) -> impl Iterator<Item = &Taint> {
         let is_passing = self.is_managed && self.stage != NodeStage::Initialized;

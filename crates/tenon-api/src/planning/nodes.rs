@@ -56,15 +56,31 @@ pub(super) fn machines(objects: &Objects) -> Vec<Machine<'_>> {
         let named = || by_name.get(claim.metadata.name.as_deref()?).filter(|_| has_launch);
         let node = id.and_then(|id| by_provider.get(id)).or_else(named).copied();
         matched.extend(node.and_then(|node| node.metadata.name.as_deref()));
-        // A node that does not say what it is yet counts as little as what runs on it.
+        // A node that does not say what it is yet is no part of its claim's machine.
         let node = node.filter(|node| is_known(node));
         found.push(Machine { id: format!("nodeclaim/{}", claim.name_any()), claim: Some(claim), node });
     }
     let alone = |node: &&Arc<Node>| node.metadata.name.as_deref().is_some_and(|name| !matched.contains(name));
     for node in objects.nodes.iter().filter(alone).filter(|node| is_known(node)) {
-        found.push(Machine { id: format!("node/{}", node.name_any()), claim: None, node: Some(node) });
+        found.push(Machine::unclaimed(node));
     }
+    found.extend(unidentified(objects, &found));
     found
+}
+
+/// Nodes of pools that do not say yet what they are. Their claims, if they have any, are machines of their own; of a claim with
+/// the same name nobody could tell the two apart.
+fn unidentified<'a>(objects: &'a Objects, found: &[Machine<'a>]) -> Vec<Machine<'a>> {
+    let claims: BTreeSet<&str> = found.iter().filter_map(|machine| machine.claim?.metadata.name.as_deref()).collect();
+    let is_apart = |node: &&Arc<Node>| node.metadata.name.as_deref().is_some_and(|name| !claims.contains(name));
+    let nodes = objects.nodes.iter().filter(|node| !is_known(node)).filter(is_apart);
+    nodes.map(Machine::unclaimed).collect()
+}
+
+impl<'a> Machine<'a> {
+    fn unclaimed(node: &'a Arc<Node>) -> Machine<'a> {
+        Machine { id: format!("node/{}", node.name_any()), claim: None, node: Some(node) }
+    }
 }
 
 impl Machine<'_> {
@@ -147,16 +163,19 @@ fn says_of_itself(claim: &NodeClaim, condition: &str) -> bool {
 /// A node nobody claimed. It is what it says.
 fn unclaimed(node: &Node) -> NodeState {
     let (capacity, allocatable) = offered(node);
+    let is_unidentified = !is_known(node);
+    let pool = node.labels().get(LABEL_NODEPOOL).filter(|pool| !pool.is_empty() && !is_unidentified);
     NodeState {
         name: node.name_any(),
-        pool: node.labels().get(LABEL_NODEPOOL).filter(|pool| !pool.is_empty()).cloned(),
+        pool: pool.cloned(),
+        is_unidentified,
         is_managed: false,
         taints: taints(node),
         startup_taints: Vec::new(),
         capacity,
         allocatable,
         stage: NodeStage::Initialized,
-        is_leaving: node.metadata.deletion_timestamp.is_some(),
+        is_leaving: node.metadata.deletion_timestamp.is_some() && !is_unidentified,
         ..NodeState::default()
     }
 }

@@ -99,11 +99,35 @@ fn a_node_of_a_pool_counts_once_it_says_which_machine_and_what_size_it_is() {
     let of_pool =
         |more: Value| merged(json!({ "metadata": { "labels": { "karpenter.sh/nodepool": "default" } } }), &more);
     let sized = json!({ "metadata": { "labels": { "node.kubernetes.io/instance-type": "one" } } });
-    assert!(snapshot(&[node("n1", &of_pool(json!({})))]).nodes.is_empty());
-    assert_eq!(snapshot(&[node("n1", &of_pool(sized.clone()))]).nodes.len(), 1);
-    assert_eq!(snapshot(&[node("n1", &of_pool(labels(&[INITIALIZED])))]).nodes.len(), 1);
+    let unidentified = |more: Value| {
+        let seen = snapshot(&[node("n1", &more)]);
+        seen.nodes.iter().map(|node| (node.is_unidentified, node.takes_pods(), node.pool.is_some())).collect::<Vec<_>>()
+    };
+    assert_eq!(unidentified(of_pool(json!({}))), [(true, false, false)]);
+    assert_eq!(unidentified(of_pool(sized.clone())), [(false, true, true)]);
+    assert_eq!(unidentified(of_pool(labels(&[INITIALIZED]))), [(false, true, true)]);
     let nowhere = merged(sized, &json!({ "spec": { "providerID": "" } }));
-    assert!(snapshot(&[node("n1", &of_pool(nowhere))]).nodes.is_empty());
+    assert_eq!(unidentified(of_pool(nowhere)), [(true, false, false)]);
+}
+
+#[test]
+fn pods_on_a_node_that_does_not_say_yet_what_it_is_are_there_and_its_claim_takes_pods() {
+    let bare =
+        json!({ "metadata": { "labels": { "karpenter.sh/nodepool": "default" } }, "spec": { "providerID": "" } });
+    let seen = snapshot(&[
+        claim("c", "n1", &json!({})),
+        node("n1", &bare),
+        pod("a", &json!({ "spec": { "nodeName": "n1" } })),
+    ]);
+    let found: Vec<(&str, bool, usize)> =
+        seen.nodes.iter().map(|node| (node.name.as_str(), node.takes_pods(), node.pods.len())).collect();
+    assert_eq!(found, [("c", true, 0), ("n1", false, 1)]);
+    let same_name = snapshot(&[
+        claim("n1", "n1", &json!({})),
+        node("n1", &bare),
+        pod("a", &json!({ "spec": { "nodeName": "n1" } })),
+    ]);
+    assert_eq!(same_name.nodes.len(), 1, "nobody could tell the claim from the node");
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub(super) struct OnNode<'s> {
 impl<'s> OnNode<'s> {
     /// Pods of all nodes that stay, as far as they would need another one.
     pub(super) fn all(snapshot: &'s Snapshot) -> Vec<OnNode<'s>> {
-        let staying = snapshot.nodes.iter().filter(|node| !node.is_leaving);
+        let staying = snapshot.nodes.iter().filter(|node| node.takes_pods());
         let bound = staying.flat_map(|node| node.pods.iter().map(move |pod| (node.name.as_str(), pod)));
         let movable = bound.filter(|(_, pod)| pod.needs_another_node()).map(|(node, bound)| {
             let pod = Arc::new(bound.unbound());

@@ -23,9 +23,9 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    /// Nodes that take pods already are asked before those that will; of each kind by name. What leaves is not asked.
+    /// Nodes that take pods already are asked before those that will; of each kind by name. What leaves, or does not say what it is, is not asked.
     pub(crate) fn new(nodes: &[Arc<NodeState>], daemons: &[&Pod], columns: &Columns) -> Nodes {
-        let mut nodes: Vec<&Arc<NodeState>> = nodes.iter().filter(|node| !node.is_leaving).collect();
+        let mut nodes: Vec<&Arc<NodeState>> = nodes.iter().filter(|node| node.takes_pods()).collect();
         nodes.sort_by_key(|node| (node.stage == NodeStage::Rising, &node.name));
         // One at a time: all of them would take more memory than the nodes.
         let labels = LabelIndex::new(nodes.iter().map(|node| facts(node)));

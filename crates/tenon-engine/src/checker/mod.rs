@@ -87,6 +87,8 @@ impl<'a> Checker<'a> {
     fn node_carries(&mut self, node: &NodeState, pods: &[&Pod]) {
         let name = &node.name;
         self.expect(!node.is_leaving, || of_node(name, "takes pods, but is being deleted"));
+        let is_identified = !node.is_unidentified;
+        self.expect(is_identified, || of_node(name, "takes pods, but does not say which machine it is"));
         let labels = facts(node);
         let expected = self.snapshot.daemons.iter().filter(|daemon| {
             let runs = |wanted: &Requirements| labels.meet(wanted, |_| false).is_ok();

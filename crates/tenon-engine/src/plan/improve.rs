@@ -1,4 +1,4 @@
-//! Is there a better plan that differs only in which of several equal nodes was asked first?
+//! Is there a better plan that differs only in which of several equal nodes, or equally good domains, came first?
 //!
 //! Which of several planned nodes with equally many pods gets the next one is nobody's demand, and Karpenter leaves it to a
 //! sort that is not stable. So it is tried in a few ways, and the best plan is taken.
@@ -6,10 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::index::{PodClassIx, PodIx};
-use crate::solver::{Ties, Trust, Work};
-
-/// With more pods than this the first plan stands: the difference is small there, and the time is not.
-const MOST_PODS: usize = 500;
+use crate::solver::{MOST_IMPROVED, Ties, Trust, Work};
 
 /// Up to so many pods a plan takes no time, and more ways are tried.
 const FEW_PODS: usize = 100;
@@ -18,26 +15,41 @@ const FEW_PODS: usize = 100;
 pub(crate) fn improve(best: &mut Work<'_>) {
     let pods = best.base.pending;
     // Whoever waits because of other pods may find a place where those are elsewhere.
-    let may_place_more = best.base.topology.is_used() && !best.failures.is_empty();
-    if pods > MOST_PODS || (best.open.nodes.len() < 2 && !may_place_more) {
+    let may_place_more = |work: &Work<'_>| work.base.topology.is_used() && !work.failures.is_empty();
+    if pods > MOST_IMPROVED || (best.open.nodes.len() < 2 && !may_place_more(best)) {
         return;
     }
+    let first = Ties::for_nodes(best.base, best.open.nodes.len());
+    if first != Ties::usual(best.base) {
+        *best = solved(best, first);
+    }
+    let may_place_more = may_place_more(best);
     let mut score = Score::of(best);
     if score.nodes < 2 && !may_place_more {
         return;
     }
     let mixed = if pods > FEW_PODS { 3 } else { 12 };
-    let other = if Ties::usual(best.base) == Ties::Oldest { Ties::Latest } else { Ties::Oldest };
-    for ties in [other, Ties::Newest].into_iter().chain((1..=mixed).map(Ties::Mixed)) {
-        let mut other = Work::new(best.base, std::mem::take(&mut best.memo), (ties, Trust::Remembered));
-        other.solve();
+    let other = if first == Ties::Oldest { Ties::Latest } else { Ties::Oldest };
+    // Without constraints on other pods there are no domains to choose from.
+    let turned = if best.base.topology.is_used() { 3 } else { 0 };
+    let turns = (1..=turned).map(Ties::Turned);
+    for ties in [other, Ties::Newest].into_iter().chain(turns).chain((1..=mixed).map(Ties::Mixed)) {
+        let mut other = solved(best, ties);
         let found = Score::of(&mut other);
-        if found.is_better_than(&score) || (may_place_more && found.places_more_than(&score)) {
+        let is_equal = found.leaves_the_same_as(&score, best.base.topology.is_used());
+        if (is_equal && found.is_better_than(&score)) || (may_place_more && found.places_more_than(&score)) {
             (*best, score) = (other, found);
         } else {
             best.memo = other.memo;
         }
     }
+}
+
+/// Another solve, with what was found out in this one.
+fn solved<'b>(best: &mut Work<'b>, ties: Ties) -> Work<'b> {
+    let mut other = Work::new(best.base, std::mem::take(&mut best.memo), (ties, Trust::Remembered));
+    other.solve();
+    other
 }
 
 /// What counts when solves are compared.
@@ -77,9 +89,14 @@ impl Score {
         self.waiting.len() < other.waiting.len() && self.waiting_of.iter().all(is_no_more)
     }
 
-    /// Whether the same pods wait, and neither more nodes nor more money are needed, and less of one.
+    /// Whether the same pods wait; or as many of each class, where it depends on other pods which of them does.
+    fn leaves_the_same_as(&self, other: &Score, is_by_class: bool) -> bool {
+        if is_by_class { self.waiting_of == other.waiting_of } else { self.waiting == other.waiting }
+    }
+
+    /// Whether neither more nodes nor more money are needed, and less of one.
     fn is_better_than(&self, other: &Score) -> bool {
         let is_no_worse = self.nodes <= other.nodes && self.cost <= other.cost;
-        is_no_worse && (self.nodes < other.nodes || self.cost < other.cost) && self.waiting == other.waiting
+        is_no_worse && (self.nodes < other.nodes || self.cost < other.cost)
     }
 }

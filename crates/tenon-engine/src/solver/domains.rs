@@ -44,7 +44,10 @@ impl Work<'_> {
             let (_, valid) = self.valid[*view].as_ref()?;
             Some(Allowed { kind: topology.groups[group].kind, count: &self.counts.groups[group], valid })
         });
-        of_key(&allowed.collect::<Vec<_>>(), left)
+        let mut ways = of_key(&allowed.collect::<Vec<_>>(), left);
+        let first = self.ties.first_of(ways.len());
+        ways.rotate_left(first);
+        ways
     }
 
     /// Finds out anew what a constraint allows, if anything was counted since.

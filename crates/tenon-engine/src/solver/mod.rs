@@ -23,7 +23,7 @@ mod what_if;
 pub(crate) use admission::{Accepted, No, Remaining};
 pub(crate) use memo::Memo;
 pub(crate) use open_nodes::OpenNode;
-pub(crate) use order::Ties;
+pub(crate) use order::{MOST_IMPROVED, Ties};
 pub(crate) use queue::Failure;
 pub use refused::Effort;
 pub(crate) use refused::Trust;
@@ -69,6 +69,7 @@ pub(crate) struct Work<'b> {
     /// What the node that was asked last would become.
     judged: Accepted,
     trust: Trust,
+    ties: Ties,
     /// Pods to be placed, in the order they are tried.
     tried: Vec<PodIx>,
     /// Nodes that are taken away, and with them those that no pod is put on.
@@ -113,6 +114,7 @@ impl<'b> Work<'b> {
             base,
             memo,
             trust,
+            ties,
         }
     }
 }

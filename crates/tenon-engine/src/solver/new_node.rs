@@ -24,7 +24,8 @@ impl<'b> Work<'b> {
             let mut waits = None;
             let asks = self.effective_asks(step, template, self.memo.own_state(template));
             // Places of volumes are tried in the order they are written.
-            let asks = if step.at_volumes.len() > 1 { asks } else { self.cheapest_first(template, asks, pod) };
+            let is_written = step.at_volumes.len() > 1 || !self.ties.prefers_cheap();
+            let asks = if is_written { asks } else { self.cheapest_first(template, asks, pod) };
             for ask in asks {
                 match self.make_new(template, (step, ask), pod) {
                     Ok(false) => {}

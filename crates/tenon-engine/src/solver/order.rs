@@ -5,6 +5,9 @@ use super::order_chains::Chains;
 use crate::base::Base;
 use crate::index::{Bits, Id, OpenIx};
 
+/// With more pods than this the first plan stands: what other orders save is little there, and the time is not.
+pub(crate) const MOST_IMPROVED: usize = 500;
+
 /// Which of several planned nodes with equally many pods is asked first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ties {
@@ -14,15 +17,42 @@ pub(crate) enum Ties {
     Oldest,
     /// The one that was planned last.
     Newest,
-    /// One or the other, in an order that this number stirs.
+    /// The one that came to so many last. Of equally good domains not the first one is begun with, but one so many further on.
+    Turned(usize),
+    /// One or the other, in an order that this number stirs; domains are turned by it, too.
     Mixed(usize),
 }
 
+/// Up to so many nodes Karpenter sorts in a way that keeps equal ones as they are.
+const MOST_SORTED: usize = 12;
+
 impl Ties {
-    /// How a snapshot is solved first. Where pods care where others are, many nodes have a pod each that keeps its like away, and
-    /// the rest of the pods is spread best over nodes in the order they were planned.
+    /// How a snapshot is solved first: as Karpenter does where that is defined, which is up to a number of nodes.
+    ///
+    /// With more, and where pods care where others are, many nodes have a pod each that keeps its like away, and the rest of the
+    /// pods is spread best over nodes in the order they were planned. It takes a solve to know how many nodes there are, so with
+    /// many pods it is taken for granted.
     pub(crate) fn usual(base: &Base) -> Ties {
-        if base.topology.is_used() { Ties::Oldest } else { Ties::Latest }
+        let is_large = base.pending > MOST_IMPROVED;
+        if base.topology.is_used() && is_large { Ties::Oldest } else { Ties::Latest }
+    }
+
+    /// How a snapshot is solved for which so many nodes are planned.
+    pub(crate) fn for_nodes(base: &Base, nodes: usize) -> Ties {
+        if base.topology.is_used() && nodes > MOST_SORTED { Ties::Oldest } else { Ties::usual(base) }
+    }
+
+    /// Where to begin among so many ways that are as good as each other.
+    pub(super) fn first_of(self, ways: usize) -> usize {
+        match self {
+            Ties::Turned(turn) | Ties::Mixed(turn) if ways > 0 => turn % ways,
+            _ => 0,
+        }
+    }
+
+    /// Whether new nodes are made where they cost least, of domains that are as good as each other.
+    pub(super) fn prefers_cheap(self) -> bool {
+        !matches!(self, Ties::Mixed(salt) if salt % 3 == 0)
     }
 
     /// Whether a node comes before another with equally many pods.
@@ -32,7 +62,7 @@ impl Ties {
             (node.position() + salt).wrapping_mul(salt.wrapping_mul(2_654_435_769) | 1) % 1_009
         };
         match self {
-            Ties::Latest => false,
+            Ties::Latest | Ties::Turned(_) => false,
             Ties::Oldest => other < mine,
             Ties::Newest => other > mine,
             Ties::Mixed(salt) => place(other, salt) < place(mine, salt),

@@ -45,7 +45,10 @@ impl<'c> Counting<'c> {
             (key.provided(filter.tolerated(self.world.meanings)), Bits::none(key.values.len()));
         if !key.is_hostname {
             let staying = self.world.nodes.pairs().filter_map(|(number, node)| Some((key.of_node(number)?, node)));
-            let counting = staying.filter(|(_, node)| self.admits(filter, node));
+            let unidentified = self.snapshot.nodes.iter().filter(|node| node.is_unidentified);
+            let with_pods_only =
+                unidentified.filter_map(|node| Some((key.domain(node.labels.get(&key.label)?)?, node)));
+            let counting = staying.chain(with_pods_only).filter(|(_, node)| self.admits(filter, node));
             counting.for_each(|(domain, _)| with_nodes.insert(domain));
             registered.join(&with_nodes);
         }

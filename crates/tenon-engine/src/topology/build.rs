@@ -89,7 +89,10 @@ impl<'s> Build<'s> {
                 if placed_again.contains(&*pod.key) {
                     continue;
                 }
-                let terms = pod.shape.pod_anti_affinity.iter();
+                // Karpenter does not know pods on a node that does not say what it is. By a label that the node lacks, kube-scheduler
+                // keeps nobody away from them.
+                let has = |label: &str| is_hostname(label) || node.labels.contains_key(label);
+                let terms = pod.shape.pod_anti_affinity.iter().filter(|term| !node.is_unidentified || has(&term.label));
                 let groups = terms.map(|term| self.term(Kind::Inverse, term, NodeFilter::default())).collect();
                 found.push((node.as_ref(), pod.as_ref(), groups));
             }
@@ -101,8 +104,8 @@ impl<'s> Build<'s> {
         if is_hostname(label) {
             return Key::hostname(label);
         }
-        let leaving = self.snapshot.nodes.iter().filter(|node| node.is_leaving);
-        let others = values(leaving, label).flatten();
+        let not_asked = self.snapshot.nodes.iter().filter(|node| !node.takes_pods());
+        let others = values(not_asked, label).flatten();
         Key::new(label, values(world.nodes.iter(), label), &world.providers, others)
     }
 }

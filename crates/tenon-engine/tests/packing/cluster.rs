@@ -296,6 +296,7 @@ fn node(line: &Line<'_>) -> NodeState {
             _ => NodeStage::Initialized,
         },
         is_leaving: line.get("leaving").is_some(),
+        is_unidentified: line.get("unidentified").is_some(),
         ..NodeState::default()
     }
 }

@@ -36,6 +36,26 @@ fn e10_pods_go_to_the_node_of_the_pods_they_must_be_with() {
 }
 
 #[test]
+fn few_nodes_are_asked_in_the_order_of_karpenter_also_where_pods_care_about_others() {
+    let text = format!(
+        "{ZONES}\npod a cpu=3 label:app=web apart=hostname:app=web\npod b cpu=3 label:app=web apart=hostname:app=web\n\
+         pod c cpu=2\npod d cpu=2\npod e cpu=1"
+    );
+    // Both nodes have two pods when the last one comes; the second node came to that later.
+    expect(&text, &["default/one: a c", "default/one: b d e"]);
+}
+
+#[test]
+fn pods_on_a_node_that_does_not_say_yet_which_machine_it_is_keep_others_away() {
+    let text = format!(
+        "{ZONES}\nnode n1 cpu=9 memory=9Gi label:zone=a unidentified\nbound x on=n1 cpu=1 apart=zone:app=web\n\
+         pod p cpu=1 label:app=web need:zone=In:a"
+    );
+    assert_eq!(waiting(&text), ["p"]);
+    expect(&text.replace("apart=zone", "apart=rack"), &["default/one: p"]);
+}
+
+#[test]
 fn e10_pods_that_want_to_be_together_found_one_domain() {
     let text = format!(
         "{ZONES}\npod a cpu=6 label:app=web with=zone:app=web\npod b cpu=6 label:app=web with=zone:app=web\npod c cpu=6 label:app=web with=zone:app=web"

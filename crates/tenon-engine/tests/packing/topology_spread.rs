@@ -69,6 +69,16 @@ fn e2_only_zones_of_the_pool_are_domains() {
 }
 
 #[test]
+fn e2_pods_on_a_node_that_does_not_say_yet_which_machine_it_is_are_counted() {
+    let text = format!(
+        "{ZONES}\nnode n1 cpu=9 memory=9Gi label:zone=a unidentified\nbound x on=n1 cpu=1 label:app=web\nbound y on=n1 label:app=web{}",
+        pods(4, "spread=zone:1:app=web")
+    );
+    assert_eq!(by_zone(&text), zones(&[("b", 2), ("c", 2)]), "two run in zone a, where nothing is put");
+    expect(&format!("{ZONES}\nnode n1 cpu=9 memory=9Gi unidentified\npod p cpu=1"), &["default/one: p"]);
+}
+
+#[test]
 fn e2_pods_that_run_already_are_counted() {
     let text = format!(
         "{ZONES}\nnode n1 cpu=4 memory=8Gi label:zone=a\nbound x on=n1 cpu=4 label:app=web\nbound y on=n1 label:app=web{}",

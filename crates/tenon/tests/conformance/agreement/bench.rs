@@ -100,9 +100,10 @@ impl Bench {
         let bound = scenario.of_kind("Pod").filter(|pod| !pod["spec"]["nodeName"].is_null() && !has_ended(pod));
         // Who is placed again was made again.
         let planned = scenario.planned_pods();
-        let bound = bound.filter(|pod| !planned.contains(&key(pod)) && !scenario.is_unknown(&pod["spec"]["nodeName"]));
-        for pod in bound {
-            self.create(&admissible(pod)).await?;
+        for pod in bound.filter(|pod| !planned.contains(&key(pod))) {
+            let made = admissible(pod);
+            let is_unknown = scenario.is_unknown(&pod["spec"]["nodeName"]);
+            self.create(&if is_unknown { without_needs(made) } else { made }).await?;
         }
         Ok(())
     }
@@ -187,4 +188,18 @@ impl Bench {
         };
         Ok(pods.items.iter().filter(is_bound).map(key).collect())
     }
+}
+
+/// A pod that takes nothing of its node.
+fn without_needs(mut pod: Value) -> Value {
+    if let Some(spec) = pod["spec"].as_object_mut() {
+        spec.remove("resources");
+    }
+    for list in ["containers", "initContainers"] {
+        for container in pod["spec"][list].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+            container.remove("resources");
+            container.remove("ports");
+        }
+    }
+    pod
 }

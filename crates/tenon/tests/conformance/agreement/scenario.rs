@@ -41,7 +41,7 @@ impl Scenario {
         self.items.iter().filter(move |item| item["kind"] == kind)
     }
 
-    /// Whether a node has not said yet what it is: what runs on it is not counted, as in Karpenter.
+    /// Whether a node has not said yet what it is: pods on it are there, but what they need is not counted, as in Karpenter.
     pub(super) fn is_unknown(&self, name: &Value) -> bool {
         let node = self.of_kind("Node").find(|node| node["metadata"]["name"] == *name);
         let label = |node: &Value| node["metadata"]["labels"]["node.kubernetes.io/instance-type"].is_null();
