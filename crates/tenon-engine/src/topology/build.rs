@@ -91,7 +91,7 @@ impl<'s> Build<'s> {
                 }
                 // Karpenter does not know pods on a node that does not say what it is. By a label that the node lacks, kube-scheduler
                 // keeps nobody away from them.
-                let has = |label: &str| is_hostname(label) || node.labels.contains_key(label);
+                let has = |label: &str| is_hostname(label) || node.labels.get(label).is_some();
                 let terms = pod.shape.pod_anti_affinity.iter().filter(|term| !node.is_unidentified || has(&term.label));
                 let groups = terms.map(|term| self.term(Kind::Inverse, term, NodeFilter::default())).collect();
                 found.push((node.as_ref(), pod.as_ref(), groups));
