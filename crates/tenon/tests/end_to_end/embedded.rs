@@ -67,9 +67,9 @@ struct Running {
 }
 
 impl Embedded {
-    /// A cluster with its actors.
-    pub(crate) fn new() -> anyhow::Result<Embedded> {
-        let config = ClusterConfig::default();
+    /// A cluster with its actors. Another seed gives other names and uids.
+    pub(crate) fn new(seed: u64) -> anyhow::Result<Embedded> {
+        let config = ClusterConfig { seed, ..ClusterConfig::default() };
         let epoch = Timestamp::from_second(i64::try_from(config.epoch_s)?)?;
         let clock = Clock::Runtime { epoch, origin: Instant::now() };
         let cluster = Cluster::new(config)?;

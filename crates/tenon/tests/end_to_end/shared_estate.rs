@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use tenon_sim::{
     ApiAccess, Cluster, Connect, ConnectError, Estate, EstateConfig, FaultEffect, FaultMatch, FaultRule, GuestConfig,
@@ -171,8 +171,9 @@ struct Router(BTreeMap<String, Cluster>);
 
 impl Connect for Router {
     fn connect(&self, access: &ApiAccess) -> Result<kube::Client, ConnectError> {
-        let cluster = self.0.get(access.server.trim_end_matches('/')).or_else(|| self.0.values().next());
-        cluster.map_or_else(|| unreachable!("there are two clusters"), |cluster| cluster.connect(access))
+        let cluster = self.0.get(access.server.trim_end_matches('/'));
+        let unknown = || ConnectError::Other(format!("no cluster at {}", access.server));
+        cluster.ok_or_else(unknown)?.connect(access)
     }
 }
 
@@ -212,11 +213,13 @@ async fn two_clusters_share_a_proxmox_cluster_through_200_launches_with_faults_a
         config.tokens = vec![TokenSpec::new(TOKEN.0, TOKEN.1), TokenSpec::new(OTHER.0, OTHER.1)];
     })?;
     let (Some(mut a), Some(mut b)) = (
-        World::over(Kind::Embedded, estate.clone(), None).await?,
+        World::over(Kind::Embedded, estate.clone(), Some(quick_guests())).await?,
         World::over(Kind::Embedded, estate.clone(), None).await?,
     ) else {
         return Ok(());
     };
+    // One system for the VMs of both, which finds the cluster that its VM belongs to.
+    a.replace_guests(None).await;
     b.configure_token(OTHER)?;
     let mut clusters = BTreeMap::new();
     for (world, name) in [(&mut a, "a"), (&mut b, "b")] {
@@ -251,7 +254,15 @@ async fn two_clusters_share_a_proxmox_cluster_through_200_launches_with_faults_a
             }
         }
         for world in [&a, &b] {
-            world.until_running("web", 10).await?;
+            // What a test says of itself when it fails is said by the last world.
+            let tail = || {
+                format!(
+                    "round {round}\n{}\n{:#?}",
+                    b.tail(),
+                    ours(&estate).iter().map(|vm| guests.guest_log(vm.vmid)).collect::<Vec<_>>()
+                )
+            };
+            world.until_running("web", 10).await.with_context(tail)?;
         }
         for world in [&a, &b] {
             world.scale("web", 0).await?;
