@@ -15,6 +15,7 @@ mod duration;
 mod error_message;
 mod eviction_cost;
 mod host;
+mod host_rules;
 mod instance_type;
 pub mod label_text;
 pub mod labels;
@@ -76,6 +77,7 @@ pub use duration::{DurationError, GoDuration, Timespan, TimespanOrNever};
 pub use error_message::full_message;
 pub use eviction_cost::PodWorth;
 pub use host::{HostName, HostNameError};
+pub use host_rules::{HostRules, HostStrategy};
 pub use instance_type::{CapacityType, InstanceType, Overhead};
 pub use launch::{LaunchLimits, LaunchRecord, LaunchStep, Leftover, Seconds};
 pub use launch_site::{BootImage, LaunchSite, VmIds};
@@ -84,8 +86,8 @@ pub use mirror::Mirror;
 pub use node_share::{NodeShare, NodeShareError};
 pub use node_state::{NodeStage, NodeState};
 pub use options::{MinValuesPolicy, Options, PreferencePolicy, ReservedMode};
-pub use place::{Host, Place};
-pub use plan::{Chosen, Met, NewNode, NoType, Placement, Plan, PoolRefusal, Reason, ReservedTrouble, Unplaced};
+pub use place::{Host, HostLoad, Place};
+pub use plan::{Chosen, Met, NewNode, NoHost, NoType, Placement, Plan, PoolRefusal, Reason, ReservedTrouble, Unplaced};
 pub use pod::{
     HostPort, NamespaceChoice, Pod, PodAffinityTerm, PodKey, PodShape, Preferred, Selector, Spread, UseNodes, Volume,
     WeightedPodAffinityTerm, WhenUnsatisfiable,

@@ -10,6 +10,7 @@ use tenon_model::{Host, HostName, InstanceType, LaunchRecord, Place, Quantity, R
 use tenon_pve::HostRow;
 
 use super::gather::Gathered;
+use super::host_load::loads;
 use super::launch_site::LaunchSpot;
 use crate::context::is_our_class;
 
@@ -25,7 +26,7 @@ pub(crate) fn pools_of(gathered: &Gathered) -> Makers {
 /// The hosts of every region that answers, for those who make nodes.
 pub(crate) fn hosts(gathered: &Gathered, types: &[InstanceType], makers: &Makers) -> Vec<Host> {
     let Gathered { estate, claims, .. } = gathered;
-    let mut hosts = silent(gathered);
+    let (mut hosts, mut loads) = (silent(gathered), loads(gathered, types));
     for (region, view) in &estate.regions {
         let Ok(resources) = view else { continue };
         let mut ordered = ordered_in(region, claims, types);
@@ -37,15 +38,16 @@ pub(crate) fn hosts(gathered: &Gathered, types: &[InstanceType], makers: &Makers
             used.entry(&guest.host).or_default().add(&cpu_and_memory(guest.maxcpu, guest.maxmem).or_larger(&ordered));
         }
         for row in &resources.hosts {
-            let mut free =
-                cpu_and_memory(row.maxcpu, row.maxmem).without(used.get(&row.host).unwrap_or(&Resources::default()));
+            let capacity = cpu_and_memory(row.maxcpu, row.maxmem);
+            let mut free = capacity.without(used.get(&row.host).unwrap_or(&Resources::default()));
             // What is left of the orders is not made yet.
             for (_, size) in ordered.values().filter(|(host, _)| *host == row.host) {
                 free = free.without(size);
             }
             let place = Place { region: region.clone(), host: row.host.clone() };
             let closed_for = closed_for(gathered, &place, makers);
-            hosts.push(Host { place, closed: away(row), closed_for, free });
+            let load = loads.remove(&place);
+            hosts.push(Host { place, closed: away(row), closed_for, capacity, free, load });
         }
     }
     hosts
@@ -91,7 +93,8 @@ fn silent(gathered: &Gathered) -> Vec<Host> {
     };
     let host = |place: Place| {
         let closed = Some(closed(&place)?);
-        Some(Host { closed, place, closed_for: BTreeMap::new(), free: Resources::default() })
+        let (capacity, free) = (Resources::default(), Resources::default());
+        Some(Host { closed, place, closed_for: BTreeMap::new(), capacity, free, load: None })
     };
     places.into_iter().filter_map(host).collect()
 }

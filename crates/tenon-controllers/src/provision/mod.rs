@@ -8,6 +8,8 @@
 mod batcher;
 mod claims;
 mod gather;
+mod host_load;
+mod host_rules;
 mod hosts;
 mod launch_site;
 mod pass;
