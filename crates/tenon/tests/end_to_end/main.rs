@@ -26,6 +26,7 @@ mod limited_token;
 mod line;
 mod ownership;
 mod packing;
+mod placement;
 mod planning;
 mod proxmox_admin;
 mod real;
