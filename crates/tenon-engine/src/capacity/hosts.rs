@@ -17,7 +17,7 @@ pub(crate) struct Hosts {
 /// How much of each host is left in a plan.
 #[derive(Debug, Clone)]
 pub(crate) struct HostRoom {
-    pub(super) free: Table<HostIx, Footprint>,
+    free: Table<HostIx, Footprint>,
     /// How often something was given back: what no host had room for is asked again only after that.
     pub(crate) releases: u64,
 }
@@ -90,6 +90,14 @@ impl Hosts {
 }
 
 impl HostRoom {
+    /// What is free on a host, if what is `given_back` were free again.
+    pub(crate) fn free(&self, host: HostIx, given_back: Option<(HostIx, Footprint)>) -> Footprint {
+        match given_back {
+            Some((at, amount)) if at == host => self.free[host].plus(amount),
+            _ => self.free[host],
+        }
+    }
+
     /// Takes a VM of this size off a host.
     pub(crate) fn hold(&mut self, host: HostIx, size: Footprint) {
         self.free[host] = self.free[host].minus(size);

@@ -5,7 +5,7 @@
 use tenon_model::resources::{CPU, MEMORY};
 use tenon_model::{HostRules, HostStrategy, Quantity, Resources};
 
-use super::hosts::{HostRoom, Hosts};
+use super::hosts::Hosts;
 use crate::index::{Bits, HostIx, Id, Table, TemplateIx};
 use crate::instance_types::Footprint;
 
@@ -166,16 +166,6 @@ impl Scale {
             None => (0, self.capacity.minus(free)),
         };
         measured + self.share_of_cpu(used) + self.share_of_memory(used)
-    }
-}
-
-impl HostRoom {
-    /// What is free on a host, if what is `given_back` were free again.
-    pub(crate) fn free(&self, host: HostIx, given_back: Option<(HostIx, Footprint)>) -> Footprint {
-        match given_back {
-            Some((at, amount)) if at == host => self.free[host].plus(amount),
-            _ => self.free[host],
-        }
     }
 }
 
