@@ -41,6 +41,8 @@ const CLASS: Rules = Rules {
         "securityGroups",
         "resourcePool",
         "placementStrategy.hosts",
+        "placementStrategy.minAvailable",
+        "placementStrategy.excludedHosts",
         "cloneMode",
         "timeouts",
     ]),

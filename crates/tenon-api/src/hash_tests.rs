@@ -153,6 +153,9 @@ fn i3_hash_what_a_running_vm_can_be_given_is_no_part_of_what_it_was_made_from() 
         json!({ "tags": ["two", "one", "one"] }),
         json!({ "securityGroups": [{ "name": "web", "interface": "net0" }] }),
         json!({ "timeouts": { "launch": "10m", "registration": "1h" } }),
+        json!({ "placementStrategy": { "hosts": "RoundRobin", "excludedHosts": ["pve9"], "minAvailable": { "cpu": 4 } } }),
+        json!({ "placementStrategy": { "minAvailable": { "cpu": "500m", "memory": "8Gi" } } }),
+        json!({ "placementStrategy": { "excludedHosts": [], "minAvailable": {} } }),
         json!({ "metadataOptions": { "type": "cdrom", "templatesRef": { "name": "x", "namespace": "y" } } }),
     ] {
         assert_eq!(of_class(&class(&over)), made, "{over}");

@@ -41,6 +41,7 @@ mod nodeclass;
 mod nodeoverlay;
 mod nodepool;
 pub mod objects;
+mod placement_strategy;
 pub mod plan_options;
 pub mod planning;
 pub mod pod;
@@ -73,14 +74,14 @@ pub use kubelet::KubeletConfiguration;
 pub use listed_claim::ListedClaim;
 pub use nodeclaim::{NodeClaim, NodeClaimSpec, NodeClaimStatus, ResourceRequests};
 pub use nodeclass::{
-    BootDevice, CloneMode, HostChoice, InstanceTemplateKind, InstanceTemplateRef, MetadataOptions, MetadataType,
-    PlacementStrategy, ProxmoxNodeClass, ProxmoxNodeClassSpec, ProxmoxNodeClassStatus, SecretReference, SecurityGroup,
-    ZoneBalance,
+    BootDevice, CloneMode, InstanceTemplateKind, InstanceTemplateRef, MetadataOptions, MetadataType, ProxmoxNodeClass,
+    ProxmoxNodeClassSpec, ProxmoxNodeClassStatus, SecretReference, SecurityGroup,
 };
 pub use nodeoverlay::{NodeOverlay, NodeOverlaySpec, NodeOverlayStatus, OverlayRequirement};
 pub use nodepool::{
     ClaimTemplate, ClaimTemplateMetadata, ClaimTemplateSpec, NodeClassRef, NodePool, NodePoolSpec, NodePoolStatus,
 };
+pub use placement_strategy::{HostChoice, MinAvailable, PlacementStrategy, ZoneBalance};
 pub use pool_faults::{pool_faults, pool_not_ready, unknown_pool_values, written_requirement};
 pub use quantity::{ResourceMap, quantity_of, resources_of};
 pub use requirement::{Operator, Requirement, Taint, TaintEffect};

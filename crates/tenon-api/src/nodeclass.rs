@@ -11,6 +11,7 @@ use crate::class_sizes::gigabytes;
 use crate::class_timeouts::ClassTimeouts;
 use crate::condition::Condition;
 use crate::kubelet::KubeletConfiguration;
+use crate::placement_strategy::PlacementStrategy;
 use crate::quantity::{ResourceMap, disk_size, quantity_of, read_amount, read_amounts, resources};
 
 /// How the VMs of a NodePool are created.
@@ -100,46 +101,6 @@ pub enum CloneMode {
     Linked,
     /// A full clone.
     Full,
-}
-
-/// How VMs are distributed over zones and hosts.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct PlacementStrategy {
-    /// How zones are chosen. Balanced: evenly. AvailabilityFirst: any zone with free capacity. Default Balanced.
-    #[serde(default)]
-    pub zone_balance: ZoneBalance,
-    /// Tenon extension: which host is chosen among those with enough free capacity. Spread: the host with the fewest
-    /// VMs of the NodePool. MaxMemory: the most free memory. MaxCPU: the most free CPU. BalancedLoad: the lowest load.
-    /// RoundRobin: each host in turn. Unset: the planner chooses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "HostChoice")]
-    pub hosts: Option<HostChoice>,
-}
-
-/// Which host is chosen among those with enough free capacity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum HostChoice {
-    /// The host with the fewest VMs of the NodePool.
-    Spread,
-    /// The host with the most free memory.
-    MaxMemory,
-    /// The host with the most free CPU.
-    MaxCPU,
-    /// The host with the lowest load.
-    BalancedLoad,
-    /// Each host in turn.
-    RoundRobin,
-}
-
-/// How zones are chosen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum ZoneBalance {
-    /// Evenly.
-    #[default]
-    Balanced,
-    /// Any zone with free capacity.
-    AvailabilityFirst,
 }
 
 /// The template object from which VMs are cloned.

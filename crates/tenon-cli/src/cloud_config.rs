@@ -3,7 +3,7 @@
 //! The format is the reference's, with `urls`, `ca_file`, `fingerprint`, and what VMs may have of hosts besides. What cannot work is an error that
 //! names the cluster and the key; unknown keys are noted, not refused, because the reference ignores them.
 
-mod host_rules;
+mod capacity_rules;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use tenon_controllers::election::Fence;
-use tenon_model::RegionRules;
+use tenon_model::RegionCapacity;
 use tenon_pve::{Client, Credentials, Endpoint, Fingerprint, Password, Token, Transport, Trust};
 
 /// The file, checked.
@@ -35,12 +35,12 @@ pub struct Region {
     /// Who we are there.
     pub credentials: Credentials,
     /// How much of its hosts VMs may have.
-    pub rules: RegionRules,
+    pub rules: RegionCapacity,
 }
 
 impl CloudConfig {
     /// How much of the hosts of each region VMs may have.
-    pub fn host_rules(&self) -> BTreeMap<String, RegionRules> {
+    pub fn capacity_rules(&self) -> BTreeMap<String, RegionCapacity> {
         self.regions.iter().map(|region| (region.name.clone(), region.rules.clone())).collect()
     }
 }
@@ -69,8 +69,8 @@ struct ClusterWire {
     password: String,
     region: String,
     #[serde(flatten)]
-    capacity: host_rules::HostRulesWire,
-    hosts: BTreeMap<String, host_rules::HostRulesWire>,
+    capacity: capacity_rules::CapacityRulesWire,
+    hosts: BTreeMap<String, capacity_rules::CapacityRulesWire>,
     #[serde(flatten)]
     others: BTreeMap<String, serde_json::Value>,
 }
@@ -126,7 +126,7 @@ impl ClusterWire {
             endpoints,
             trust: self.trust(read_file)?,
             credentials: self.credentials(read_file)?,
-            rules: host_rules::region_rules(&self.capacity, &self.hosts)?,
+            rules: capacity_rules::region_rules(&self.capacity, &self.hosts)?,
         })
     }
 

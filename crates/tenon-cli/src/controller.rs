@@ -144,7 +144,7 @@ pub struct Controller {
 pub fn run(args: &Controller) -> anyhow::Result<()> {
     telemetry::install(args.log_level, args.log_format)?;
     let cloud = cloud(&args.cloud_config)?;
-    let settings = Settings { host_rules: cloud.host_rules(), ..settings(args)? };
+    let settings = Settings { capacity_rules: cloud.capacity_rules(), ..settings(args)? };
     let bid = args.election.bid()?;
     introduce(args, &cloud);
     planning::introduce(&settings.planning);
@@ -238,7 +238,7 @@ fn settings(args: &Controller) -> anyhow::Result<Settings> {
             per_host: args.max_clones_per_host.get(),
             per_storage: args.max_clones_per_storage.get(),
         },
-        host_rules: standard.host_rules,
+        capacity_rules: standard.capacity_rules,
         shutdown_within: args.vm_shutdown_timeout,
     })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tenon_api::plan_options::PlanOptions;
-use tenon_model::{InstanceType, LaunchLimits, RegionRules, VmIdRange};
+use tenon_model::{InstanceType, LaunchLimits, RegionCapacity, VmIdRange};
 
 use crate::claim::CloneLimits;
 use crate::watched::Owners;
@@ -41,7 +41,7 @@ pub struct Settings {
     /// How many clones run at once.
     pub clones: CloneLimits,
     /// How much of each host VMs may have, by region.
-    pub host_rules: BTreeMap<String, RegionRules>,
+    pub capacity_rules: BTreeMap<String, RegionCapacity>,
     /// How long a guest has to shut down before its VM is stopped; zero stops it at once.
     pub shutdown_within: Duration,
 }
@@ -103,7 +103,7 @@ impl Default for Settings {
             planning: PlanOptions::default(),
             csr_approver: CsrApprover::default(),
             clones: CloneLimits::default(),
-            host_rules: BTreeMap::new(),
+            capacity_rules: BTreeMap::new(),
             shutdown_within: Duration::from_secs(30),
         }
     }

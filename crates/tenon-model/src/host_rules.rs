@@ -1,81 +1,39 @@
-//! How much of a Proxmox host VMs may have: what an operator decides for each cluster and host.
+//! How is the host of a new node chosen? What a ProxmoxNodeClass says of it, and what that depends on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::host::HostName;
-use crate::quantity::Quantity;
-use crate::resources::{CPU, MEMORY, Resources};
+use crate::place::Place;
+use crate::resources::Resources;
 
-/// Memory that is kept for the host itself where nobody says otherwise: 1 GiB, as the reference does.
-const MEMORY_RESERVE_BYTES: u64 = 1 << 30;
-
-/// How much of a host VMs may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HostRules {
-    /// vCPUs for a hundred threads of the host: 100 gives each vCPU a thread of its own, 300 shares each by three.
-    pub cpu_overcommit_percent: u32,
-    /// Memory that is kept for the host itself. The rest is never given twice.
-    pub memory_reserve_bytes: u64,
-    /// Whether no VM of ours is created on it.
-    pub excluded: bool,
-}
-
-impl Default for HostRules {
-    fn default() -> HostRules {
-        HostRules { cpu_overcommit_percent: 100, memory_reserve_bytes: MEMORY_RESERVE_BYTES, excluded: false }
-    }
-}
-
-impl HostRules {
-    /// What VMs may have of a host with so many threads and so much memory. Less than nothing is possible.
-    pub fn usable(&self, threads: u64, memory_bytes: u64) -> Resources {
-        let whole = |amount: u64| i64::try_from(amount).unwrap_or(i64::MAX);
-        let milli = whole(threads).saturating_mul(10).saturating_mul(i64::from(self.cpu_overcommit_percent));
-        let memory = whole(memory_bytes).saturating_sub(whole(self.memory_reserve_bytes));
-        Resources::default().with(CPU, Quantity::milli(milli)).with(MEMORY, Quantity::whole(memory))
-    }
-}
-
-/// The rules of one Proxmox cluster.
+/// How the hosts of a pool's nodes are chosen, among those where the cheapest instance type costs the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RegionRules {
-    /// Those of every host that has none of its own.
-    pub standard: HostRules,
-    /// Those of single hosts.
-    pub hosts: BTreeMap<HostName, HostRules>,
+pub struct HostRules {
+    /// Which host is preferred.
+    pub strategy: HostStrategy,
+    /// Cores and memory that a new VM must leave free on its host.
+    pub min_available: Resources,
+    /// Hosts that are never used.
+    pub excluded: BTreeSet<Place>,
+    /// How many VMs of the pool each host has.
+    pub vms: BTreeMap<Place, u32>,
+    /// Where the newest VM of the pool is.
+    pub last: Option<Place>,
 }
 
-impl RegionRules {
-    /// The rules of a host.
-    pub fn of(&self, host: &HostName) -> HostRules {
-        self.hosts.get(host).copied().unwrap_or(self.standard)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const GIB: u64 = 1 << 30;
-
-    #[test]
-    fn vms_may_have_every_thread_once_and_all_memory_but_one_gibibyte() {
-        let usable = HostRules::default().usable(16, 64 * GIB);
-        assert_eq!((usable.get(CPU), usable.get(MEMORY)), (Quantity::whole(16), Quantity::whole(63 << 30)));
-    }
-
-    #[test]
-    fn threads_are_shared_as_far_as_the_operator_says_and_memory_is_not() {
-        let rules = HostRules { cpu_overcommit_percent: 250, memory_reserve_bytes: 8 * GIB, excluded: false };
-        let usable = rules.usable(10, 64 * GIB);
-        assert_eq!((usable.get(CPU), usable.get(MEMORY)), (Quantity::whole(25), Quantity::whole(56 << 30)));
-        assert_eq!(rules.usable(1, GIB).get(MEMORY), Quantity::whole(-(7 << 30)), "less than nothing is left");
-    }
-
-    #[test]
-    fn a_host_with_rules_of_its_own_goes_by_them() {
-        let own = HostRules { excluded: true, ..HostRules::default() };
-        let rules = RegionRules { hosts: [("pve2".parse().unwrap(), own)].into(), ..RegionRules::default() };
-        assert!(!rules.of(&"pve1".parse().unwrap()).excluded && rules.of(&"pve2".parse().unwrap()).excluded);
-    }
+/// Which host is preferred. Of equal ones the one with the most free memory, then the first by name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HostStrategy {
+    /// The host that is used least with the new VM on it: the larger of its shares of CPU and memory counts.
+    #[default]
+    Balanced,
+    /// The most free memory.
+    MaxMemory,
+    /// The most free cores.
+    MaxCpu,
+    /// The fewest VMs of the pool.
+    Spread,
+    /// The lowest load, as it is measured, and with what is planned since.
+    BalancedLoad,
+    /// The next one by name after the host of the newest VM of the pool.
+    RoundRobin,
 }

@@ -8,6 +8,7 @@ mod assignment;
 mod bound_pod;
 mod calendar;
 mod candidate;
+mod capacity_rules;
 mod catalog;
 mod disruption_budget;
 mod drain_pod;
@@ -73,6 +74,7 @@ pub use candidate::{
     CandidateClaim, CandidateKubeNode, CandidateNode, CandidatePod, ConsolidationPolicy, DisruptionFacts,
     DisruptionPool,
 };
+pub use capacity_rules::{CapacityRules, RegionCapacity};
 pub use catalog::{AllocatableGroup, Catalog, CatalogType, Offering, Overrides, RESERVED, Reservation};
 pub use disruption_budget::{BudgetFault, BudgetText, BudgetWindow, DisruptionBudget, DisruptionReason};
 pub use drain_pod::DrainPod;
@@ -80,7 +82,7 @@ pub use duration::{DurationError, GoDuration, Timespan, TimespanOrNever};
 pub use error_message::full_message;
 pub use eviction_cost::PodWorth;
 pub use host::{HostName, HostNameError};
-pub use host_rules::{HostRules, RegionRules};
+pub use host_rules::{HostRules, HostStrategy};
 pub use instance_type::{CapacityType, InstanceType, Overhead};
 pub use launch::{LaunchLimits, LaunchRecord, LaunchStep, Leftover, Seconds};
 pub use launch_site::{BootImage, LaunchSite, VmIds};
@@ -90,8 +92,8 @@ pub use node_labels::{LabelTexts, NodeLabels};
 pub use node_share::{NodeShare, NodeShareError};
 pub use node_state::{NodeStage, NodeState};
 pub use options::{MinValuesPolicy, Options, PreferencePolicy, ReservedMode};
-pub use place::{Host, Place};
-pub use plan::{Chosen, Met, NewNode, NoType, Placement, Plan, PoolRefusal, Reason, ReservedTrouble, Unplaced};
+pub use place::{Host, HostLoad, Place};
+pub use plan::{Chosen, Met, NewNode, NoHost, NoType, Placement, Plan, PoolRefusal, Reason, ReservedTrouble, Unplaced};
 pub use pod::{
     HostPort, NamespaceChoice, Pod, PodAffinityTerm, PodKey, PodShape, Preferred, Selector, Spread, UseNodes, Volume,
     WeightedPodAffinityTerm, WhenUnsatisfiable,

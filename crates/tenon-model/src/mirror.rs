@@ -148,6 +148,7 @@ impl Mirror {
         Snapshot {
             pools: self.pools.values().cloned().collect(),
             hosts: Vec::new(),
+            host_rules: BTreeMap::new(),
             nodes,
             pods: self.waiting.values().cloned().collect(),
             invalid: self.invalid.iter().map(|(key, why)| (key.clone(), why.clone())).collect(),

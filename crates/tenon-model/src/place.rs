@@ -23,6 +23,21 @@ pub struct Host {
     pub closed: Option<String>,
     /// NodePools whose nodes are not made on it now, and why: something of theirs failed there, and others may still use it.
     pub closed_for: BTreeMap<String, String>,
-    /// Cores and memory, less what its guests may use at most and what open claims hold. Less than nothing is possible.
+    /// Cores and memory that VMs may be given at all.
+    pub capacity: Resources,
+    /// What is left of that without what its guests may use at most and what open claims hold. Less than nothing is possible.
     pub free: Resources,
+    /// How busy it is, if that is known.
+    pub load: Option<HostLoad>,
+}
+
+/// How busy a machine is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostLoad {
+    /// The share of its CPU time that is used, in millionths.
+    pub cpu: u32,
+    /// The share of its memory that is used, in millionths.
+    pub memory: u32,
+    /// What VMs take that do not show in this yet, because they are being created.
+    pub rising: Resources,
 }

@@ -149,16 +149,29 @@ pub enum PoolRefusal {
     /// Only capacity that was set aside would do, and it is used up.
     Reserved(ReservedTrouble),
     /// No host holds a VM of the smallest size that would do.
-    NoHost {
-        /// That size.
-        instance_type: String,
-        /// What is short, and the largest gap there is.
-        shortage: Shortage,
-        /// Where that gap is, if any host can be used.
-        largest_on: Option<Place>,
-        /// A host that cannot be used at all, and why.
-        closed: Option<(Place, String)>,
+    NoHost(Box<NoHost>),
+    /// A host would do that its ProxmoxNodeClass excludes.
+    HostExcluded {
+        /// That host.
+        place: Place,
+        /// What is in the way of the others.
+        others: Box<PoolRefusal>,
     },
+}
+
+/// Why no host holds a VM.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NoHost {
+    /// The smallest size that would do.
+    pub instance_type: String,
+    /// What is short, and the largest gap there is.
+    pub shortage: Shortage,
+    /// Where that gap is, if any host can be used.
+    pub largest_on: Option<Place>,
+    /// How much must stay free there, where the VM would fit but for that.
+    pub kept_free: Option<Quantity>,
+    /// A host that cannot be used at all, and why.
+    pub closed: Option<(Place, String)>,
 }
 
 /// What the sizes of a pool have, and never all at once.

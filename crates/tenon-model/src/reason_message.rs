@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::plan::{Met, NoType, PoolRefusal, Reason, ReservedTrouble};
+use crate::plan::{Met, NoHost, NoType, PoolRefusal, Reason, ReservedTrouble};
 use crate::quantity::Quantity;
 use crate::resources::{CPU, Resources};
 
@@ -76,23 +76,42 @@ impl fmt::Display for PoolRefusal {
                 shown(resource, *limit)
             ),
             PoolRefusal::Reserved(why) => why.fmt(f),
-            PoolRefusal::NoHost { instance_type, shortage, largest_on, closed } => {
-                match largest_on {
-                    Some(place) => {
-                        let resource = &shortage.resource;
-                        let (wanted, most) = (named(resource, shortage.wanted), shown(resource, shortage.available));
-                        write!(f, "no host has {wanted} free for instance type {instance_type}; ")?;
-                        write!(f, "the most is {most} on host {}", place.host)?;
-                    }
-                    // How much is free does not matter where nothing can be made.
-                    None => write!(f, "no host can be used for instance type {instance_type}")?,
-                }
-                closed.iter().try_for_each(|(place, why)| write!(f, "; host {} was skipped: {why}", place.host))?;
-                match largest_on {
-                    Some(_) => write!(f, "; free up {} on a host or add a host", shortage.resource),
-                    None => Ok(()),
-                }
+            PoolRefusal::NoHost(why) => why.fmt(f),
+            PoolRefusal::HostExcluded { place, others } => write!(
+                f,
+                "{others}; host {} was skipped: spec.placementStrategy.excludedHosts of the ProxmoxNodeClass names it",
+                place.host
+            ),
+        }
+    }
+}
+
+impl fmt::Display for NoHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NoHost { instance_type, shortage, largest_on, kept_free, closed } = self;
+        let resource = &shortage.resource;
+        let (wanted, most) = (shortage.wanted, shortage.available);
+        match (largest_on, kept_free) {
+            (Some(place), None) => {
+                write!(f, "no host has {} free for instance type {instance_type}; ", named(resource, wanted))?;
+                write!(f, "the most is {} on host {}", shown(resource, most), place.host)?;
             }
+            (Some(place), Some(kept)) => {
+                write!(f, "no host keeps enough {resource} free with a VM of instance type {instance_type}: ")?;
+                write!(f, "host {} has {} free, ", place.host, named(resource, most))?;
+                write!(f, "the VM needs {}, and {} must stay free ", shown(resource, wanted), shown(resource, *kept))?;
+                f.write_str("(spec.placementStrategy.minAvailable of the ProxmoxNodeClass)")?;
+            }
+            // How much is free does not matter where nothing can be made.
+            (None, _) => write!(f, "no host can be used for instance type {instance_type}")?,
+        }
+        closed.iter().try_for_each(|(place, why)| write!(f, "; host {} was skipped: {why}", place.host))?;
+        match (largest_on, kept_free) {
+            (Some(_), None) => write!(f, "; free up {resource} on a host or add a host"),
+            (Some(_), Some(_)) => {
+                write!(f, "; free up {resource} on a host, add a host, or lower minAvailable.{resource}")
+            }
+            (None, _) => Ok(()),
         }
     }
 }
@@ -200,7 +219,13 @@ mod tests {
         let largest_on = Some(Place { region: "lab".to_owned(), host: "pve3".parse().unwrap() });
         let closed =
             Some((Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() }, "it is offline".to_owned()));
-        let refusal = PoolRefusal::NoHost { instance_type: "m1.8VCPU-64GB".to_owned(), shortage, largest_on, closed };
+        let refusal = PoolRefusal::NoHost(Box::new(NoHost {
+            instance_type: "m1.8VCPU-64GB".to_owned(),
+            shortage,
+            largest_on,
+            kept_free: None,
+            closed,
+        }));
         let reason = Reason::Refused(vec![("default".to_owned(), refusal)]);
         assert_eq!(
             reason.to_string(),
@@ -216,10 +241,39 @@ mod tests {
         let place = Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() };
         let closed = Some((place, "it is offline".to_owned()));
         let size = "m1.8VCPU-64GB".to_owned();
-        let refusal = PoolRefusal::NoHost { instance_type: size, shortage, largest_on: None, closed };
+        let refusal = PoolRefusal::NoHost(Box::new(NoHost {
+            instance_type: size,
+            shortage,
+            largest_on: None,
+            kept_free: None,
+            closed,
+        }));
         assert_eq!(
             refusal.to_string(),
             "no host can be used for instance type m1.8VCPU-64GB; host pve1 was skipped: it is offline"
+        );
+    }
+
+    #[test]
+    fn a_pod_that_waits_for_what_must_stay_free_hears_which_host_and_how_much() {
+        let gib = |n: i64| Quantity::whole(n << 30);
+        let place = |host: &str| Place { region: "lab".to_owned(), host: host.parse().unwrap() };
+        let shortage = Shortage { resource: MEMORY.to_owned(), wanted: gib(8), available: gib(10) };
+        let (instance_type, largest_on) = ("m1.2VCPU-8GB".to_owned(), Some(place("pve3")));
+        let others = PoolRefusal::NoHost(Box::new(NoHost {
+            instance_type,
+            shortage,
+            largest_on,
+            kept_free: Some(gib(4)),
+            closed: None,
+        }));
+        let refusal = PoolRefusal::HostExcluded { place: place("pve2"), others: Box::new(others) };
+        assert_eq!(
+            refusal.to_string(),
+            "no host keeps enough memory free with a VM of instance type m1.2VCPU-8GB: host pve3 has 10 GiB of memory free, \
+             the VM needs 8 GiB, and 4 GiB must stay free (spec.placementStrategy.minAvailable of the ProxmoxNodeClass); \
+             free up memory on a host, add a host, or lower minAvailable.memory; host pve2 was skipped: \
+             spec.placementStrategy.excludedHosts of the ProxmoxNodeClass names it"
         );
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::host_rules::HostRules;
 use crate::launch::Seconds;
 use crate::launch_site::LaunchSite;
 use crate::node_state::NodeState;
@@ -18,6 +19,8 @@ pub struct Snapshot {
     pub pools: Vec<Arc<Pool>>,
     /// Machines and what is left of them.
     pub hosts: Vec<Host>,
+    /// How each pool chooses among them, by its name; whoever is not in it does as `HostRules::default()` says.
+    pub host_rules: BTreeMap<String, HostRules>,
     /// Nodes that are there, and nodes that are on their way.
     pub nodes: Vec<Arc<NodeState>>,
     /// Pods that need a node: those that fit nowhere, and those whose node leaves.

@@ -10,7 +10,7 @@ use tenon_model::{HostName, VmId};
 
 use crate::client::{Call, Client, Form};
 use crate::error::{Error, Result};
-use crate::reply::{amount_or_none, flag, host_name, parse, text_or_none, unreadable, vm_id};
+use crate::reply::{amount_or_none, flag, host_name, parse, share_or_none, text_or_none, unreadable, vm_id};
 
 /// One listing.
 #[derive(Debug, Clone, Default)]
@@ -84,6 +84,12 @@ pub struct HostRow {
     /// Its memory in bytes.
     #[serde(default, deserialize_with = "amount_or_none")]
     pub maxmem: Option<u64>,
+    /// The share of its CPU time that is used, from 0 to 1.
+    #[serde(default, deserialize_with = "share_or_none")]
+    pub cpu: Option<f64>,
+    /// Its memory in use, in bytes.
+    #[serde(default, deserialize_with = "amount_or_none")]
+    pub mem: Option<u64>,
 }
 
 /// A storage on one host.

@@ -115,6 +115,13 @@ pub(crate) fn amount_or_none<'de, D: Deserializer<'de>>(input: D) -> Result<Opti
     }
 }
 
+/// A share from 0 to 1, such as the load of a processor. What is none is not worth refusing a listing for.
+pub(crate) fn share_or_none<'de, D: Deserializer<'de>>(input: D) -> Result<Option<f64>, D::Error> {
+    let value = Option::<Value>::deserialize(input)?;
+    let share = value.and_then(|value| plain(&value).parse::<f64>().ok()).filter(|share| share.is_finite());
+    Ok(share.map(|share| share.clamp(0.0, 1.0)))
+}
+
 /// 0, 1, their strings, a real boolean or its word; nothing is no.
 pub(crate) fn flag<'de, D: Deserializer<'de>>(input: D) -> Result<bool, D::Error> {
     let value = Value::deserialize(input)?;

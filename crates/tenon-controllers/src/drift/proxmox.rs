@@ -187,6 +187,8 @@ mod tests {
             status: Some(status.to_owned()),
             maxcpu: None,
             maxmem: None,
+            cpu: None,
+            mem: None,
         };
         let hosts = vec![host("pve1", "online"), host("pve2", "offline")];
         let view = Resources { guests: Vec::new(), hosts, storages: Vec::new() };

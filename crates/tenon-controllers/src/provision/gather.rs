@@ -9,7 +9,7 @@ use kube::api::{Api, ListParams};
 use tenon_api::objects::{Kind, Objects};
 use tenon_api::plan_options::PlanOptions;
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, names};
-use tenon_model::{RegionRules, Seconds, VmIds};
+use tenon_model::{RegionCapacity, Seconds, VmIds};
 
 use super::host_facts::{self, HostFacts};
 use super::launch_site::LaunchSpot;
@@ -44,7 +44,7 @@ pub struct Gathered {
     /// What a listing does not show of hosts and guests.
     pub facts: HostFacts,
     /// How much of each host VMs may have, by region.
-    pub host_rules: BTreeMap<String, RegionRules>,
+    pub capacity_rules: BTreeMap<String, RegionCapacity>,
     /// When it was looked at.
     pub now: Seconds,
     /// Hosts that are left alone for a while by a class, because a launch failed there, and why.
@@ -80,7 +80,7 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
     let pods = watched.pods.state();
     Gathered {
         facts: host_facts,
-        host_rules: context.settings.host_rules.clone(),
+        capacity_rules: context.settings.capacity_rules.clone(),
         budgets,
         claims,
         nodes,

@@ -10,6 +10,7 @@ use tenon_model::{Host, HostName, InstanceType, LaunchRecord, Place, Quantity, R
 use tenon_pve::GuestRow;
 
 use super::gather::Gathered;
+use super::host_load::loads;
 use super::host_obstacles::{self, ClassOnHost};
 use super::launch_site::LaunchSpot;
 use crate::context::is_our_class;
@@ -26,7 +27,7 @@ pub(crate) fn pools_of(gathered: &Gathered) -> Makers {
 /// The hosts of every region that answers, for those who make nodes.
 pub(crate) fn hosts(gathered: &Gathered, types: &[InstanceType], makers: &Makers) -> Vec<Host> {
     let Gathered { estate, claims, .. } = gathered;
-    let mut hosts = silent(gathered);
+    let (mut hosts, mut loads) = (silent(gathered), loads(gathered, types));
     for (region, view) in &estate.regions {
         let Ok(resources) = view else { continue };
         let mut ordered = ordered_in(region, claims, types);
@@ -39,7 +40,7 @@ pub(crate) fn hosts(gathered: &Gathered, types: &[InstanceType], makers: &Makers
             used.entry(&guest.host).or_default().add(&cpu_and_memory(guest.maxcpu, guest.maxmem).or_larger(&ordered));
         }
         for row in &resources.hosts {
-            let rules = gathered.host_rules.get(region).cloned().unwrap_or_default().of(&row.host);
+            let rules = gathered.capacity_rules.get(region).cloned().unwrap_or_default().of(&row.host);
             let usable = rules.usable(row.maxcpu.unwrap_or_default(), row.maxmem.unwrap_or_default());
             let mut free = usable.without(used.get(&row.host).unwrap_or(&Resources::default()));
             // What is left of the orders is not made yet.
@@ -50,7 +51,8 @@ pub(crate) fn hosts(gathered: &Gathered, types: &[InstanceType], makers: &Makers
             let closed_for = closed_for(gathered, &place, makers);
             let ha_state = gathered.facts.ha_states.get(&place).map(String::as_str);
             let closed = host_obstacles::of_host(row, rules.excluded, ha_state);
-            hosts.push(Host { place, closed, closed_for, free });
+            let load = loads.remove(&place);
+            hosts.push(Host { place, closed, closed_for, capacity: usable, free, load });
         }
     }
     hosts
@@ -94,7 +96,8 @@ fn silent(gathered: &Gathered) -> Vec<Host> {
     };
     let host = |place: Place| {
         let closed = Some(closed(&place)?);
-        Some(Host { closed, place, closed_for: BTreeMap::new(), free: Resources::default() })
+        let (capacity, free) = (Resources::default(), Resources::default());
+        Some(Host { closed, place, closed_for: BTreeMap::new(), capacity, free, load: None })
     };
     places.into_iter().filter_map(host).collect()
 }

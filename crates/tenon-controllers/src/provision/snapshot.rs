@@ -12,6 +12,7 @@ use tenon_engine::Engine;
 use tenon_model::{Catalog, InstanceType, Place, Requirements, Resources, Snapshot};
 
 use super::gather::Gathered;
+use super::host_rules::host_rules;
 use super::hosts::{hosts, instance_type_of, place_of, pools_of};
 use super::launch_site::launch_site;
 use crate::context::is_our_class;
@@ -51,7 +52,9 @@ impl Lookout {
         };
         let estate = Estate { types, catalogs: &self.catalogs, unreadable: &gathered.unreadable };
         let mut snapshot = self.follower.look(&objects, &estate, &gathered.options, gathered.now);
-        snapshot.hosts = hosts(gathered, types, &pools_of(gathered));
+        let makers = pools_of(gathered);
+        snapshot.hosts = hosts(gathered, types, &makers);
+        snapshot.host_rules = host_rules(gathered, &makers);
         snapshot.launch_site = launch_site(gathered);
         snapshot
     }
@@ -117,10 +120,15 @@ pub(crate) fn catalog(class: &ProxmoxNodeClass, types: &[InstanceType]) -> Catal
     Catalog::new(types.iter().map(|size| sizes.of_type(size).offered_at(&places)).collect())
 }
 
-/// Where VMs of a class can be made.
+/// Where VMs of a class can be made. Its status may still be that of an earlier spec.
 pub(crate) fn places(class: &ProxmoxNodeClass) -> Vec<Place> {
     let zones = class.status.iter().flat_map(|status| status.selected_zones.iter().flatten());
-    let mut places: Vec<Place> = zones.filter_map(|zone| place_of(zone)).collect();
+    let spec = &class.spec;
+    let is_allowed = |place: &Place| {
+        spec.region.as_ref().is_none_or(|region| *region == place.region)
+            && !spec.placement_strategy.excludes(place.host.as_str())
+    };
+    let mut places: Vec<Place> = zones.filter_map(|zone| place_of(zone)).filter(is_allowed).collect();
     places.sort();
     places.dedup();
     places

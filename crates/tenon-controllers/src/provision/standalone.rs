@@ -12,6 +12,7 @@ use tenon_model::{InstanceType, LaunchRecord, NewNode, Plan, Pod, PodKey, PodSha
 
 use super::claims::{ClaimError, class_of, decided};
 use super::gather::{Gathered, gather};
+use super::host_rules::host_rules_for;
 use super::hosts::hosts;
 use super::launch_site::launch_site_for;
 use super::snapshot::{catalog, not_ready, requirements};
@@ -150,6 +151,7 @@ fn alone(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) -> Snap
     let pod = Pod { key: Arc::new(key), shape: Arc::new(shape), ..Pod::default() };
     Snapshot {
         hosts: hosts(gathered, types, &vec![(name.clone(), claim.spec.node_class_ref.name.clone())]),
+        host_rules: class.map(|class| (name.clone(), host_rules_for(claim, class, gathered))).into_iter().collect(),
         launch_site: class.map(|class| launch_site_for(&name, class, gathered)).unwrap_or_default(),
         options: gathered.options.engine(),
         pools: vec![Arc::new(pool)],

@@ -4,7 +4,7 @@ use tenon_api::condition_reasons::{
     ADDRESSES_INVALID, FIELD_NOT_SUPPORTED_YET, INSTANCE_METADATA_OPTIONS_READY, INSTANCE_TEMPLATE_READY,
     PROXMOX_ACCESS_DENIED, TEMPLATES_NOT_FOUND,
 };
-use tenon_api::{Addresses, InstanceTemplateKind, MetadataType, ProxmoxNodeClassSpec, ZoneBalance};
+use tenon_api::{Addresses, InstanceTemplateKind, MetadataType, ProxmoxNodeClassSpec};
 
 use super::Verdict;
 use super::estate::Estate;
@@ -85,18 +85,32 @@ fn select(spec: &ProxmoxNodeClassSpec, found: ObservedTemplate<'_>, estate: &Est
         sorted
     };
     // A template on the host itself comes before one on a shared storage that lies on another.
-    for zone in sorted(found.zones).into_iter().chain(sorted(found.reach)) {
+    let near = sorted(found.zones).into_iter().map(|zone| (zone, false));
+    for (zone, is_far) in near.chain(sorted(found.reach).into_iter().map(|zone| (zone, true))) {
         let mut parts = zone.splitn(3, '/');
         let (Some(region), Some(host)) = (parts.next(), parts.next()) else { continue };
         let in_region = spec.region.as_ref().is_none_or(|wanted| wanted == region);
         let is_fit = estate.is_silent(region) || has_storages(spec, estate, (region, host));
+        // Proxmox copies to another host only onto a storage that both share.
+        let is_shared = |storage| estate.storage(region, host, storage).is_some_and(|row| row.shared);
+        let is_fit = is_fit && (!is_far || storage(spec).is_none_or(is_shared));
+        let is_excluded = spec.placement_strategy.excludes(host);
         let is_first = !selected.iter().any(|taken| taken.starts_with(&format!("{region}/{host}/")));
-        if in_region && is_fit && is_first {
+        if in_region && is_fit && is_first && !is_excluded {
             selected.push(zone);
         }
     }
     selected.sort();
     selected
+}
+
+/// The hosts that would be selected if none were excluded, in words; nothing if there are none.
+fn all_excluded(spec: &ProxmoxNodeClassSpec, found: ObservedTemplate<'_>, estate: &Estate) -> Option<String> {
+    let mut open = spec.clone();
+    open.placement_strategy.excluded_hosts.take()?;
+    let selected = select(&open, found, estate);
+    let hosts: Vec<&str> = selected.iter().filter_map(|zone| zone.split('/').nth(1)).collect();
+    (!hosts.is_empty()).then(|| hosts.join(", "))
 }
 
 fn has_storages(spec: &ProxmoxNodeClassSpec, estate: &Estate, (region, host): (&str, &str)) -> bool {
@@ -115,6 +129,12 @@ fn storage(spec: &ProxmoxNodeClassSpec) -> Option<&str> {
 fn nowhere(spec: &ProxmoxNodeClassSpec, found: ObservedTemplate<'_>, estate: &Estate) -> String {
     let name = &spec.instance_template_ref.name;
     let at = found.zones.join(", ");
+    if let Some(hosts) = all_excluded(spec, found, estate) {
+        return format!(
+            "spec.placementStrategy.excludedHosts names every host on which VMs of template {name} can be created ({hosts}); \
+             remove a host from the list, or put the template on another host"
+        );
+    }
     let host_of = |zone: &String| zone.splitn(3, '/').take(2).map(str::to_owned).collect::<Vec<_>>();
     let takes_seeds = found.zones.iter().map(host_of).any(|parts| match parts.as_slice() {
         [region, host] => estate.takes_seeds(region, host),
@@ -144,17 +164,10 @@ fn nowhere(spec: &ProxmoxNodeClassSpec, found: ObservedTemplate<'_>, estate: &Es
 
 /// The first field that is set and not acted on.
 fn unsupported(spec: &ProxmoxNodeClassSpec) -> Option<&'static str> {
-    let found = [
-        (
-            spec.instance_template_ref.kind == InstanceTemplateKind::ProxmoxTemplate,
-            "spec.instanceTemplateRef.kind ProxmoxTemplate",
-        ),
-        (
-            spec.placement_strategy.zone_balance == ZoneBalance::AvailabilityFirst,
-            "spec.placementStrategy.zoneBalance AvailabilityFirst",
-        ),
-        (spec.placement_strategy.hosts.is_some(), "spec.placementStrategy.hosts"),
-    ];
+    let found = [(
+        spec.instance_template_ref.kind == InstanceTemplateKind::ProxmoxTemplate,
+        "spec.instanceTemplateRef.kind ProxmoxTemplate",
+    )];
     found.into_iter().find(|(is_set, _)| *is_set).map(|(_, field)| field)
 }
 

@@ -11,8 +11,8 @@ use tenon_controllers::status::RegionTrouble;
 use tenon_engine::{LaunchRefusal, plan};
 use tenon_model::resources::{CPU, MEMORY};
 use tenon_model::{
-    HostRules, InstanceType, LaunchRecord, MinValuesPolicy, Options, Place, PreferencePolicy, Quantity, RegionRules,
-    Seconds, VmIdRange, VmIds,
+    CapacityRules, InstanceType, LaunchRecord, MinValuesPolicy, Options, Place, PreferencePolicy, Quantity,
+    RegionCapacity, Seconds, VmIdRange, VmIds,
 };
 
 use crate::decisions::objects::{estate, guest, spec, template};
@@ -59,10 +59,10 @@ fn a_host_has_left_what_its_guests_and_open_claims_do_not_hold() {
 fn a_host_keeps_memory_for_itself_and_shares_threads_as_far_as_it_may() {
     let mut gathered = Gathered { estate: estate(vec![]), ..Gathered::default() };
     assert_eq!(free_gib(&gathered, "pve1"), 63, "1 GiB is kept");
-    let own = HostRules { cpu_overcommit_percent: 300, memory_reserve_bytes: 8 << 30, excluded: false };
-    let away = HostRules { excluded: true, ..HostRules::default() };
+    let own = CapacityRules { cpu_overcommit_percent: 300, memory_reserve_bytes: 8 << 30, excluded: false };
+    let away = CapacityRules { excluded: true, ..CapacityRules::default() };
     let hosts = [("pve1".parse().unwrap(), own), ("pve2".parse().unwrap(), away)].into();
-    gathered.host_rules = [("lab".to_owned(), RegionRules { hosts, ..RegionRules::default() })].into();
+    gathered.capacity_rules = [("lab".to_owned(), RegionCapacity { hosts, ..RegionCapacity::default() })].into();
     let snapshot = to_snapshot(&gathered, &InstanceType::built_in());
     let host = |name: &str| snapshot.hosts.iter().find(|host| host.place.host.as_str() == name).unwrap();
     assert_eq!((free_gib(&gathered, "pve1"), host("pve1").free.get(CPU).value()), (56, 48));
@@ -90,9 +90,9 @@ fn a_host_in_maintenance_mode_takes_no_vm() {
 
 /// A world whose hosts keep nothing for themselves.
 fn all_of_the_memory() -> Gathered {
-    let standard = HostRules { memory_reserve_bytes: 0, ..HostRules::default() };
-    let rules = RegionRules { standard, ..RegionRules::default() };
-    Gathered { host_rules: [("lab".to_owned(), rules)].into(), ..Gathered::default() }
+    let standard = CapacityRules { memory_reserve_bytes: 0, ..CapacityRules::default() };
+    let rules = RegionCapacity { standard, ..RegionCapacity::default() };
+    Gathered { capacity_rules: [("lab".to_owned(), rules)].into(), ..Gathered::default() }
 }
 
 /// A pool that is ready, with its class and two hosts, and so many pods of 14 cores that wait.
@@ -142,7 +142,7 @@ fn each_claim_has_an_id_nobody_has_and_the_template_of_its_host() {
 
 #[test]
 fn a_new_claim_says_what_it_is_made_from_and_meets_its_pool_s_demands() {
-    let mut gathered = Gathered { host_rules: all_of_the_memory().host_rules, ..ready_world(1) };
+    let mut gathered = Gathered { capacity_rules: all_of_the_memory().capacity_rules, ..ready_world(1) };
     let mut pool = gathered.pools[0].as_ref().clone();
     pool.spec.template.spec.requirements = spec(json!([
         { "key": "example.com/rack", "operator": "In", "values": ["b", "a"] },

@@ -15,6 +15,7 @@ mod emptiness;
 mod extremes;
 mod first_boot;
 mod holding_pods;
+mod host_rules;
 mod objects;
 mod pool_limits;
 mod pools_in_use;

@@ -33,6 +33,8 @@ pub(crate) fn listing(guests: Vec<GuestRow>) -> Resources {
         status: Some("online".to_owned()),
         maxcpu: Some(16),
         maxmem: Some(64 << 30),
+        cpu: None,
+        mem: None,
     };
     Resources {
         guests,

@@ -70,15 +70,44 @@ fn a_class_takes_one_template_a_host_where_its_storage_is() {
 }
 
 #[test]
+fn excluded_hosts_are_not_selected_and_a_class_that_excludes_all_of_them_says_so() {
+    let found = zones(&["lab/pve1/9001", "lab/pve2/9002"]);
+    let estate = estate(vec![template(9001, "pve1", "debian", ""), template(9002, "pve2", "debian", "")]);
+    let excluding =
+        |hosts: &[&str]| judged(json!({ "placementStrategy": { "excludedHosts": hosts } }), &found, &estate);
+    assert_eq!(excluding(&["pve1", "pve9"]).selected_zones, zones(&["lab/pve2/9002"]));
+    assert_eq!(excluding(&["pve9"]).template.status(), ConditionStatus::True);
+    let verdict = excluding(&["pve1", "pve2"]);
+    assert_eq!((verdict.selected_zones, verdict.template.reason()), (zones(&[]), "TemplatesNotFound"));
+    let told = verdict.template.message();
+    assert!(told.contains("excludedHosts names every host") && told.contains("(pve1, pve2)"), "{told}");
+    let elsewhere = json!({ "region": "mars", "placementStrategy": { "excludedHosts": ["pve1", "pve2"] } });
+    let told = judged(elsewhere, &found, &estate).template;
+    assert!(!told.message().contains("excludedHosts"), "{told:?}");
+}
+
+#[test]
+fn every_placement_strategy_is_acted_on() {
+    let found = zones(&["lab/pve1/9001"]);
+    let estate = estate(vec![template(9001, "pve1", "debian", "")]);
+    for strategy in [
+        json!({ "zoneBalance": "AvailabilityFirst" }),
+        json!({ "hosts": "Spread" }),
+        json!({ "hosts": "RoundRobin", "minAvailable": { "cpu": 2, "memory": "4Gi" } }),
+    ] {
+        let verdict = judged(json!({ "placementStrategy": strategy }), &found, &estate);
+        assert_eq!(verdict.template.status(), ConditionStatus::True, "{:?}", verdict.template);
+    }
+}
+
+#[test]
 fn fields_nobody_acts_on_are_named() {
     let estate = Estate { regions: BTreeMap::new() };
     let found = zones(&["lab/pve1/9001"]);
     let judge = |extra| judged(extra, &found, &estate);
-    for (extra, field) in [
-        (json!({ "placementStrategy": { "zoneBalance": "AvailabilityFirst" } }), "AvailabilityFirst"),
-        (json!({ "instanceTemplateRef": { "kind": "ProxmoxTemplate", "name": "x" } }), "ProxmoxTemplate"),
-        (json!({ "placementStrategy": { "hosts": "Spread" } }), "spec.placementStrategy.hosts"),
-    ] {
+    for (extra, field) in
+        [(json!({ "instanceTemplateRef": { "kind": "ProxmoxTemplate", "name": "x" } }), "ProxmoxTemplate")]
+    {
         let template = judge(extra).template;
         assert!(template.reason() == "FieldNotSupportedYet" && template.message().contains(field), "{template:?}");
     }

@@ -25,7 +25,7 @@ use self::movable::OnNode;
 use self::node_pools::Supplies;
 use self::pod_classes::Sorted;
 use self::relaxation::Rules;
-use crate::capacity::{Attachments, Hosts, Reserved};
+use crate::capacity::{Attachments, HostChoice, Hosts, Reserved, Turns};
 use crate::index::{CatalogIx, HostIx, OfferingIx, PodClassIx, PodIx, Table, TemplateIx};
 use crate::instance_types::CatalogIndex;
 use crate::resources::Columns;
@@ -38,6 +38,8 @@ pub(crate) struct Base {
     pub(crate) columns: Columns,
     pub(crate) catalogs: Table<CatalogIx, Arc<CatalogIndex>>,
     pub(crate) hosts: Hosts,
+    /// How the host of a new node is chosen.
+    pub(crate) host_choices: Table<TemplateIx, HostChoice>,
     /// The host of each offering, if it is one that is known.
     pub(crate) offered_on: Table<CatalogIx, Table<OfferingIx, Option<HostIx>>>,
     pub(crate) reserved: Reserved,
@@ -120,6 +122,7 @@ impl Base {
             reserved: Reserved::new(snapshot),
             attachments,
             offered_on: catalogs.iter().map(|catalog| offered_on(catalog, &hosts)).collect(),
+            host_choices: host_choices(snapshot, &templates, &hosts),
             by_key: by_key(&pods),
             waiting,
             movable,
@@ -134,6 +137,11 @@ impl Base {
             classes,
             refused,
         }
+    }
+
+    /// Which host is next for each pool. Where there are no hosts, there is nothing to be remembered.
+    pub(crate) fn turns(&self) -> Turns {
+        self.host_choices.iter().map(HostChoice::turn).collect()
     }
 
     /// The catalogue of a template.
@@ -172,6 +180,18 @@ fn catalogs(snapshot: &Snapshot, before: &Base) -> Table<CatalogIx, Arc<CatalogI
 fn offered_on(catalog: &CatalogIndex, hosts: &Hosts) -> Table<OfferingIx, Option<HostIx>> {
     let place = |offering| catalog.way(offering).place.as_ref();
     catalog.offerings.ids().map(|offering| hosts.at(place(offering)?)).collect()
+}
+
+fn host_choices(
+    snapshot: &Snapshot,
+    templates: &Table<TemplateIx, Arc<Template>>,
+    hosts: &Hosts,
+) -> Table<TemplateIx, HostChoice> {
+    let choice = |template: &Arc<Template>| match snapshot.host_rules.get(&template.pool.name) {
+        Some(rules) => HostChoice::new(rules, hosts),
+        None => HostChoice::default(),
+    };
+    templates.iter().map(choice).collect()
 }
 
 type Templates = (Vec<(Arc<Pool>, Option<TemplateIx>)>, Table<TemplateIx, Arc<Template>>);

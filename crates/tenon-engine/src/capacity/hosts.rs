@@ -1,7 +1,8 @@
 //! What is left of a host?
 
-use tenon_model::{CatalogType, Host, Place, Quantity, Shortage};
+use tenon_model::{Host, Place, Shortage};
 
+use super::placement_strategy::Scale;
 use crate::index::{Bits, HostIx, Table};
 use crate::instance_types::Footprint;
 
@@ -9,6 +10,8 @@ use crate::instance_types::Footprint;
 #[derive(Debug, Default)]
 pub(crate) struct Hosts {
     hosts: Table<HostIx, Host>,
+    /// What each has, as shares are counted.
+    pub(super) scales: Table<HostIx, Scale>,
 }
 
 /// How much of each host is left in a plan.
@@ -23,7 +26,27 @@ impl Hosts {
     pub(crate) fn new(hosts: &[Host]) -> Hosts {
         let mut hosts = hosts.to_vec();
         hosts.sort_by(|a, b| a.place.cmp(&b.place));
-        Hosts { hosts: hosts.into_iter().collect() }
+        Hosts { scales: hosts.iter().map(Scale::of).collect(), hosts: hosts.into_iter().collect() }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// All of them, by name.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = HostIx> + use<> {
+        self.hosts.ids()
+    }
+
+    /// How many come before the first one behind a place, by name.
+    pub(crate) fn position_after(&self, place: &Place) -> usize {
+        self.hosts.iter().filter(|host| host.place <= *place).count()
+    }
+
+    /// Where a host is.
+    pub(crate) fn place(&self, host: HostIx) -> &Place {
+        &self.hosts[host].place
     }
 
     /// All that is free.
@@ -37,7 +60,7 @@ impl Hosts {
     }
 
     /// Whether nothing is made on a host.
-    fn is_closed(&self, host: HostIx) -> bool {
+    pub(crate) fn is_closed(&self, host: HostIx) -> bool {
         self.hosts[host].closed.is_some()
     }
 
@@ -58,40 +81,23 @@ impl Hosts {
         &self,
         room: &HostRoom,
         hosts: impl Iterator<Item = HostIx>,
-        size: &CatalogType,
-    ) -> (Shortage, Option<Place>) {
-        let wanted = Footprint::of(&size.capacity);
+        wanted: Footprint,
+    ) -> Option<(Shortage, HostIx)> {
         let open = hosts.filter(|host| !self.is_closed(*host));
-        let gaps = open.filter_map(|host| Some((wanted.shortage_in(room.free[host])?, &self.hosts[host].place)));
-        let largest = gaps.max_by(|(a, at_a), (b, at_b)| a.available.cmp(&b.available).then_with(|| at_b.cmp(at_a)));
-        match largest {
-            Some((shortage, place)) => (shortage, Some(place.clone())),
-            None => {
-                let (resource, wanted) = (tenon_model::resources::MEMORY.to_owned(), wanted.memory);
-                (Shortage { resource, wanted, available: Quantity::ZERO }, None)
-            }
-        }
-    }
-
-    /// How much memory is left where a VM of this size would still fit, if what is `given_back` were free again.
-    pub(crate) fn memory_left(
-        &self,
-        room: &HostRoom,
-        (host, size): (HostIx, Footprint),
-        given_back: Option<(HostIx, Footprint)>,
-    ) -> Option<Quantity> {
-        if self.is_closed(host) {
-            return None;
-        }
-        let free = match given_back {
-            Some((at, amount)) if at == host => room.free[host].plus(amount),
-            _ => room.free[host],
-        };
-        size.within(free).then_some(free.memory)
+        let gaps = open.filter_map(|host| Some((wanted.shortage_in(room.free[host])?, host)));
+        gaps.max_by(|(a, at_a), (b, at_b)| a.available.cmp(&b.available).then_with(|| at_b.cmp(at_a)))
     }
 }
 
 impl HostRoom {
+    /// What is free on a host, if what is `given_back` were free again.
+    pub(crate) fn free(&self, host: HostIx, given_back: Option<(HostIx, Footprint)>) -> Footprint {
+        match given_back {
+            Some((at, amount)) if at == host => self.free[host].plus(amount),
+            _ => self.free[host],
+        }
+    }
+
     /// Takes a VM of this size off a host.
     pub(crate) fn hold(&mut self, host: HostIx, size: Footprint) {
         self.free[host] = self.free[host].minus(size);

@@ -1,6 +1,7 @@
 //! Reads a finished plan again and says what is wrong with it. It knows nothing of how plans are made, counts in exact
 //! quantities, and is plain on purpose: what it finds once for all nodes is what a size has and which pod a key means.
 
+mod host_rules;
 mod mentions;
 mod nodes;
 mod sizes;
@@ -30,6 +31,7 @@ pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     checker.placements_fit();
     checker.new_nodes_carry_their_pods();
     checker.hosts_hold_their_vms();
+    checker.host_rules_hold();
     checker.limits_hold();
     checker.reservations_hold();
     checker.topology_holds();

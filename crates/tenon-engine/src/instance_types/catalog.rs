@@ -58,15 +58,20 @@ pub(crate) struct Before<'s> {
 }
 
 /// What a VM takes from its host. Disks are the storage's concern.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Footprint {
-    cpu: Quantity,
+    pub(crate) cpu: Quantity,
     pub(crate) memory: Quantity,
 }
 
 impl Footprint {
     pub(crate) fn of(capacity: &Resources) -> Footprint {
         Footprint { cpu: capacity.get(CPU), memory: capacity.get(MEMORY) }
+    }
+
+    /// Of cores or of memory.
+    pub(crate) fn amount(self, resource: &str) -> Quantity {
+        if resource == CPU { self.cpu } else { self.memory }
     }
 
     pub(crate) fn within(self, free: Footprint) -> bool {

@@ -6,6 +6,7 @@ mod finish;
 mod improve;
 mod launch_choice;
 mod no_domain;
+mod no_host;
 mod no_volumes;
 mod reasons;
 

@@ -7,10 +7,11 @@ use tenon_model::{
     Met, NoType, Pod, Pool, PoolRefusal, Reason, Requirements, Resources, Shortage, Toleration, Unplaced,
 };
 
+use super::no_host::or_excluded;
 use super::no_volumes::place_of_volumes;
 use crate::base::{Ask, SIMULATED, Step, Template, is_out_of_use};
 use crate::capacity::{Held, VolumeCount};
-use crate::index::{Bits, HostIx, OfferingIx, PodClassIx, PodIx, SlotIx, StateIx, TemplateIx};
+use crate::index::{Bits, PodClassIx, PodIx, SlotIx, TemplateIx};
 use crate::instance_types::CatalogIndex;
 use crate::resources::fits;
 use crate::solver::{Accepted, Failure, No, Work};
@@ -136,27 +137,9 @@ impl Work<'_> {
         // Without the labels that only daemons ask for.
         SIMULATED.into_iter().for_each(|label| drop(requirements.remove(label)));
         let volumes = place.cloned().unwrap_or_default();
-        PoolRefusal::NoType(Box::new(NoType { met, requirements, volumes, resources, shortage }))
-    }
-
-    /// No host has room: said of the cheapest size that would do.
-    fn no_host(&self, number: TemplateIx, state: StateIx, slots: &Bits<SlotIx>) -> PoolRefusal {
-        let (template, index) = (&self.base.templates[number], self.base.catalog_of(number));
-        let state = self.memo.state(template.catalog, state);
-        let is_left = |offering: &OfferingIx| {
-            slots.has(index.offerings[*offering].slot) && self.reservations.can_launch(index.way(*offering))
-        };
-        let placed: Vec<OfferingIx> = state.offerings.iter().filter(is_left).collect();
-        let Some(cheapest) = placed.first() else { return PoolRefusal::NothingOffered };
-        let type_ix = index.offerings[*cheapest].type_ix;
-        let here = placed.iter().filter(|offering| index.offerings[**offering].type_ix == type_ix);
-        let hosts: Vec<HostIx> =
-            here.filter_map(|offering| self.base.offered_on[template.catalog][*offering]).collect();
-        let open = hosts.iter().copied().filter(|host| !template.closed_hosts.has(*host));
-        let size = index.size(type_ix);
-        let (shortage, largest_on) = self.base.hosts.largest_gap(&self.hosts, open, size);
-        let closed = self.base.hosts.closed(hosts.iter().copied(), &template.pool.name);
-        PoolRefusal::NoHost { instance_type: size.name.clone(), shortage, largest_on, closed }
+        let excluded = self.only_excluded(number, &requirements);
+        let refusal = PoolRefusal::NoType(Box::new(NoType { met, requirements, volumes, resources, shortage }));
+        or_excluded(refusal, excluded)
     }
 }
 

@@ -1,11 +1,11 @@
 //! Can a planned node take one more pod, and what would it then be? Nothing but memory is changed by asking.
 
-use tenon_model::{HostPort, MinValuesPolicy, Quantity, Requirements, ReservedTrouble, TooFewValues};
+use tenon_model::{HostPort, MinValuesPolicy, Requirements, ReservedTrouble, TooFewValues};
 
 use super::Work;
 use super::memo::offerings_left;
 use crate::base::{Ask, Template};
-use crate::capacity::{Held, VolumeCount};
+use crate::capacity::{Held, Rank, Spot, VolumeCount};
 use crate::index::{Bits, HostIx, OfferingIx, SlotIx, StateIx, TemplateIx};
 use crate::instance_types::{CatalogIndex, Footprint};
 use crate::resources::{Row, add};
@@ -155,7 +155,7 @@ impl Work<'_> {
         Some((host, self.base.catalogs[catalog].offerings[offering].footprint))
     }
 
-    /// The cheapest offering that is left and has room; among equal ones where the most memory is.
+    /// The cheapest offering that is left and has room; among equal ones on the host that the pool's strategy prefers.
     pub(crate) fn cheapest(
         &self,
         template: TemplateIx,
@@ -164,7 +164,7 @@ impl Work<'_> {
     ) -> Option<OfferingIx> {
         let index = self.base.catalog_of(template);
         let state = self.memo.state(self.base.templates[template].catalog, left.state);
-        let mut best: Option<(OfferingIx, Option<Quantity>)> = None;
+        let mut best: Option<(OfferingIx, Option<Rank>)> = None;
         for offering in offerings_left(index, state, left.slots) {
             let way = index.way(offering);
             let is_equal = |best: OfferingIx| {
@@ -177,31 +177,35 @@ impl Work<'_> {
             if !self.reservations.can_launch(way) || !self.reservations.may_use(way, left.held) {
                 continue;
             }
-            let Some(memory) = self.room_for(template, offering, given_back) else { continue };
-            if best.is_none_or(|(_, most)| memory > most) {
-                best = Some((offering, memory));
+            let Some(rank) = self.rank(template, offering, given_back) else { continue };
+            if best.is_none_or(|(_, highest)| rank > highest) {
+                best = Some((offering, rank));
             }
         }
         best.map(|(offering, _)| offering)
     }
 
-    /// The memory left where it would be made; `Some(None)` where that is not limited.
-    fn room_for(
+    /// How good the host is where it would be made, if it may be; `Some(None)` where hosts are not limited.
+    fn rank(
         &self,
         template: TemplateIx,
         offering: OfferingIx,
         given_back: Option<(HostIx, Footprint)>,
-    ) -> Option<Option<Quantity>> {
-        let template = &self.base.templates[template];
-        if self.base.catalogs[template.catalog].way(offering).place.is_none() {
+    ) -> Option<Option<Rank>> {
+        let (base, number) = (self.base, template);
+        let template = &base.templates[number];
+        if base.catalogs[template.catalog].way(offering).place.is_none() {
             return Some(None);
         }
-        let host = self.base.offered_on[template.catalog][offering]?;
-        if template.closed_hosts.has(host) {
+        let host = base.offered_on[template.catalog][offering]?;
+        let choice = &base.host_choices[number];
+        if template.closed_hosts.has(host) || base.hosts.is_closed(host) || choice.excluded.has(host) {
             return None;
         }
-        let size = self.base.catalogs[template.catalog].offerings[offering].footprint;
-        self.base.hosts.memory_left(&self.hosts, (host, size), given_back).map(Some)
+        let size = base.catalogs[template.catalog].offerings[offering].footprint;
+        let is_own = given_back.is_some_and(|(at, _)| at == host);
+        let spot = Spot { host, free: self.hosts.free(host, given_back), size, is_own };
+        choice.fits(&spot).then(|| Some(choice.rank(&base.hosts, &self.turns[number], &spot)))
     }
 }
 

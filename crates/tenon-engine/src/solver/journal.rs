@@ -65,6 +65,7 @@ impl Work<'_> {
         (self.most_new_nodes, self.needs_too_many) = (None, false);
         self.open = OpenNodes::new(Ties::usual(base), base.topology.is_used());
         self.hosts = base.hosts.room();
+        self.turns = base.turns();
         self.reservations = Reservations::new(&base.reserved, &base.options);
         self.allowances = base.templates.iter().map(|template| Allowance::of(&template.limits)).collect();
     }

@@ -38,7 +38,7 @@ use self::open_nodes::OpenNodes;
 use self::refused::Refusals;
 use self::volumes::FullNodes;
 use crate::base::Base;
-use crate::capacity::{Allowance, Attached, HostRoom, Reservations};
+use crate::capacity::{Allowance, Attached, HostRoom, Reservations, Turns};
 use crate::index::{Bits, NodeIx, PodIx, Table, TemplateIx, ViewIx};
 use crate::resources::Rows;
 use crate::topology::{Counts, Valid};
@@ -60,6 +60,8 @@ pub(crate) struct Work<'b> {
     pub(crate) failures: BTreeMap<PodIx, Failure>,
     pub(crate) open: OpenNodes<'b>,
     pub(crate) hosts: HostRoom,
+    /// Which host is next for each pool, where that depends on what was planned before.
+    turns: Turns,
     pub(crate) reservations: Reservations<'b>,
     pub(crate) allowances: Table<TemplateIx, Allowance<'b>>,
     refused: Refusals,
@@ -98,6 +100,7 @@ impl<'b> Work<'b> {
             failures: BTreeMap::new(),
             open: OpenNodes::new(ties, base.topology.is_used()),
             hosts: base.hosts.room(),
+            turns: base.turns(),
             reservations: Reservations::new(&base.reserved, &base.options),
             allowances: base.templates.iter().map(|template| Allowance::of(&template.limits)).collect(),
             refused,

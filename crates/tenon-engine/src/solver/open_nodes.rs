@@ -219,6 +219,7 @@ impl<'b> Work<'b> {
             let after = self.judged.hold.and_then(|hold| self.footprint(template, hold));
             before.into_iter().for_each(|(host, size)| self.hosts.release(host, size));
             after.into_iter().for_each(|(host, size)| self.hosts.hold(host, size));
+            self.turns[template].change(before.map(|(host, _)| host), after.map(|(host, _)| host));
         }
         let (open, judged) = (&mut self.open.nodes[node], &mut self.judged);
         self.reservations.change(&open.now.held, &judged.held);

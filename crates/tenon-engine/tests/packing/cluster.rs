@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! option    preferences=Ignore min-values=BestEffort reserved=Fallback dra=true credit:r1=2
-//! host      pve1 cpu=16 memory=64Gi closed=offline closed-for=web
+//! host      pve1 cpu=16 memory=64Gi closed=offline closed-for=web of:cpu=32 of:memory=128Gi load=20/50 rising:cpu=4 unoffered
 //! type      small cpu=1 memory=2Gi price=1 zone=a,b capacity-type=spot,on-demand arch=arm64 need:gpu-model=DoesNotExist
 //!           attach-limit:driver=3
 //! offering  small price=0.1 zone=a capacity-type=reserved id=r1 left=2
 //! pool      web weight=5 label:team=red need:zone=In:a,b taint=gpu:NoSchedule limit:cpu=4 used:cpu=2 replicas=1
+//!           hosts=Spread keep:cpu=2 keep:memory=4Gi exclude=pve1,pve2 vms:pve1=3 last=pve2
 //! node      n1 cpu=4 memory=8Gi label:team=red taint=x:NoSchedule rising pool=web attach-limit:driver=3
 //! daemon    agent cpu=100m
 //! pod       p1 cpu=1 memory=1Gi need:zone=In:a prefer:5:zone=In:b tolerate=gpu port=80 pending label:app=web ns=shop
@@ -23,10 +24,10 @@ use std::sync::Arc;
 use tenon_engine::{check, plan};
 use tenon_model::resources::{CPU, MEMORY, PODS};
 use tenon_model::{
-    Attachment, BoundPod, Catalog, CatalogType, Effect, Host, HostPort, InstanceType, MinValuesPolicy, NodeStage,
-    NodeState, Offering, Operator, Overrides, Place, Plan, Pod, PodKey, PodShape, PodStorage, PodVolumes, Pool,
-    PreferencePolicy, Preferred, Price, Quantity, Requirement, Requirements, Reservation, ReservedMode, Resources,
-    Seconds, Snapshot, Taint, Tolerated, Toleration,
+    Attachment, BoundPod, Catalog, CatalogType, Effect, Host, HostLoad, HostPort, HostRules, HostStrategy,
+    InstanceType, MinValuesPolicy, NodeStage, NodeState, Offering, Operator, Overrides, Place, Plan, Pod, PodKey,
+    PodShape, PodStorage, PodVolumes, Pool, PreferencePolicy, Preferred, Price, Quantity, Requirement, Requirements,
+    Reservation, ReservedMode, Resources, Seconds, Snapshot, Taint, Tolerated, Toleration,
 };
 
 use crate::packing::constraints;
@@ -144,7 +145,8 @@ pub(crate) fn cluster(text: &str) -> Snapshot {
     let lines: Vec<Line<'_>> = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(Line::read).collect();
     let of = |kind: &'static str| lines.iter().filter(move |line| line.kind == kind);
     let mut snapshot = Snapshot { hosts: of("host").map(host).collect(), ..Snapshot::default() };
-    let places: Vec<Place> = snapshot.hosts.iter().map(|host| host.place.clone()).collect();
+    let places: Vec<Place> =
+        of("host").filter(|line| line.get("unoffered").is_none()).map(|line| place(line.name)).collect();
     let mut types: Vec<CatalogType> = of("type").map(catalog_type).collect();
     for line in of("offering") {
         let size = types.iter_mut().find(|size| size.name == line.name).unwrap();
@@ -162,6 +164,7 @@ pub(crate) fn cluster(text: &str) -> Snapshot {
     let default = [Line::read("pool default")];
     let pools: Vec<&Line<'_>> = of("pool").collect();
     let pools = if pools.is_empty() { default.iter().collect() } else { pools };
+    snapshot.host_rules = pools.iter().filter_map(|line| Some((line.name.to_owned(), host_rules(line)?))).collect();
     snapshot.pools = pools.into_iter().map(|line| Arc::new(pool(line, &catalog))).collect();
     let mut nodes: Vec<NodeState> = of("node").map(node).collect();
     of("bound").for_each(|line| bind(line, &mut nodes));
@@ -195,7 +198,34 @@ fn options(line: &Line<'_>, snapshot: &mut Snapshot) {
 fn host(line: &Line<'_>) -> Host {
     let closed = line.get("closed").map(|why| format!("it is {why}"));
     let closed_for = line.get("closed-for").map(|pool| (pool.to_owned(), format!("the storage of {pool} is full")));
-    Host { place: place(line.name), closed, closed_for: closed_for.into_iter().collect(), free: line.amounts("") }
+    let free = line.amounts("");
+    let percent = |text: &str| text.parse::<u32>().unwrap() * 10_000;
+    let load = line.get("load").and_then(|load| load.split_once('/')).map(|(cpu, memory)| HostLoad {
+        cpu: percent(cpu),
+        memory: percent(memory),
+        rising: line.amounts("rising:"),
+    });
+    let capacity = free.or_larger(&line.amounts("of:"));
+    let closed_for = closed_for.into_iter().collect();
+    Host { place: place(line.name), closed, closed_for, capacity, free, load }
+}
+
+/// What a pool says of hosts, if it says anything.
+fn host_rules(line: &Line<'_>) -> Option<HostRules> {
+    let strategy = match line.get("hosts") {
+        None | Some("Balanced") => HostStrategy::Balanced,
+        Some("MaxMemory") => HostStrategy::MaxMemory,
+        Some("MaxCPU") => HostStrategy::MaxCpu,
+        Some("Spread") => HostStrategy::Spread,
+        Some("BalancedLoad") => HostStrategy::BalancedLoad,
+        Some("RoundRobin") => HostStrategy::RoundRobin,
+        Some(other) => panic!("{other} is no strategy"),
+    };
+    let excluded = line.get("exclude").into_iter().flat_map(|hosts| hosts.split(',')).map(place).collect();
+    let vms = line.under("vms:").map(|(host, count)| (place(host), count.parse().unwrap())).collect();
+    let rules =
+        HostRules { strategy, min_available: line.amounts("keep:"), excluded, vms, last: line.get("last").map(place) };
+    (rules != HostRules::default()).then_some(rules)
 }
 
 fn catalog_type(line: &Line<'_>) -> CatalogType {

@@ -19,6 +19,7 @@ mod limits;
 mod min_values;
 mod node_taints;
 mod offerings;
+mod placement;
 mod pod_affinity;
 mod pools;
 mod preferences;

@@ -40,6 +40,8 @@ pub(crate) struct Embedded {
     pub(crate) workload: Client,
     /// What becomes of requests to a second region of the next controllers, if there is one.
     pub(crate) beside: Option<Gate>,
+    /// A second region of the next controllers, with its name.
+    pub(crate) second: Option<(String, Estate)>,
     /// What the next controllers have switched on.
     pub(crate) gates: String,
     /// Whether the next controllers approve certificates.
@@ -95,6 +97,7 @@ impl Embedded {
             token,
             workload,
             beside: None,
+            second: None,
             gates: String::new(),
             csr_approver: "false",
             launch_timeout: None,
@@ -163,12 +166,15 @@ impl Embedded {
         Ok(())
     }
 
-    /// The region of every world, and perhaps one beside it that has nothing.
+    /// The region of every world, perhaps one beside it that has nothing, and perhaps a second one.
     fn regions(&self, estate: &Estate) -> anyhow::Result<BTreeMap<String, tenon_pve::Client>> {
         let mut regions = BTreeMap::from([("lab".to_owned(), self.pve(estate, self.gate.clone())?)]);
         if let Some(gate) = self.beside {
             let estate = Estate::new(EstateConfig::default());
             regions.insert("beside".to_owned(), self.pve(&estate, Arc::new(Mutex::new(gate)))?);
+        }
+        if let Some((name, estate)) = &self.second {
+            regions.insert(name.clone(), self.pve(estate, Arc::default())?);
         }
         Ok(regions)
     }

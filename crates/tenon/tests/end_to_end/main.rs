@@ -27,6 +27,7 @@ mod limited_token;
 mod line;
 mod ownership;
 mod packing;
+mod placement;
 mod planning;
 mod provider;
 mod proxmox_admin;

@@ -332,9 +332,15 @@ pub(super) async fn the_additions_are_optional(ground: &Ground) -> anyhow::Resul
     let mut maker = Maker::new(ground).await?;
     let plain = maker.with("ProxmoxNodeClass", json!({})).await?;
     assert_eq!((plain.get("cloneMode"), plain["placementStrategy"].get("hosts")), (None, None));
-    let ours = json!({ "cloneMode": "Linked", "placementStrategy": { "hosts": "MaxMemory" } });
+    let placement =
+        json!({ "hosts": "MaxMemory", "minAvailable": { "cpu": 2, "memory": "4Gi" }, "excludedHosts": ["pve9"] });
+    let ours = json!({ "cloneMode": "Linked", "placementStrategy": placement });
     let class = maker.with("ProxmoxNodeClass", ours).await?;
     assert_eq!(class["cloneMode"], "Linked");
-    assert_eq!(class["placementStrategy"], json!({ "zoneBalance": "Balanced", "hosts": "MaxMemory" }));
+    let stored = json!({
+        "zoneBalance": "Balanced", "hosts": "MaxMemory", "minAvailable": { "cpu": 2, "memory": "4Gi" },
+        "excludedHosts": ["pve9"],
+    });
+    assert_eq!(class["placementStrategy"], stored);
     Ok(())
 }

@@ -98,6 +98,12 @@ fn lists() -> Vec<Row> {
         ),
         row("maxItems", "ProxmoxNodeClass spec.addresses.exclude", json!([addresses(256)]), json!([addresses(257)])),
         row("maxItems", "ProxmoxNodeClass spec.addresses.dns", json!([servers(8)]), json!([servers(9)])),
+        row(
+            "maxItems",
+            "ProxmoxNodeClass spec.placementStrategy.excludedHosts",
+            json!([tags(0), tags(64)]),
+            json!([tags(65)]),
+        ),
         row("maxItems", "ProxmoxUnmanagedTemplate spec.tags", json!([tags(10)]), json!([tags(11)])),
         row("maxItems", "ProxmoxNodeClass spec.securityGroups", json!([groups(0), groups(10)]), json!([groups(11)])),
         row("maxItems", "ProxmoxNodeClass spec.kubeletConfiguration.clusterDNS", json!([tags(3)]), json!([tags(4)])),
@@ -113,6 +119,10 @@ fn lists() -> Vec<Row> {
         ),
     ]
 }
+
+/// What must stay free on a host: a number, or a quantity without a minus.
+const MIN_AVAILABLE: &str = "ProxmoxNodeClass spec.placementStrategy.minAvailable.cpu, ProxmoxNodeClass \
+                             spec.placementStrategy.minAvailable.memory";
 
 fn class() -> Vec<Row> {
     let size = "ProxmoxNodeClass spec.bootDevice.size";
@@ -136,6 +146,19 @@ fn class() -> Vec<Row> {
             json!(["Spread", "MaxMemory", "MaxCPU", "BalancedLoad", "RoundRobin"]),
             json!(["", "MaxCpu", "Random"]),
         ),
+        row(
+            "pattern",
+            "ProxmoxNodeClass spec.placementStrategy.excludedHosts[]",
+            json!(["pve1", "PVE-2", "0", "x".repeat(63)]),
+            json!(["", "-pve", "pve-", "pve.lan", "pve 1", "lab/pve1", "*", "x".repeat(64)]),
+        ),
+        row(
+            "pattern",
+            MIN_AVAILABLE,
+            json!(["4", "500m", "16Gi", "+2", "1e3", ".5", 0, 16]),
+            json!(["", "-1", "16GB", "all"]),
+        ),
+        row("minimum", MIN_AVAILABLE, json!([0, 17_179_869_184_i64]), json!([-1])),
         row(
             "enum",
             "ProxmoxNodeClass spec.cloneMode",

@@ -143,7 +143,10 @@ fn class() -> Value {
     json!({
         "spec": {
             "region": "lab", "cloneMode": "Auto", "timeouts": { "launch": "5m", "registration": "1h30m" },
-            "placementStrategy": { "zoneBalance": "Balanced", "hosts": "Spread" },
+            "placementStrategy": {
+                "zoneBalance": "Balanced", "hosts": "Spread", "minAvailable": { "cpu": "2", "memory": "4Gi" },
+                "excludedHosts": ["pve9"],
+            },
             "instanceTemplateRef": { "kind": "ProxmoxUnmanagedTemplate", "name": "debian" },
             "kubeletConfiguration": {
                 "cpuManagerPolicy": "none", "cpuCFSQuota": true, "cpuCFSQuotaPeriod": "100ms",

@@ -4,22 +4,22 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use tenon_model::{HostName, HostRules, Quantity, RegionRules};
+use tenon_model::{CapacityRules, HostName, Quantity, RegionCapacity};
 
 /// A host has at most this many vCPUs for a thread: more is a slip of the keyboard.
 const OVERCOMMIT_MOST: f64 = 100.0;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct HostRulesWire {
+pub(super) struct CapacityRulesWire {
     cpu_overcommit: Option<f64>,
     memory_reserve: Option<serde_json::Value>,
     excluded: Option<bool>,
 }
 
-impl HostRulesWire {
+impl CapacityRulesWire {
     /// The rules, with what is not said as it is otherwise.
-    fn rules(&self, otherwise: HostRules) -> Result<HostRules, String> {
+    fn rules(&self, otherwise: CapacityRules) -> Result<CapacityRules, String> {
         let cpu_overcommit_percent = match self.cpu_overcommit {
             None => otherwise.cpu_overcommit_percent,
             Some(ratio) if (0.01..=OVERCOMMIT_MOST).contains(&ratio) => percent(ratio),
@@ -34,7 +34,7 @@ impl HostRulesWire {
             Some(value) => bytes(value)?,
         };
         let excluded = self.excluded.unwrap_or(otherwise.excluded);
-        Ok(HostRules { cpu_overcommit_percent, memory_reserve_bytes, excluded })
+        Ok(CapacityRules { cpu_overcommit_percent, memory_reserve_bytes, excluded })
     }
 }
 
@@ -52,29 +52,29 @@ fn bytes(value: &serde_json::Value) -> Result<u64, String> {
 
 /// The rules of a cluster.
 pub(super) fn region_rules(
-    standard: &HostRulesWire,
-    hosts: &BTreeMap<String, HostRulesWire>,
-) -> Result<RegionRules, String> {
-    let standard = standard.rules(HostRules::default())?;
-    let host = |(name, rules): (&String, &HostRulesWire)| {
+    standard: &CapacityRulesWire,
+    hosts: &BTreeMap<String, CapacityRulesWire>,
+) -> Result<RegionCapacity, String> {
+    let standard = standard.rules(CapacityRules::default())?;
+    let host = |(name, rules): (&String, &CapacityRulesWire)| {
         let host: HostName = name.parse().map_err(|error| format!("hosts: {error}"))?;
         let rules = rules.rules(standard).map_err(|fault| format!("host {name}: {fault}"))?;
         Ok::<_, String>((host, rules))
     };
-    Ok(RegionRules { standard, hosts: hosts.iter().map(host).collect::<Result<_, _>>()? })
+    Ok(RegionCapacity { standard, hosts: hosts.iter().map(host).collect::<Result<_, _>>()? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(yaml: &str) -> Result<RegionRules, String> {
+    fn read(yaml: &str) -> Result<RegionCapacity, String> {
         #[derive(Deserialize)]
         struct Cluster {
             #[serde(flatten)]
-            standard: HostRulesWire,
+            standard: CapacityRulesWire,
             #[serde(default)]
-            hosts: BTreeMap<String, HostRulesWire>,
+            hosts: BTreeMap<String, CapacityRulesWire>,
         }
         let cluster: Cluster = serde_saphyr::from_str(yaml).map_err(|error| error.to_string())?;
         region_rules(&cluster.standard, &cluster.hosts)
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!((of("pve1").cpu_overcommit_percent, of("pve1").memory_reserve_bytes), (250, 4 << 30));
         assert_eq!((of("pve2").cpu_overcommit_percent, of("pve2").memory_reserve_bytes), (250, 8 << 30));
         assert!(of("old").excluded && !of("pve2").excluded);
-        assert_eq!(read("cpu_overcommit: 1\nmemory_reserve: 1073741824").unwrap(), RegionRules::default());
+        assert_eq!(read("cpu_overcommit: 1\nmemory_reserve: 1073741824").unwrap(), RegionCapacity::default());
     }
 
     #[test]
