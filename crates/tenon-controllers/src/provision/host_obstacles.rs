@@ -121,6 +121,8 @@ mod tests {
             status: Some(status.to_owned()),
             maxcpu: cpus,
             maxmem: cpus,
+            cpu: None,
+            mem: None,
         };
         assert_eq!(of_host(&row("online", Some(4)), false, Some("online")), None);
         assert_eq!(of_host(&row("online", Some(4)), false, None), None, "nothing is managed by HA");
