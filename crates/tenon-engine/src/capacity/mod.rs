@@ -6,6 +6,6 @@ mod limits;
 mod reservations;
 
 pub(crate) use attachments::{Attached, Attachments, VolumeCount, attach, counted, with_one_more};
-pub(crate) use hosts::{HostRoom, Hosts};
+pub(crate) use hosts::{HeldSize, HostRoom, Hosts};
 pub(crate) use limits::{Allowance, Limits};
 pub(crate) use reservations::{Held, Reservations, Reserved};

@@ -3,6 +3,7 @@
 
 mod mentions;
 mod nodes;
+mod pinning;
 mod sizes;
 mod sound;
 mod sums;
@@ -30,6 +31,7 @@ pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     checker.placements_fit();
     checker.new_nodes_carry_their_pods();
     checker.hosts_hold_their_vms();
+    checker.vms_are_bound();
     checker.limits_hold();
     checker.reservations_hold();
     checker.topology_holds();

@@ -60,7 +60,7 @@ pub(crate) struct Before<'s> {
 /// What a VM takes from its host. Disks are the storage's concern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Footprint {
-    cpu: Quantity,
+    pub(crate) cpu: Quantity,
     pub(crate) memory: Quantity,
 }
 
