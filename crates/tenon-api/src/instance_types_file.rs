@@ -11,6 +11,7 @@ use tenon_model::resources::{CPU, MEMORY, PODS};
 use tenon_model::{InstanceType, Quantity};
 
 pub use catalog::{CatalogEntry, OfferingEntry};
+pub(crate) use fields::words;
 use fields::{Fault, Fields};
 
 /// A size without a word about pods takes as many as a kubelet does by default.
@@ -46,7 +47,7 @@ pub fn read_catalog(text: &str) -> Result<Vec<CatalogEntry>, InstanceTypesError>
 
 fn entries<T>(text: &str, each: impl Fn(&Fields) -> Result<T, Fault>) -> Result<Vec<T>, InstanceTypesError> {
     let list: Vec<&RawValue> = serde_json::from_str(text)
-        .map_err(|error| InstanceTypesError::File { line: error.line().max(1), why: fields::words(&error) })?;
+        .map_err(|error| InstanceTypesError::File { line: error.line().max(1), why: words(&error) })?;
     let (mut names, mut read) = (std::collections::BTreeMap::new(), Vec::new());
     for (index, raw) in list.iter().enumerate() {
         let line = line_of(text, raw.get());
@@ -64,7 +65,7 @@ fn entries<T>(text: &str, each: impl Fn(&Fields) -> Result<T, Fault>) -> Result<
 }
 
 /// The line on which a part of the text begins.
-fn line_of(text: &str, part: &str) -> usize {
+pub(crate) fn line_of(text: &str, part: &str) -> usize {
     let offset = (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
     1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }

@@ -26,6 +26,7 @@ mod min_values;
 mod mirror;
 #[cfg(test)]
 mod mirror_tests;
+mod node_settings;
 mod node_share;
 mod node_state;
 mod options;
@@ -85,6 +86,7 @@ pub use launch::{LaunchLimits, LaunchRecord, LaunchStep, Leftover, Seconds};
 pub use launch_site::{BootImage, LaunchSite, VmIds};
 pub use min_values::TooFewValues;
 pub use mirror::Mirror;
+pub use node_settings::{HostSettings, NodeSettings, NumaCell};
 pub use node_share::{NodeShare, NodeShareError};
 pub use node_state::{NodeStage, NodeState};
 pub use options::{MinValuesPolicy, Options, PreferencePolicy, ReservedMode};

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tenon_model::{CpuSet, CpuSetError};
-
-use super::layout::Cell;
+use tenon_model::{CpuSet, CpuSetError, NumaCell};
 
 /// A NUMA node of the VM: the numbers of its CPUs, the host's NUMA node they stand for, and its memory in MiB.
 pub type GuestCell<'a> = (&'a str, &'a str, u64);
@@ -12,7 +10,7 @@ pub type GuestCell<'a> = (&'a str, &'a str, u64);
 /// The NUMA nodes of a host, as its VM `node-capacity` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapacityVm {
-    cells: BTreeMap<u32, Cell>,
+    cells: BTreeMap<u32, NumaCell>,
 }
 
 /// Why a VM `node-capacity` says nothing.
@@ -36,7 +34,7 @@ impl CapacityVm {
     /// Reads option `affinity`, which names the host's CPU of each CPU of the VM in turn, and the NUMA nodes.
     pub fn read(affinity: &str, nodes: &[GuestCell<'_>]) -> Result<CapacityVm, CapacityVmError> {
         let hosts = CpuSet::in_order(affinity)?;
-        let mut cells: BTreeMap<u32, Cell> = BTreeMap::new();
+        let mut cells: BTreeMap<u32, NumaCell> = BTreeMap::new();
         for (cpus, node, memory_mib) in nodes {
             let number = node.parse().map_err(|_| CapacityVmError::NotOneNode((*node).to_owned()))?;
             let of_host = |guest: u32| {
@@ -51,7 +49,7 @@ impl CapacityVm {
         if cells.is_empty() { Err(CapacityVmError::NoNodes) } else { Ok(CapacityVm { cells }) }
     }
 
-    pub(super) fn cells(&self) -> BTreeMap<u32, Cell> {
+    pub(super) fn cells(&self) -> BTreeMap<u32, NumaCell> {
         self.cells.clone()
     }
 }

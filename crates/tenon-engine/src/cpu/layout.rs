@@ -3,36 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenon_model::{CpuSet, CpuTopology, Thread};
+use tenon_model::{CpuSet, CpuTopology, HostSettings, NumaCell, Thread};
 
 use super::capacity_vm::CapacityVm;
 use super::prediction::{CpuFacts, predict};
-
-/// A NUMA node of a host.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Cell {
-    /// Its CPUs.
-    pub cpus: CpuSet,
-    /// Its memory.
-    pub memory_bytes: u64,
-}
-
-/// What an operator says of a host. What is unset is found out otherwise.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HostSettings {
-    /// Sockets.
-    pub sockets: Option<u32>,
-    /// Threads of each core.
-    pub threads: Option<u32>,
-    /// Caches of the last level, of all sockets together.
-    pub caches: Option<u32>,
-    /// NUMA nodes, by number. Where there are any, they are all there are.
-    pub cells: BTreeMap<u32, Cell>,
-    /// CPUs that no VM gets.
-    pub reserved_cpus: CpuSet,
-    /// Memory that no VM gets; unset: what `usable` keeps back.
-    pub reserved_memory_bytes: Option<u64>,
-}
 
 /// How the CPUs and the memory of a host lie.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,7 +18,7 @@ pub struct Layout {
     /// Caches of the last level, of all sockets together; 0 if that is not known.
     pub caches: u32,
     /// NUMA nodes, by number.
-    pub cells: BTreeMap<u32, Cell>,
+    pub cells: BTreeMap<u32, NumaCell>,
 }
 
 /// Who says how the NUMA nodes of a host lie.
@@ -123,8 +97,8 @@ mod tests {
         CpuFacts { cpus, cores, sockets, model, memory_bytes: 64 << 30 }
     }
 
-    fn cell(cpus: &str) -> Cell {
-        Cell { cpus: cpus.parse().unwrap(), memory_bytes: 1 << 30 }
+    fn cell(cpus: &str) -> NumaCell {
+        NumaCell { cpus: cpus.parse().unwrap(), memory_bytes: 1 << 30 }
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod take;
 mod usable;
 
 pub use capacity_vm::{CapacityVm, CapacityVmError, GuestCell};
-pub use layout::{Cell, HostSettings, Layout, LayoutSource};
+pub use layout::{Layout, LayoutSource};
 pub(crate) use pin::{Need, Unpinnable, fits, pin, shortage};
 pub use prediction::{CpuFacts, predict};
 pub use room::{Bound, PinnedRoom, room};

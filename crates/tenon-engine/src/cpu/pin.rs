@@ -98,13 +98,14 @@ fn spread(room: &CpuRoom, chosen: &[usize], need: Need) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use tenon_model::{HostSettings, NumaCell};
 
-    use super::super::layout::{Cell, HostSettings, Layout};
+    use super::super::layout::Layout;
     use super::super::room::{Bound, room};
     use super::*;
 
-    fn cell((cpus, memory_mib): (&str, u64)) -> Cell {
-        Cell { cpus: cpus.parse().unwrap(), memory_bytes: memory_mib << 20 }
+    fn cell((cpus, memory_mib): (&str, u64)) -> NumaCell {
+        NumaCell { cpus: cpus.parse().unwrap(), memory_bytes: memory_mib << 20 }
     }
 
     /// Two sockets of one NUMA node with four cores of two threads each, and so much memory.

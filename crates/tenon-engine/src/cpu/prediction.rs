@@ -1,9 +1,9 @@
 //! Which NUMA nodes does a host have, if nobody says so? Guessed from its CPU model, as the reference does. A model that nobody
 //! knows has one NUMA node for each socket.
 
-use tenon_model::CpuSet;
+use tenon_model::{CpuSet, NumaCell};
 
-use super::layout::{Cell, Layout};
+use super::layout::Layout;
 
 /// What Proxmox says of the CPUs of a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub fn predict(facts: &CpuFacts, threads: Option<u32>) -> Layout {
     let cell = |node: u32| {
         let own = first(node)..first(node + 1);
         let siblings = (0..threads).flat_map(|thread| own.clone().map(move |core| core + thread * cores));
-        (node, Cell { cpus: siblings.collect::<CpuSet>(), memory_bytes: facts.memory_bytes / u64::from(nodes) })
+        (node, NumaCell { cpus: siblings.collect::<CpuSet>(), memory_bytes: facts.memory_bytes / u64::from(nodes) })
     };
     Layout { sockets, threads, caches, cells: (0..nodes).map(cell).collect() }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tenon_model::{CellRoom, CpuRoom, CpuSet, Pinning};
+use tenon_model::{CellRoom, CpuRoom, CpuSet, HostSettings, NumaCell, Pinning};
 
-use super::layout::{HostSettings, Layout};
+use super::layout::Layout;
 use super::usable::RESERVED_MEMORY;
 
 /// A guest of a host, or one that is about to be made there.
@@ -61,7 +61,7 @@ pub fn room(layout: &Layout, settings: &HostSettings, guests: &[Bound]) -> Pinne
     let topology = Arc::new(layout.topology());
     let socket_of = |node: u32| topology.threads.iter().find(|thread| thread.node == node).map_or(0, |of| of.socket);
     let mut seen = CpuSet::default();
-    let cell = |(node, cell): (&u32, &super::layout::Cell)| {
+    let cell = |(node, cell): (&u32, &NumaCell)| {
         let bound = guests.iter().filter_map(|guest| guest.memory_mib.get(node)).map(|mib| signed(*mib));
         let bound = bound.fold(signed(reserved_mib), i64::saturating_add);
         let cpus = cell.cpus.without(&seen).without(&taken);
@@ -80,11 +80,10 @@ fn signed(amount: u64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout::Cell;
     use super::*;
 
     fn layout() -> Layout {
-        let cell = |cpus: &str| Cell { cpus: cpus.parse().unwrap(), memory_bytes: 8 << 30 };
+        let cell = |cpus: &str| NumaCell { cpus: cpus.parse().unwrap(), memory_bytes: 8 << 30 };
         Layout { sockets: 1, threads: 1, caches: 0, cells: [(0, cell("0-3")), (1, cell("4-7"))].into() }
     }
 

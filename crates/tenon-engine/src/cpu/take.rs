@@ -192,13 +192,14 @@ impl Taking<'_> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use tenon_model::NumaCell;
 
-    use super::super::layout::{Cell, Layout};
+    use super::super::layout::Layout;
     use super::*;
 
     /// Two sockets of one NUMA node each, with two caches of two cores of two threads: CPU 8 is the sibling of CPU 0.
     fn machine() -> CpuTopology {
-        let cell = |cpus: &str| Cell { cpus: cpus.parse().unwrap(), memory_bytes: 0 };
+        let cell = |cpus: &str| NumaCell { cpus: cpus.parse().unwrap(), memory_bytes: 0 };
         let cells = [(0, cell("0-3,8-11")), (1, cell("4-7,12-15"))].into();
         Layout { sockets: 2, threads: 2, caches: 4, cells }.topology()
     }
@@ -247,7 +248,7 @@ mod tests {
         fn as_many_as_wanted_are_taken_of_what_is_free_and_always_the_same(
             free in prop::collection::btree_set(0_u32..16, 0..16), count in 0_usize..17, caches in 0_u32..3, threads in 1_u32..3,
         ) {
-            let cell = Cell { cpus: (0..16).collect(), memory_bytes: 0 };
+            let cell = NumaCell { cpus: (0..16).collect(), memory_bytes: 0 };
             let layout = Layout { sockets: 1, threads, caches: caches * 2, cells: [(0, cell)].into() };
             let (topology, free) = (layout.topology(), free.into_iter().collect::<CpuSet>());
             let found = take(&topology, &free, count);

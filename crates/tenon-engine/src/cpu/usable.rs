@@ -1,8 +1,6 @@
 //! How much of a host may VMs have? What is kept back for the host itself is decided here and nowhere else.
 
-use tenon_model::NodePolicy;
-
-use super::layout::HostSettings;
+use tenon_model::{HostSettings, NodePolicy};
 
 /// What the reference keeps back of every host. Where VMs are bound to memory, a host without any of its own kills them.
 pub const RESERVED_MEMORY: u64 = 1 << 30;

@@ -20,14 +20,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tenon_engine::cpu::{CpuFacts, HostSettings, Layout, room};
+use tenon_engine::cpu::{CpuFacts, Layout, room};
 use tenon_engine::{check, plan};
 use tenon_model::resources::{CPU, MEMORY, PODS};
 use tenon_model::{
-    Attachment, BoundPod, Catalog, CatalogType, CpuRoom, Effect, Host, HostPort, InstanceType, MinValuesPolicy,
-    NodeStage, NodeState, Offering, Operator, Overrides, Place, Plan, Pod, PodKey, PodShape, PodStorage, PodVolumes,
-    Pool, PreferencePolicy, Preferred, Price, Quantity, Requirement, Requirements, Reservation, ReservedMode,
-    Resources, Seconds, Snapshot, Taint, Tolerated, Toleration,
+    Attachment, BoundPod, Catalog, CatalogType, CpuRoom, Effect, Host, HostPort, HostSettings, InstanceType,
+    MinValuesPolicy, NodeStage, NodeState, Offering, Operator, Overrides, Place, Plan, Pod, PodKey, PodShape,
+    PodStorage, PodVolumes, Pool, PreferencePolicy, Preferred, Price, Quantity, Requirement, Requirements, Reservation,
+    ReservedMode, Resources, Seconds, Snapshot, Taint, Tolerated, Toleration,
 };
 
 use crate::packing::constraints;
