@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenon_api::plan_options::PlanOptions;
-use tenon_model::{InstanceType, LaunchLimits, VmIdRange};
+use tenon_model::{InstanceType, LaunchLimits, NodePolicy, NodeSettings, VmIdRange};
 
 use crate::watched::Owners;
 
@@ -36,6 +36,10 @@ pub struct Settings {
     pub planning: PlanOptions,
     /// Who approves the certificates that kubelets of our claims ask for.
     pub csr_approver: CsrApprover,
+    /// Whether VMs are bound to CPUs.
+    pub node_policy: NodePolicy,
+    /// How CPUs of hosts lie, and what of hosts no VM gets.
+    pub node_settings: NodeSettings,
 }
 
 /// Whether the cluster has a cloud controller manager, which removes the taint of nodes it has initialized.
@@ -94,6 +98,8 @@ impl Default for Settings {
             ccm: CloudControllerManager::default(),
             planning: PlanOptions::default(),
             csr_approver: CsrApprover::default(),
+            node_policy: NodePolicy::default(),
+            node_settings: NodeSettings::default(),
         }
     }
 }

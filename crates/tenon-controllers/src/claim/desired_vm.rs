@@ -4,8 +4,8 @@ use bytes::Bytes;
 use tenon_model::{LaunchRecord, VmId};
 use tenon_pve::{CloneKind, CloneRequest, OwnerMark, Proof, Smbios, SmbiosText, VmConfig};
 
-use super::card_addresses;
 use super::seed_file::{DRIVE, SeedFile};
+use super::{bound_cpus, card_addresses};
 
 /// The VM that a claim should have.
 pub struct DesiredVm<'a> {
@@ -75,7 +75,9 @@ impl DesiredVm<'_> {
         let lies_on = template.and_then(disk_storage);
         let elsewhere = self.storage.clone().filter(|wanted| lies_on.as_ref() != Some(wanted));
         let is_full = record.full_clone || elsewhere.is_some();
-        let head = format!("Karpenter managed instance, class={}, capacity-type={}", self.class, self.capacity_type);
+        let bound = bound_cpus::in_description(record.pinning.as_ref());
+        let head =
+            format!("Karpenter managed instance, class={}, capacity-type={}{bound}", self.class, self.capacity_type);
         CloneRequest {
             template: record.template,
             vmid: record.vmid,
@@ -105,6 +107,7 @@ impl DesiredVm<'_> {
             keys.push(("tags".to_owned(), self.tags.join(";")));
         }
         keys.extend(card_addresses::options(&record.addresses, config));
+        keys.extend(bound_cpus::options(record.pinning.as_ref(), config));
         if !self.name_servers.is_empty() {
             keys.push(("nameserver".to_owned(), self.name_servers.join(" ")));
         }

@@ -6,10 +6,10 @@ use tenon_engine::launch::{
 use tenon_model::{LaunchRecord, LaunchStep, Leftover, PveSize, Seconds};
 use tenon_pve::{Cause, Client, Error, PowerState, ProvenVm, Upid};
 
-use super::card_addresses;
 use super::desired_vm::{DesiredVm, FirstBoot};
 use super::observe::{self, VmObservation};
 use super::seed_file::{SeedFile, seed_file};
+use super::{bound_cpus, card_addresses};
 
 /// How often an id that is said to be taken is looked at before it is left to whoever has it.
 const LOOKS: u32 = 3;
@@ -63,7 +63,8 @@ impl Change<'_> {
                 if let Some(why) = card_addresses::unplanned(&record.addresses, vm.config()) {
                     return Err(ChangeError::Desired(why));
                 }
-                let keys = desired.identity(record, vm.config());
+                let mut keys = desired.identity(record, vm.config());
+                keys.extend(bound_cpus::affinity(record.pinning.as_ref(), pve.is_root()));
                 let keys: Vec<(&str, String)> = keys.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
                 pve.configure_vm(vm.host(), vm.vmid(), &keys).await?;
                 Ok(Begun::Done)

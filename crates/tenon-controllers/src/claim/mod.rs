@@ -15,6 +15,7 @@ mod await_node;
 mod before_clone;
 mod boot_log;
 mod bootstrap;
+mod bound_cpus;
 mod card_addresses;
 #[cfg(test)]
 mod ccm_tests;

@@ -9,6 +9,7 @@ mod candidates;
 mod claim_shape;
 mod claims;
 mod class_in_use;
+mod cpus;
 mod draining_pods;
 mod emptiness;
 mod extremes;

@@ -17,8 +17,8 @@ use tenon_api::plan_options;
 use tenon_controllers::{
     Clients, Clock, CloudControllerManager, Controllers, CsrApprover, Metrics, Probe, RunError, Settings,
 };
-use tenon_model::LaunchLimits;
-use tenon_pve::{Endpoint, Token, Transport};
+use tenon_model::{LaunchLimits, NodePolicy};
+use tenon_pve::{Endpoint, Password, Token, Transport};
 use tenon_sim::{Actors, Cluster, ClusterConfig, Estate, EstateConfig};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -48,6 +48,8 @@ pub(crate) struct Embedded {
     pub(crate) launch_timeout: Option<Duration>,
     /// Whether the next controllers expect a cloud controller manager.
     pub(crate) ccm: CloudControllerManager,
+    /// Whether the next controllers bind VMs to CPUs.
+    pub(crate) node_policy: NodePolicy,
     clock: Clock,
     log: Log,
     _logged: tracing::subscriber::DefaultGuard,
@@ -93,6 +95,7 @@ impl Embedded {
             csr_approver: "false",
             launch_timeout: None,
             ccm: CloudControllerManager::default(),
+            node_policy: NodePolicy::default(),
             clock,
             log,
             _logged,
@@ -136,6 +139,7 @@ impl Embedded {
                 ..LaunchLimits::default()
             }),
             ccm: self.ccm,
+            node_policy: self.node_policy,
             ..Settings::default()
         };
         let controllers = Controllers::new(clients, settings, self.clock);
@@ -178,7 +182,11 @@ impl Embedded {
         let endpoint = Endpoint::new("https://pve.example:8006").context("not an endpoint")?;
         let (id, secret) = self.token.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let transport = Transport::over(gate, |_: &Unreachable| true);
-        Ok(tenon_pve::Client::new(vec![endpoint], transport, Token::new(&id, &secret)?))
+        // A user has no `!` in the name.
+        Ok(match id.contains('!') {
+            true => tenon_pve::Client::new(vec![endpoint], transport, Token::new(&id, &secret)?),
+            false => tenon_pve::Client::new(vec![endpoint], transport, Password::new(&id, &secret)?),
+        })
     }
 
     /// The controllers' tasks end where they stand.
