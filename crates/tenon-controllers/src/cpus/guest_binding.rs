@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_description_of_ours_binds_where_the_option_could_not_be_set() {
-        let of = |line: &str| binding(&config(&format!("description: {line}%0Asecond line")), 2).cpus.to_string();
+        let of = |line: &str| binding(&config(&format!("description: {line}")), 2).cpus.to_string();
         assert_eq!(
             of("Karpenter managed instance, class=default, capacity-type=on-demand, affinity=0-3,8-11"),
             "0-3,8-11"

@@ -17,6 +17,6 @@ mod usable;
 pub use capacity_vm::{CapacityVm, CapacityVmError, GuestCell};
 pub use layout::{Layout, LayoutSource};
 pub(crate) use pin::{Need, Unpinnable, fits, pin, shortage};
-pub use prediction::{CpuFacts, predict};
+pub use prediction::CpuFacts;
 pub use room::{Bound, PinnedRoom, room};
-pub use usable::{RESERVED_MEMORY, Usable, usable};
+pub use usable::{Usable, usable};
