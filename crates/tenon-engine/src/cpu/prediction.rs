@@ -21,7 +21,7 @@ pub struct CpuFacts {
 }
 
 /// The layout that the model of a CPU suggests.
-pub fn predict(facts: &CpuFacts, threads: Option<u32>) -> Layout {
+pub(super) fn predict(facts: &CpuFacts, threads: Option<u32>) -> Layout {
     let sockets = facts.sockets.max(1);
     let cores = if facts.cores == 0 { facts.cpus } else { facts.cores };
     let threads = threads.unwrap_or_else(|| facts.cpus / cores.max(1)).max(1);

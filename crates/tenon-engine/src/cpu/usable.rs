@@ -3,7 +3,7 @@
 use tenon_model::{HostSettings, NodePolicy};
 
 /// What the reference keeps back of every host. Where VMs are bound to memory, a host without any of its own kills them.
-pub const RESERVED_MEMORY: u64 = 1 << 30;
+pub(super) const RESERVED_MEMORY: u64 = 1 << 30;
 
 /// What a host has, or what of it VMs may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
