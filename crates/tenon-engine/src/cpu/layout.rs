@@ -68,7 +68,7 @@ impl Layout {
         // What does not divide evenly, such as a CPU with cores of two kinds, has no siblings that could be told.
         let cores = if count.is_multiple_of(threads) { (count / threads).max(1) } else { count };
         let per_socket = (cores / self.sockets.max(1)).max(1);
-        let per_cache = if self.caches == 0 { cores } else { (cores / self.caches).max(1) };
+        let per_cache = cores.checked_div(self.caches).unwrap_or(cores).max(1);
         let thread = |(cpu, node): (u32, u32)| {
             let core = if cpu < cores { cpu } else { cpu - cores };
             let core = if core < cores { core } else { cpu };
