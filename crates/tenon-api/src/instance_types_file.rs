@@ -13,6 +13,7 @@ use tenon_model::resources::{CPU, MEMORY, PODS};
 use tenon_model::{InstanceType, PriceFormula, Quantity};
 
 pub use catalog::{CatalogEntry, OfferingEntry};
+pub(crate) use fields::words;
 use fields::{Fault, Fields};
 pub use write::write;
 
@@ -60,7 +61,7 @@ pub fn read_catalog(text: &str, formula: &PriceFormula) -> Result<Vec<CatalogEnt
 
 fn entries<T>(text: &str, each: impl Fn(&Fields) -> Result<T, Fault>) -> Result<Vec<T>, InstanceTypesError> {
     let list: Vec<&RawValue> = serde_json::from_str(text)
-        .map_err(|error| InstanceTypesError::File { line: error.line().max(1), why: fields::words(&error) })?;
+        .map_err(|error| InstanceTypesError::File { line: error.line().max(1), why: words(&error) })?;
     let (mut names, mut read) = (std::collections::BTreeMap::new(), Vec::new());
     for (index, raw) in list.iter().enumerate() {
         let line = line_of(text, raw.get());
@@ -78,7 +79,7 @@ fn entries<T>(text: &str, each: impl Fn(&Fields) -> Result<T, Fault>) -> Result<
 }
 
 /// The line on which a part of the text begins.
-fn line_of(text: &str, part: &str) -> usize {
+pub(crate) fn line_of(text: &str, part: &str) -> usize {
     let offset = (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
     1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }

@@ -3,7 +3,10 @@
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
-use tenon_model::{AddressError, CardAddresses, GivenAddress, LaunchRecord, LaunchStep, Place, Seconds, VmId};
+use tenon_model::{
+    AddressError, CardAddresses, CpuSetError, GivenAddress, LaunchRecord, LaunchStep, PinnedCell, Pinning, Place,
+    Seconds, VmId,
+};
 
 /// The record on the wire. A field that a later version adds is kept out of the way of an earlier one.
 #[derive(Debug, Serialize, Deserialize)]
@@ -17,6 +20,8 @@ struct Wire {
     seed_storage: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     addresses: Vec<WireCard>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pinning: Vec<WireCell>,
     #[serde(default, skip_serializing_if = "is_false")]
     full_clone: bool,
     step: Step,
@@ -73,6 +78,26 @@ impl WireCard {
     }
 }
 
+/// What the VM is bound to of a NUMA node of its host.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireCell {
+    node: u32,
+    cpus: String,
+    memory_mib: u64,
+}
+
+impl WireCell {
+    fn of(cell: &PinnedCell) -> WireCell {
+        WireCell { node: cell.node, cpus: cell.cpus.to_string(), memory_mib: cell.memory_mib }
+    }
+
+    fn read(&self) -> Result<PinnedCell, LaunchRecordError> {
+        let cpus = self.cpus.parse().map_err(|error: CpuSetError| LaunchRecordError { why: error.to_string() })?;
+        Ok(PinnedCell { node: self.node, cpus, memory_mib: self.memory_mib })
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it so")]
 fn is_false(flag: &bool) -> bool {
     !flag
@@ -100,6 +125,7 @@ pub fn write(record: &LaunchRecord) -> String {
         template: record.template.get(),
         seed_storage: record.seed_storage.clone(),
         addresses: record.addresses.iter().map(WireCard::of).collect(),
+        pinning: record.pinning.iter().flat_map(|pinning| &pinning.cells).map(WireCell::of).collect(),
         full_clone: record.full_clone,
         step: step_out(record.step),
         attempt: record.attempt,
@@ -126,6 +152,8 @@ pub fn read(text: &str) -> Result<LaunchRecord, LaunchRecordError> {
         template: id(wire.template)?,
         seed_storage: wire.seed_storage,
         addresses: wire.addresses.iter().map(WireCard::read).collect::<Result<_, _>>()?,
+        pinning: Some(Pinning { cells: wire.pinning.iter().map(WireCell::read).collect::<Result<_, _>>()? })
+            .filter(|pinning| !pinning.cells.is_empty()),
         full_clone: wire.full_clone,
         step: step_in(wire.step),
         attempt: wire.attempt,
@@ -210,6 +238,18 @@ mod tests {
         assert_eq!(write(&record()), text);
         let later = text.replace("\"attempt\"", "\"addedLater\":true,\"attempt\"");
         assert_eq!(read(&later), Ok(record()));
+    }
+
+    #[test]
+    fn what_a_vm_is_bound_to_is_read_back() {
+        let cell = |node, cpus: &str| PinnedCell { node, cpus: cpus.parse().unwrap(), memory_mib: 2048 };
+        let pinning = Some(Pinning { cells: vec![cell(0, "0-1,8-9"), cell(1, "4")] });
+        let bound = LaunchRecord { pinning, ..record() };
+        let text = write(&bound);
+        let part = r#""pinning":[{"node":0,"cpus":"0-1,8-9","memoryMib":2048},{"node":1,"cpus":"4","memoryMib":2048}]"#;
+        assert!(text.contains(part), "{text}");
+        assert_eq!(read(&text), Ok(bound));
+        assert!(read(&text.replace("0-1", "1-0")).is_err());
     }
 
     #[test]

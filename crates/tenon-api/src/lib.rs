@@ -36,6 +36,7 @@ pub mod launch_record;
 mod listed_claim;
 pub mod names;
 mod node_affinity;
+pub mod node_settings_file;
 mod nodeclaim;
 mod nodeclass;
 mod nodeoverlay;

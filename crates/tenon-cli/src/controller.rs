@@ -10,6 +10,7 @@ mod csr_approver;
 mod duration;
 mod election;
 mod endpoint;
+mod node_policy;
 mod planning;
 mod server;
 
@@ -39,6 +40,7 @@ use clients::Cluster;
 use csr_approver::Approver;
 use election::ElectionArgs;
 use endpoint::EndpointParser;
+use node_policy::NodePolicyArgs;
 use planning::PlanningArgs;
 use server::{Server, listen};
 
@@ -129,6 +131,8 @@ pub struct Controller {
     #[arg(require_equals = true, default_missing_value = "true", default_value = "false")]
     csr_approver: Approver,
     #[command(flatten)]
+    nodes: NodePolicyArgs,
+    #[command(flatten)]
     planning: PlanningArgs,
     #[command(flatten)]
     election: ElectionArgs,
@@ -163,6 +167,7 @@ async fn serve(args: &Controller, decided: (Settings, Bid), cloud: &CloudConfig)
     let is_alone = args.election.is_disabled();
     let fence = if is_alone { Fence::open() } else { Fence::closed(Clock::Wall) };
     let (clients, home) = clients(args, cloud, &bid.identity, &fence).await?;
+    args.nodes.introduce(&clients.regions);
     let metrics_port = listen(args.metrics_port, "--metrics-port").await?;
     let health_port = listen(args.health_probe_port, "--health-probe-port").await?;
     let controllers = Controllers::new(clients, settings, Clock::Wall);
@@ -240,6 +245,8 @@ fn settings(args: &Controller) -> anyhow::Result<Settings> {
         },
         capacity_rules: standard.capacity_rules,
         shutdown_within: args.vm_shutdown_timeout,
+        node_policy: args.nodes.policy(),
+        node_settings: args.nodes.settings()?,
     })
 }
 
@@ -342,6 +349,7 @@ mod tests {
         let standard = format!("{:?}", Settings { types, ..standard.clone() });
         assert_eq!(format!("{:?}", read(&[]).unwrap()), standard);
         let mut empty = vec!["--cluster-id=", "--cluster-endpoint=", "--system-namespace=", "--instance-types-file="];
+        empty.extend(["--node-policy=", "--node-setting-file="]);
         empty.extend(["--preference-policy=", "--min-values-policy=", "--feature-gates=", "--scheduler-config="]);
         empty.extend(["--cpu-requests=", "--ccm=", "--price-per-cpu=", "--price-per-gb=", "--spot-price-factor="]);
         empty.push("--vm-memory-overhead-percent=");

@@ -11,6 +11,7 @@ use tenon_model::{InstanceType, LaunchLimits, Seconds};
 use crate::addresses::AddressSurvey;
 use crate::claim::Owner;
 use crate::clock::Clock;
+use crate::cpus::CpuSurvey;
 use crate::events::Events;
 use crate::first_boot::NodeSecrets;
 use crate::join::{Board, JoinChecks};
@@ -38,6 +39,7 @@ pub(crate) struct Context {
     pub(crate) memory: Memory,
     pub(crate) ids: VmIdBook,
     pub(crate) survey: AddressSurvey,
+    pub(crate) cpus: CpuSurvey,
     /// What is seen of nodes that are expected.
     pub(crate) board: Board,
 }

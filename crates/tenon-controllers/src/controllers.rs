@@ -20,6 +20,7 @@ use tokio::task::JoinSet;
 use crate::addresses::AddressSurvey;
 use crate::clock::Clock;
 use crate::context::Context;
+use crate::cpus::CpuSurvey;
 use crate::disruption::pod_events::{self, PodStates};
 use crate::election::{Election, Lost};
 use crate::events::Events;
@@ -196,6 +197,7 @@ impl Controllers {
             memory,
             ids,
             survey: AddressSurvey::default(),
+            cpus: CpuSurvey::default(),
             board,
         });
         let mut parts = JoinSet::new();

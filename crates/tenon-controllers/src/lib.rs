@@ -6,6 +6,7 @@ mod claim_list;
 mod clock;
 mod context;
 mod controllers;
+pub mod cpus;
 mod csr;
 pub mod disruption;
 mod drift;

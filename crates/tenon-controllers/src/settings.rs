@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tenon_api::plan_options::PlanOptions;
-use tenon_model::{InstanceType, LaunchLimits, RegionCapacity, VmIdRange};
+use tenon_model::{InstanceType, LaunchLimits, NodePolicy, NodeSettings, RegionCapacity, VmIdRange};
 
 use crate::claim::CloneLimits;
 use crate::watched::Owners;
@@ -44,6 +44,10 @@ pub struct Settings {
     pub capacity_rules: BTreeMap<String, RegionCapacity>,
     /// How long a guest has to shut down before its VM is stopped; zero stops it at once.
     pub shutdown_within: Duration,
+    /// Whether VMs are bound to CPUs.
+    pub node_policy: NodePolicy,
+    /// How CPUs of hosts lie, and what of hosts no VM gets.
+    pub node_settings: NodeSettings,
 }
 
 /// Whether the cluster has a cloud controller manager, which removes the taint of nodes it has initialized.
@@ -105,6 +109,8 @@ impl Default for Settings {
             clones: CloneLimits::default(),
             capacity_rules: BTreeMap::new(),
             shutdown_within: Duration::from_secs(30),
+            node_policy: NodePolicy::default(),
+            node_settings: NodeSettings::default(),
         }
     }
 }

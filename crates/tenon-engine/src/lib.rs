@@ -4,12 +4,13 @@
 //! with it, knowing nothing of how it was made; [`sound_part`] leaves that out.
 //!
 //! `base` is a snapshot, indexed; `solver` places its pods; `plan` says what came of it. `index`, `resources`,
-//! `instance_types`, `topology` and `capacity` are what these three are built from; `lifecycle` and `disruption` decide about nodes that
+//! `instance_types`, `topology`, `capacity` and `cpu` are what these three are built from; `lifecycle` and `disruption` decide about nodes that
 //! are there.
 
 mod base;
 mod capacity;
 mod checker;
+pub mod cpu;
 pub mod disruption;
 mod engine;
 mod index;

@@ -5,6 +5,7 @@
 
 use crate::assignment::CardAddresses;
 use crate::host::HostName;
+use crate::host_cpus::Pinning;
 use crate::place::Place;
 use crate::vmid::VmId;
 
@@ -71,6 +72,8 @@ pub struct LaunchRecord {
     pub seed_storage: Option<String>,
     /// The addresses its cards were given; none for cards that ask for theirs.
     pub addresses: Vec<CardAddresses>,
+    /// The CPUs and the memory it is bound to, if it is.
+    pub pinning: Option<Pinning>,
     /// Whether the template is copied in full because its storage cannot make linked clones.
     pub full_clone: bool,
     /// What is intended or under way.
@@ -125,6 +128,7 @@ impl LaunchRecord {
             template,
             seed_storage: None,
             addresses: Vec::new(),
+            pinning: None,
             full_clone: false,
             step: LaunchStep::Clone,
             attempt: 1,

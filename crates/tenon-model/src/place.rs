@@ -1,8 +1,10 @@
 //! Where a VM can be made, and what is left there.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::host::HostName;
+use crate::host_cpus::CpuRoom;
 use crate::resources::Resources;
 
 /// A machine in a Proxmox cluster.
@@ -27,6 +29,8 @@ pub struct Host {
     pub capacity: Resources,
     /// What is left of that without what its guests may use at most and what open claims hold. Less than nothing is possible.
     pub free: Resources,
+    /// What is left for VMs that are bound to CPUs; unset: no VM is bound to any.
+    pub cpus: Option<Arc<CpuRoom>>,
     /// How busy it is, if that is known.
     pub load: Option<HostLoad>,
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::host_cpus::Pinning;
 use crate::min_values::TooFewValues;
 use crate::place::Place;
 use crate::pod::PodKey;
@@ -42,6 +43,8 @@ pub struct NewNode {
     pub pods: Vec<Arc<PodKey>>,
     /// Whether it makes do with fewer values of a label than its pool asks for.
     pub min_values_relaxed: bool,
+    /// What it is bound to on its host, where VMs are bound to CPUs.
+    pub pinning: Option<Arc<Pinning>>,
 }
 
 /// What a new node is made from.

@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::properties::Properties;
 use notes::Tags;
-use processor::CpuSet;
 use shape::Shape;
+use tenon_model::CpuSet;
 
 /// Whether two texts of an option mean the same.
 pub fn same_option(key: &str, one: &str, other: &str) -> bool {

@@ -36,6 +36,8 @@ pub struct HostStatus {
     pub cores: u64,
     /// Sockets; 0 if Proxmox does not say.
     pub sockets: u64,
+    /// The model of its CPU; empty if Proxmox does not say.
+    pub cpu_model: String,
     /// Memory in bytes.
     pub memory_bytes: u64,
     /// Memory in use, in bytes, by whatever uses it.
@@ -62,6 +64,8 @@ struct Cpu {
     cores: Option<u64>,
     #[serde(default, deserialize_with = "amount_or_none")]
     sockets: Option<u64>,
+    #[serde(default, deserialize_with = "text_or_none")]
+    model: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -143,6 +147,7 @@ impl Client {
             cpus: wire.cpuinfo.cpus,
             cores: wire.cpuinfo.cores.unwrap_or_default(),
             sockets: wire.cpuinfo.sockets.unwrap_or_default(),
+            cpu_model: wire.cpuinfo.model.unwrap_or_default(),
             memory_bytes: wire.memory.total,
             memory_used_bytes: wire.memory.used,
             release: wire.pveversion,

@@ -62,7 +62,7 @@ pub use grammar::drive::Drive;
 pub use grammar::identity::{Meta, Smbios, SmbiosText};
 pub use grammar::network::{AddressConfig, NetworkCard};
 pub use grammar::notes::{Tags, description_from_file, description_to_file, encoded_ssh_keys, stored_description};
-pub use grammar::processor::{Cpu, CpuSet, NumaNode};
+pub use grammar::processor::{Cpu, NumaNode};
 pub use grammar::{option_holds, same_option};
 pub use guests::{ConfigView, Detail, PowerState, VmRow, VmStatus};
 pub use hosts::{CpuModel, Host, HostStatus, Interface, PciDevice};

@@ -101,6 +101,11 @@ impl Session {
         self.credentials.user()
     }
 
+    /// Whether it is `root@pam` itself.
+    pub(crate) fn is_root(&self) -> bool {
+        matches!(&self.credentials, Credentials::Password(password) if password.user() == "root@pam")
+    }
+
     /// Forgets a ticket that was refused, unless somebody has a newer one already. Says whether asking again makes sense.
     pub(crate) async fn forget(&self, refused: &Authority) -> bool {
         let Authority::Ticket(refused) = refused else { return false };

@@ -75,18 +75,32 @@ pub struct HostSpec {
     pub memory_bytes: u64,
     /// Model of the processor. There are programs that refuse one that names neither Intel nor AMD.
     pub cpu_model: String,
+    /// Sockets.
+    pub sockets: u32,
+    /// Threads of each core.
+    pub threads: u32,
+    /// NUMA nodes: options of VMs may name those from 0 on.
+    pub numa_nodes: u32,
 }
 
 impl HostSpec {
     /// A host by name and size.
     pub fn new(name: &str, cpus: u32, memory_bytes: u64) -> Self {
-        Self { name: name.into(), cpus, memory_bytes, cpu_model: "AMD EPYC 9354P 32-Core Processor".into() }
+        let cpu_model = "AMD EPYC 9354P 32-Core Processor".into();
+        Self { name: name.into(), cpus, memory_bytes, cpu_model, sockets: 1, threads: 1, numa_nodes: 1 }
     }
 
     /// The same host with another processor.
     #[must_use]
     pub fn cpu_model(mut self, model: &str) -> Self {
         self.cpu_model = model.into();
+        self
+    }
+
+    /// The same host with so many sockets, each a NUMA node, and threads of each core.
+    #[must_use]
+    pub fn sockets(mut self, sockets: u32, threads: u32) -> Self {
+        (self.sockets, self.threads, self.numa_nodes) = (sockets, threads, sockets);
         self
     }
 }

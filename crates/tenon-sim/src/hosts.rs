@@ -117,7 +117,7 @@ pub(crate) fn status(state: &mut State, call: &Call) -> Answer {
         "swap": { "total": 0, "used": 0, "free": 0 }, "ksm": { "shared": 0 },
         "rootfs": { "total": disk, "used": disk_used, "free": disk - disk_used, "avail": disk - disk_used },
         "cpuinfo": {
-            "cpus": host.cpus, "cores": host.cpus, "sockets": 1, "mhz": "2300.000", "model": host.cpu_model,
+            "cpus": host.cpus, "cores": host.cores, "sockets": host.sockets, "mhz": "2300.000", "model": host.cpu_model,
             "hvm": "1", "vendor": vendor, "family": family, "flags": format!("fpu vme aes {virtualization}"), "user_hz": 100,
         },
     })))

@@ -150,8 +150,9 @@ fn check_numa(state: &mut State, upid: &str, vm: &Vm) -> Result<(), String> {
     let nodes: Vec<_> =
         (0..8).filter_map(|n| Some((n, parse_property("numa", vm.get(&format!("numa{n}"))?)))).collect();
     let mut total = 0;
+    let of_host = state.hosts.get(&vm.host).map_or(1, |host| u64::from(host.numa_nodes));
     for (_, node) in &nodes {
-        let missing = node.get("hostnodes").into_iter().flat_map(|text| numbers(text)).find(|n| *n > 0);
+        let missing = node.get("hostnodes").into_iter().flat_map(|text| numbers(text)).find(|n| *n >= of_host);
         if let Some(missing) = missing {
             return Err(format!("host NUMA node{missing} doesn't exist"));
         }

@@ -29,7 +29,7 @@ impl Fault {
 }
 
 /// What the JSON reader says, without its place: that is told in lines of the file.
-pub(super) fn words(error: &serde_json::Error) -> String {
+pub(crate) fn words(error: &serde_json::Error) -> String {
     let words = error.to_string();
     words.split(" at line ").next().unwrap_or_default().to_owned()
 }

@@ -79,5 +79,6 @@ fn node(requirements: Requirements, made: &Made<'_>) -> NewNode {
         requests: Resources::default(),
         pods: Vec::new(),
         min_values_relaxed: false,
+        pinning: None,
     }
 }

@@ -14,4 +14,7 @@ mod survey_tests;
 
 pub use book::{AddressBook, AddressFacts, TemplateKey};
 pub use guest_addresses::{of_container, of_vm};
+pub(crate) use reads::is_denied;
 pub(crate) use survey::{AddressSurvey, Surveyed};
+#[cfg(test)]
+pub(crate) use survey_tests::client as counted_client;

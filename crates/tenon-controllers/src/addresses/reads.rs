@@ -84,6 +84,7 @@ async fn read_guest(pve: Client, host: HostName, (id, kind): (VmId, GuestKind)) 
     }
 }
 
-fn is_denied(error: &tenon_pve::Error) -> bool {
+/// Whether the token may not see it.
+pub(crate) fn is_denied(error: &tenon_pve::Error) -> bool {
     matches!(error.refusal().map(|told| &told.kind), Some(RefusalKind::Denied { .. }))
 }

@@ -77,7 +77,8 @@ impl Stage {
     }
 }
 
-fn client(estate: &Estate, asked: Arc<AtomicUsize>) -> tenon_pve::Client {
+/// A client that counts its requests.
+pub(crate) fn client(estate: &Estate, asked: Arc<AtomicUsize>) -> tenon_pve::Client {
     let service = tower::ServiceExt::map_request(estate.service(), move |request| {
         asked.fetch_add(1, Ordering::Relaxed);
         request

@@ -6,7 +6,7 @@ use tenon_model::{HostName, LaunchRecord, LaunchStep, VmId};
 use tenon_pve::{CloneKind, CloneRequest, OwnerMark, Proof, Smbios, SmbiosText, VmConfig};
 
 use super::seed_file::{DRIVE, SeedFile};
-use super::{card_addresses, network_card};
+use super::{bound_cpus, card_addresses, network_card};
 
 /// The VM that a claim should have.
 pub struct DesiredVm<'a> {
@@ -105,7 +105,9 @@ impl DesiredVm<'_> {
             (CloneMode::Auto, None) if !record.full_clone => CloneKind::Linked,
             (CloneMode::Auto, elsewhere) => CloneKind::Full(elsewhere),
         };
-        let head = format!("Karpenter managed instance, class={}, capacity-type={}", self.class, self.capacity_type);
+        let bound = bound_cpus::in_description(record.pinning.as_ref());
+        let head =
+            format!("Karpenter managed instance, class={}, capacity-type={}{bound}", self.class, self.capacity_type);
         Ok(CloneRequest {
             template: record.template,
             vmid: record.vmid,
@@ -151,6 +153,7 @@ impl DesiredVm<'_> {
         }
         keys.extend(network_card::options(self, config));
         keys.extend(card_addresses::options(&record.addresses, config));
+        keys.extend(bound_cpus::options(record.pinning.as_ref(), config));
         if !self.name_servers.is_empty() {
             keys.push(("nameserver".to_owned(), self.name_servers.join(" ")));
         }

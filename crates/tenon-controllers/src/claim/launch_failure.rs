@@ -7,7 +7,7 @@ use tenon_model::{LaunchRecord, LaunchStep, VmId};
 
 use super::deletion::DeletionReason;
 use super::outcome::Outcome;
-use super::{ClaimError, registration_health};
+use super::{ClaimError, bound_cpus, registration_health};
 use crate::context::Context;
 use crate::events::Event;
 use crate::provision::{LaunchSpot, record_of};
@@ -21,7 +21,8 @@ pub(super) struct Failed {
 
 impl Failed {
     pub(super) fn now(why: impl Into<String>) -> Failed {
-        Failed { why: why.into(), reason: DeletionReason::InsufficientCapacity }
+        let why = bound_cpus::with_advice(why.into());
+        Failed { why, reason: DeletionReason::InsufficientCapacity }
     }
 
     pub(super) fn timed_out(why: String) -> Failed {

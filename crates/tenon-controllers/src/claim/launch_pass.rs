@@ -11,7 +11,7 @@ use super::desired_vm::{DesiredVm, FirstBoot};
 use super::firewall::VmFirewall;
 use super::seed_file::{SeedFile, seed_file};
 use super::seen_vm::{SeenVm, SeenVms};
-use super::{card_addresses, observe};
+use super::{bound_cpus, card_addresses, observe};
 
 /// How often an id that is said to be taken is looked at before it is left to whoever has it.
 const LOOKS: u32 = 3;
@@ -138,7 +138,8 @@ impl Change<'_> {
         if let Some(why) = card_addresses::unplanned(&record.addresses, vm.config()) {
             return Err(ChangeError::Desired(why));
         }
-        let keys = desired.identity(record, vm.config());
+        let mut keys = desired.identity(record, vm.config());
+        keys.extend(bound_cpus::affinity(record.pinning.as_ref(), self.reader.pve.is_root()));
         let keys: Vec<(&str, String)> = keys.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
         self.write(vm, &keys).await
     }

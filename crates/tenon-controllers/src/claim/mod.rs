@@ -1,8 +1,9 @@
 //! One NodeClaim: from a written intent to a node that takes pods, and back to nothing.
 //!
 //! `queue` says whose turn it is, `reconcile` is the way in. `gather` reads, the engine decides, then one of these acts:
-//! `launch` (with `address_fence`, `before_clone`, `launch_clone`, `launch_pass`, `launch_failure`, `desired_vm`, `card_addresses`, `network_card`, `seed`,
-//! `token`, `bootstrap`, `clone_slots`, `seen_vm`, `firewall`) creates the VM, `await_node` (with `late_node`, `diagnosis`, `diagnoses`, `boot_log`, `hidden_words`),
+//! `launch` (with `address_fence`, `before_clone`, `launch_clone`, `launch_pass`, `launch_failure`, `desired_vm`,
+//! `card_addresses`, `network_card`, `bound_cpus`, `seed`, `token`, `bootstrap`, `clone_slots`, `seen_vm`, `firewall`) creates
+//! the VM, `await_node` (with `late_node`, `diagnosis`, `diagnoses`, `boot_log`, `hidden_words`),
 //! `registration` and `readiness` match its node, `hydration` labels it, `consistency` compares it with its claim,
 //! `seed_cleanup` deletes first-boot data, `drain` (with `evict`, `eviction_backoff`) drains the node, `drain_orphan` one
 //! without a claim, `termination` (with `release`) deletes everything. `outcome` reports.
@@ -15,6 +16,7 @@ mod await_node;
 mod before_clone;
 mod boot_log;
 mod bootstrap;
+mod bound_cpus;
 mod card_addresses;
 #[cfg(test)]
 mod ccm_tests;

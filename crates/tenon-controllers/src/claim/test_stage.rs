@@ -80,6 +80,7 @@ impl ClaimStage {
             memory: Memory::default(),
             ids: VmIdBook::new(client.clone(), "kube-system"),
             survey: crate::addresses::AddressSurvey::default(),
+            cpus: crate::cpus::CpuSurvey::default(),
             board: Board::new(Arc::new(Reviewer::new(client.clone(), true))),
         };
         (ClaimStage { context: Arc::new(context), client, estate, _watching: watching }, cluster)

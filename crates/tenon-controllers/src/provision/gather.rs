@@ -15,6 +15,7 @@ use super::host_facts::{self, HostFacts};
 use super::launch_site::LaunchSpot;
 use crate::addresses::{AddressBook, Surveyed};
 use crate::context::Context;
+use crate::cpus::{self, CpuBook};
 use crate::kube_error;
 use crate::status::Estate;
 
@@ -53,6 +54,8 @@ pub struct Gathered {
     pub options: PlanOptions,
     /// Addresses that VMs of each class are given, and those in use.
     pub addresses: AddressBook,
+    /// Whether VMs are bound to CPUs, and what of hosts is known for that.
+    pub cpus: CpuBook,
     /// VM ids: the range they are chosen from, and those in quarantine.
     pub ids: VmIds,
     /// How long pods have to leave a node whose pool does not say so; unset: for ever.
@@ -77,6 +80,15 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
     facts.others = api_server(context.settings.cluster_endpoint.as_deref());
     let addresses = AddressBook::new(&facts, &classes, &claims, &nodes);
     let host_facts = host_facts::look(&context.regions, &estate, &classes, &claims).await;
+    let surveyed = cpus::Surveyed {
+        regions: &context.regions,
+        estate: &estate,
+        claims: &claims,
+        policy: context.settings.node_policy,
+        settings: &context.settings.node_settings,
+        now,
+    };
+    let cpus = context.cpus.look(&surveyed).await;
     let pods = watched.pods.state();
     Gathered {
         facts: host_facts,
@@ -89,6 +101,7 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
         pools: watched.pools.state(),
         classes,
         addresses,
+        cpus,
         avoided: context.memory.avoided(now),
         now: context.clock.seconds(),
         options: context.settings.planning.clone(),

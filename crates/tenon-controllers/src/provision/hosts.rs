@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use kube::ResourceExt;
 use tenon_api::{MetadataType, NodeClaim, ProxmoxNodeClass, launch_record, names};
+use tenon_engine::cpu::Bound;
 use tenon_model::resources::{CPU, MEMORY};
-use tenon_model::{Host, HostName, InstanceType, LaunchRecord, Place, Quantity, Resources, VmId};
-use tenon_pve::GuestRow;
+use tenon_model::{Host, HostName, InstanceType, LaunchRecord, Pinning, Place, Quantity, Resources, VmId};
+use tenon_pve::{GuestRow, HostRow};
 
 use super::gather::Gathered;
 use super::host_load::loads;
 use super::host_obstacles::{self, ClassOnHost};
 use super::launch_site::LaunchSpot;
 use crate::context::is_our_class;
+use crate::cpus::{HostUse, is_capacity_vm};
 
 /// Who makes nodes of which class: the name of a NodePool, and the name of its ProxmoxNodeClass.
 pub(crate) type Makers = Vec<(String, String)>;
@@ -31,31 +33,75 @@ pub(crate) fn hosts(gathered: &Gathered, types: &[InstanceType], makers: &Makers
     for (region, view) in &estate.regions {
         let Ok(resources) = view else { continue };
         let mut ordered = ordered_in(region, claims, types);
-        let mut used: BTreeMap<&HostName, Resources> = BTreeMap::new();
-        // Templates never run, nor do guests that are stopped and do not start with their host. Everything else may.
+        let mut used: BTreeMap<&HostName, Used> = BTreeMap::new();
+        // Templates never run, nor do guests that are stopped and do not start with their host, nor the one that only describes
+        // its host. Everything else may.
         let is_idle = |guest: &GuestRow| gathered.facts.idle.contains(&(region.clone(), guest.id));
-        for guest in resources.guests.iter().filter(|guest| !guest.template && !is_idle(guest)) {
+        let counts = |guest: &&GuestRow| !guest.template && !is_idle(guest) && !is_capacity_vm(guest);
+        for guest in resources.guests.iter().filter(counts) {
             // A VM of ours that was just made still has its template's size, or none in the listing.
-            let ordered = ordered.remove(&guest.id).map(|(_, size)| size).unwrap_or_default();
-            used.entry(&guest.host).or_default().add(&cpu_and_memory(guest.maxcpu, guest.maxmem).or_larger(&ordered));
+            let order = ordered.remove(&guest.id).unwrap_or_default();
+            let size = cpu_and_memory(guest.maxcpu, guest.maxmem).or_larger(&order.size);
+            let bound = gathered.cpus.binds().then(|| {
+                let by_options = || gathered.cpus.bound(region, guest.id, whole_cpus(&size));
+                order.pinning.as_ref().map_or_else(by_options, Bound::to)
+            });
+            used.entry(&guest.host).or_default().add(&size, bound);
+        }
+        // What is left of the orders is not made yet.
+        for order in ordered.values() {
+            let Some(host) = &order.host else { continue };
+            let to_nothing = || Bound::to_nothing(whole_cpus(&order.size));
+            let bound = order.pinning.as_ref().map_or_else(to_nothing, Bound::to);
+            used.entry(host).or_default().add(&order.size, gathered.cpus.binds().then_some(bound));
         }
         for row in &resources.hosts {
-            let rules = gathered.capacity_rules.get(region).cloned().unwrap_or_default().of(&row.host);
-            let usable = rules.usable(row.maxcpu.unwrap_or_default(), row.maxmem.unwrap_or_default());
-            let mut free = usable.without(used.get(&row.host).unwrap_or(&Resources::default()));
-            // What is left of the orders is not made yet.
-            for (_, size) in ordered.values().filter(|(host, _)| *host == row.host) {
-                free = free.without(size);
-            }
+            let used = used.remove(&row.host).unwrap_or_default();
             let place = Place { region: region.clone(), host: row.host.clone() };
             let closed_for = closed_for(gathered, &place, makers);
-            let ha_state = gathered.facts.ha_states.get(&place).map(String::as_str);
-            let closed = host_obstacles::of_host(row, rules.excluded, ha_state);
             let load = loads.remove(&place);
-            hosts.push(Host { place, closed, closed_for, capacity: usable, free, load });
+            hosts.push(Host { closed_for, load, ..left(gathered, row, (place, &used)) });
         }
     }
     hosts
+}
+
+/// What guests and orders have of a host.
+#[derive(Debug, Default)]
+struct Used {
+    size: Resources,
+    /// What they are bound to, where VMs are bound.
+    bound: Vec<Bound>,
+}
+
+impl Used {
+    fn add(&mut self, size: &Resources, bound: Option<Bound>) {
+        self.size.add(size);
+        self.bound.extend(bound);
+    }
+}
+
+/// What is left of a host, for whoever makes nodes.
+fn left(gathered: &Gathered, row: &HostRow, (place, used): (Place, &Used)) -> Host {
+    let (cpus, memory_bytes) = (row.maxcpu.unwrap_or_default(), row.maxmem.unwrap_or_default());
+    let left = gathered.cpus.left(&HostUse { place: &place, cpus, memory_bytes, guests: &used.bound });
+    let mut rules = gathered.capacity_rules.get(&place.region).cloned().unwrap_or_default().of(&row.host);
+    // What the settings of hosts keep back already is not kept back twice.
+    let kept_back = memory_bytes.saturating_sub(left.usable.memory_bytes);
+    rules.memory_reserve_bytes = rules.memory_reserve_bytes.saturating_sub(kept_back);
+    let mut capacity = rules.usable(left.usable.cpus, left.usable.memory_bytes);
+    let mut free = capacity.without(&used.size);
+    if let Some(cpus) = left.cpus {
+        free = free.with(CPU, Quantity::whole(cpus));
+        capacity = capacity.or_larger(&free);
+    }
+    let ha_state = gathered.facts.ha_states.get(&place).map(String::as_str);
+    let closed = host_obstacles::of_host(row, rules.excluded, ha_state).or(left.closed);
+    Host { place, closed, closed_for: BTreeMap::new(), capacity, free, load: None, cpus: left.room }
+}
+
+fn whole_cpus(size: &Resources) -> u64 {
+    u64::try_from(size.get(CPU).value()).unwrap_or_default()
 }
 
 /// Who leaves a host alone for a while, and why.
@@ -97,7 +143,7 @@ fn silent(gathered: &Gathered) -> Vec<Host> {
     let host = |place: Place| {
         let closed = Some(closed(&place)?);
         let (capacity, free) = (Resources::default(), Resources::default());
-        Some(Host { closed, place, closed_for: BTreeMap::new(), capacity, free, load: None })
+        Some(Host { closed, place, closed_for: BTreeMap::new(), capacity, free, load: None, cpus: None })
     };
     places.into_iter().filter_map(host).collect()
 }
@@ -116,17 +162,25 @@ pub(crate) fn records_in<'a>(
     claims.filter_map(record_of).filter(move |record| record.place.region == region)
 }
 
-/// What open claims order in a region: for each id the host and what the VM takes from it.
-fn ordered_in(
-    region: &str,
-    claims: &[Arc<NodeClaim>],
-    types: &[InstanceType],
-) -> BTreeMap<VmId, (HostName, Resources)> {
+/// What an open claim orders.
+#[derive(Debug, Default)]
+struct Order {
+    host: Option<HostName>,
+    /// What the VM takes from its host.
+    size: Resources,
+    pinning: Option<Pinning>,
+}
+
+/// What open claims order in a region, by id of the VM.
+fn ordered_in(region: &str, claims: &[Arc<NodeClaim>], types: &[InstanceType]) -> BTreeMap<VmId, Order> {
     let order = |claim: &NodeClaim| {
         let record = record_of(claim).filter(|record| record.place.region == region)?;
-        let capacity = &instance_type_of(claim, types)?.capacity;
-        let size = Resources::default().with(CPU, capacity.get(CPU)).with(MEMORY, capacity.get(MEMORY));
-        Some((record.vmid, (record.place.host, size)))
+        let known = instance_type_of(claim, types)
+            .map(|size| Resources::default().with(CPU, size.capacity.get(CPU)).with(MEMORY, size.capacity.get(MEMORY)));
+        // What a VM is bound to is its size, too, whatever became of its instance type.
+        let bound = |pinning: &Pinning| cpu_and_memory(Some(pinning.cpus().count()), Some(pinning.memory_mib() << 20));
+        let size = known.or_else(|| record.pinning.as_ref().map(bound))?;
+        Some((record.vmid, Order { host: Some(record.place.host), size, pinning: record.pinning }))
     };
     claims.iter().map(AsRef::as_ref).filter_map(order).collect()
 }

@@ -87,6 +87,7 @@ impl Stage {
             memory: Memory::default(),
             ids: crate::vm_id_book::VmIdBook::new(client.clone(), "kube-system"),
             survey: crate::addresses::AddressSurvey::default(),
+            cpus: crate::cpus::CpuSurvey::default(),
             board: crate::join::Board::new(Arc::new(crate::join::Reviewer::new(client.clone(), true))),
         };
         Stage { context, client, lookout: Mutex::default(), asked, watching, unread: Some(unread) }

@@ -63,6 +63,7 @@ fn new_node(host: &str) -> NewNode {
         requests: Resources::default(),
         pods: Vec::new(),
         min_values_relaxed: false,
+        pinning: None,
     }
 }
 

@@ -10,6 +10,7 @@ mod claim_shape;
 mod claims;
 mod class_in_use;
 mod class_sizes;
+mod cpus;
 mod draining_pods;
 mod emptiness;
 mod extremes;

@@ -1,8 +1,13 @@
 //! What is left of a host?
 
-use tenon_model::{Host, Place, Shortage};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tenon_model::resources::{CPU, MEMORY};
+use tenon_model::{CpuRoom, Host, Pinning, Place, Quantity, Shortage};
 
 use super::placement_strategy::Scale;
+use crate::cpu::{self, Need, Unpinnable};
 use crate::index::{Bits, HostIx, Table};
 use crate::instance_types::Footprint;
 
@@ -18,8 +23,19 @@ pub(crate) struct Hosts {
 #[derive(Debug, Clone)]
 pub(crate) struct HostRoom {
     free: Table<HostIx, Footprint>,
+    /// CPUs and memory that VMs can be bound to; empty where none is bound anywhere.
+    cpus: BTreeMap<HostIx, Arc<CpuRoom>>,
     /// How often something was given back: what no host had room for is asked again only after that.
     pub(crate) releases: u64,
+}
+
+/// What a planned node holds of a host, and gives back if it becomes another.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HeldSize<'h> {
+    pub(crate) host: HostIx,
+    pub(crate) size: Footprint,
+    /// What its VM is bound to there.
+    pub(crate) pinning: Option<&'h Pinning>,
 }
 
 impl Hosts {
@@ -51,7 +67,8 @@ impl Hosts {
 
     /// All that is free.
     pub(crate) fn room(&self) -> HostRoom {
-        HostRoom { free: self.hosts.iter().map(|host| Footprint::of(&host.free)).collect(), releases: 0 }
+        let cpus = self.hosts.pairs().filter_map(|(number, host)| Some((number, host.cpus.clone()?))).collect();
+        HostRoom { free: self.hosts.iter().map(|host| Footprint::of(&host.free)).collect(), cpus, releases: 0 }
     }
 
     /// Which host is at a place.
@@ -84,28 +101,58 @@ impl Hosts {
         wanted: Footprint,
     ) -> Option<(Shortage, HostIx)> {
         let open = hosts.filter(|host| !self.is_closed(*host));
-        let gaps = open.filter_map(|host| Some((wanted.shortage_in(room.free[host])?, host)));
+        let shortage = |host: HostIx| wanted.shortage_in(room.free[host]).or_else(|| room.unpinnable(host, wanted));
+        let gaps = open.filter_map(|host| Some((shortage(host)?, host)));
         gaps.max_by(|(a, at_a), (b, at_b)| a.available.cmp(&b.available).then_with(|| at_b.cmp(at_a)))
     }
 }
 
 impl HostRoom {
     /// What is free on a host, if what is `given_back` were free again.
-    pub(crate) fn free(&self, host: HostIx, given_back: Option<(HostIx, Footprint)>) -> Footprint {
-        match given_back {
-            Some((at, amount)) if at == host => self.free[host].plus(amount),
-            _ => self.free[host],
-        }
+    pub(crate) fn free(&self, host: HostIx, given_back: Option<HeldSize<'_>>) -> Footprint {
+        let given_back = given_back.filter(|held| held.host == host);
+        given_back.map_or(self.free[host], |held| self.free[host].plus(held.size))
     }
 
-    /// Takes a VM of this size off a host.
-    pub(crate) fn hold(&mut self, host: HostIx, size: Footprint) {
+    /// Takes a VM of this size off a host. What it is bound to there, if VMs are bound.
+    pub(crate) fn hold(&mut self, host: HostIx, size: Footprint) -> Option<Arc<Pinning>> {
         self.free[host] = self.free[host].minus(size);
+        let room = self.cpus.get_mut(&host)?;
+        let pinning = cpu::pin(room, need(size))?;
+        Arc::make_mut(room).hold(&pinning);
+        Some(Arc::new(pinning))
     }
 
     /// Gives it back.
-    pub(crate) fn release(&mut self, host: HostIx, size: Footprint) {
+    pub(crate) fn release(&mut self, held: HeldSize<'_>) {
+        let HeldSize { host, size, pinning } = held;
         self.free[host] = self.free[host].plus(size);
+        if let (Some(room), Some(pinning)) = (self.cpus.get_mut(&host), pinning) {
+            Arc::make_mut(room).release(pinning);
+        }
         self.releases += 1;
     }
+
+    /// Whether a VM of this size could be bound to CPUs of a host, where VMs are bound.
+    pub(crate) fn can_bind(&self, host: HostIx, size: Footprint, given_back: Option<HeldSize<'_>>) -> bool {
+        let pinning = given_back.filter(|held| held.host == host).and_then(|held| held.pinning);
+        self.cpus.get(&host).is_none_or(|room| cpu::fits(room, need(size), pinning))
+    }
+
+    /// What is short where CPUs and memory would do, but not such that a VM can be bound to them.
+    fn unpinnable(&self, host: HostIx, size: Footprint) -> Option<Shortage> {
+        let short = cpu::shortage(self.cpus.get(&host)?, need(size))?;
+        let whole = |amount: u64| Quantity::whole(i64::try_from(amount).unwrap_or(i64::MAX));
+        let (resource, wanted, available) = match short {
+            Unpinnable::Cpus(cpus) => (CPU, size.cpu, whole(cpus)),
+            Unpinnable::MemoryMib(memory) => (MEMORY, size.memory, whole(memory.saturating_mul(1 << 20))),
+        };
+        Some(Shortage { resource: resource.to_owned(), wanted, available })
+    }
+}
+
+/// What a VM of this size is bound to: its CPUs, and its memory as Proxmox counts it.
+fn need(size: Footprint) -> Need {
+    let whole = |amount: Quantity| u64::try_from(amount.value()).unwrap_or_default();
+    Need { cpus: whole(size.cpu), memory_mib: whole(size.memory) >> 20 }
 }

@@ -4,6 +4,7 @@
 mod host_rules;
 mod mentions;
 mod nodes;
+mod pinning;
 mod sizes;
 mod sound;
 mod sums;
@@ -32,6 +33,7 @@ pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     checker.new_nodes_carry_their_pods();
     checker.hosts_hold_their_vms();
     checker.host_rules_hold();
+    checker.vms_are_bound();
     checker.limits_hold();
     checker.reservations_hold();
     checker.topology_holds();

@@ -44,6 +44,7 @@ impl ObservedClaim {
 
 /// What is written down of a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, and it is moved once")]
 pub enum ObservedLaunch {
     /// Nothing, and no VM either: nobody planned it.
     Unplanned,

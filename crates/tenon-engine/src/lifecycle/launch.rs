@@ -84,6 +84,7 @@ pub enum LaunchDecision {
 
 /// What comes of a pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, and it is moved once")]
 pub enum LaunchResult {
     /// Write this record; then pass again.
     Record(LaunchRecord),

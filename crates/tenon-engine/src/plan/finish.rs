@@ -95,6 +95,7 @@ impl Work<'_> {
             requests,
             pods,
             min_values_relaxed: node.is_relaxed,
+            pinning: node.now.pinning.clone(),
         }
     }
 

@@ -73,7 +73,8 @@ fn launch(node: &NewNode, site: &LaunchSite, free: &mut Free, now: Seconds) -> R
     let vmid = free.ids.take_next(&place.region).ok_or_else(no_id)?;
     free.taken.extend(addresses.iter().flat_map(tenon_model::CardAddresses::addresses));
     let seed_storage = site.seed_storages.get(place).filter(|_| image.has_seed).cloned();
-    Ok(LaunchRecord { seed_storage, addresses, ..LaunchRecord::new(place.clone(), vmid, template, now) })
+    let pinning = node.pinning.as_deref().cloned();
+    Ok(LaunchRecord { seed_storage, addresses, pinning, ..LaunchRecord::new(place.clone(), vmid, template, now) })
 }
 
 #[cfg(test)]
@@ -108,6 +109,7 @@ mod tests {
             requests: Resources::default(),
             pods: Vec::new(),
             min_values_relaxed: false,
+            pinning: None,
         }
     }
 

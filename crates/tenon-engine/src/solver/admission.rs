@@ -1,11 +1,13 @@
 //! Can a planned node take one more pod, and what would it then be? Nothing but memory is changed by asking.
 
-use tenon_model::{HostPort, MinValuesPolicy, Requirements, ReservedTrouble, TooFewValues};
+use std::sync::Arc;
+
+use tenon_model::{HostPort, MinValuesPolicy, Pinning, Requirements, ReservedTrouble, TooFewValues};
 
 use super::Work;
 use super::memo::offerings_left;
 use crate::base::{Ask, Template};
-use crate::capacity::{Held, Rank, Spot, VolumeCount};
+use crate::capacity::{Held, HeldSize, Rank, Spot, VolumeCount};
 use crate::index::{Bits, HostIx, OfferingIx, SlotIx, StateIx, TemplateIx};
 use crate::instance_types::{CatalogIndex, Footprint};
 use crate::resources::{Row, add};
@@ -19,6 +21,8 @@ pub(crate) struct Candidate<'c> {
     pub(crate) held: &'c Held,
     /// The offering it would be made from.
     pub(crate) hold: Option<OfferingIx>,
+    /// What its VM would be bound to.
+    pub(crate) pinning: Option<&'c Pinning>,
     /// How many volumes it would have, of the drivers that the pod needs.
     pub(crate) volumes: &'c [VolumeCount],
     /// Whether it is not planned yet: then it may make do with fewer values of a label.
@@ -42,6 +46,8 @@ pub(crate) struct Accepted {
     pub(crate) requests: Row,
     pub(crate) held: Held,
     pub(crate) hold: Option<OfferingIx>,
+    /// What its VM is bound to; known once the node is planned so.
+    pub(crate) pinning: Option<Arc<Pinning>>,
     pub(crate) is_relaxed: bool,
     /// Whether volumes of the pod took sizes away from it: another pod with the same ask may keep them.
     pub(super) is_cut_by_volumes: bool,
@@ -144,7 +150,8 @@ impl Work<'_> {
         if !self.base.catalog_of(node.template).has_places {
             return Ok(None);
         }
-        let given_back = node.hold.and_then(|hold| self.footprint(node.template, hold));
+        let held = node.hold.and_then(|hold| self.footprint(node.template, hold));
+        let given_back = held.map(|(host, size)| HeldSize { host, size, pinning: node.pinning });
         self.cheapest(node.template, after, given_back).map(Some).ok_or(No::Hosts)
     }
 
@@ -160,7 +167,7 @@ impl Work<'_> {
         &self,
         template: TemplateIx,
         left: Remaining<'_>,
-        given_back: Option<(HostIx, Footprint)>,
+        given_back: Option<HeldSize<'_>>,
     ) -> Option<OfferingIx> {
         let index = self.base.catalog_of(template);
         let state = self.memo.state(self.base.templates[template].catalog, left.state);
@@ -190,7 +197,7 @@ impl Work<'_> {
         &self,
         template: TemplateIx,
         offering: OfferingIx,
-        given_back: Option<(HostIx, Footprint)>,
+        given_back: Option<HeldSize<'_>>,
     ) -> Option<Option<Rank>> {
         let (base, number) = (self.base, template);
         let template = &base.templates[number];
@@ -203,9 +210,10 @@ impl Work<'_> {
             return None;
         }
         let size = base.catalogs[template.catalog].offerings[offering].footprint;
-        let is_own = given_back.is_some_and(|(at, _)| at == host);
+        let is_own = given_back.is_some_and(|held| held.host == host);
         let spot = Spot { host, free: self.hosts.free(host, given_back), size, is_own };
-        choice.fits(&spot).then(|| Some(choice.rank(&base.hosts, &self.turns[number], &spot)))
+        let fits = choice.fits(&spot) && self.hosts.can_bind(host, size, given_back);
+        fits.then(|| Some(choice.rank(&base.hosts, &self.turns[number], &spot)))
     }
 }
 

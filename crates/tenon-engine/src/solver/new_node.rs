@@ -155,6 +155,6 @@ impl<'b> Work<'b> {
         'b: 'c,
     {
         let (state, slots) = (self.memo.own_state(template), &self.base.templates[template].slots);
-        Candidate { template, state, slots, requests: &[], held, hold: None, volumes: &[], is_new: true }
+        Candidate { template, state, slots, requests: &[], held, hold: None, pinning: None, volumes: &[], is_new: true }
     }
 }

@@ -11,7 +11,7 @@ use super::allowed_nodes::ByState;
 use super::order::{Order, Ties};
 use super::refused::Trust;
 use crate::base::{Ask, Step};
-use crate::capacity::{Attached, VolumeCount};
+use crate::capacity::{Attached, HeldSize, VolumeCount};
 use crate::index::{AskIx, Bits, Id, OpenIx, PodIx, StateIx, Table, TemplateIx};
 use crate::resources::Row;
 
@@ -166,9 +166,10 @@ impl<'b> Work<'b> {
         // Both are lent out, since asking adds to what is remembered.
         let mut becomes = std::mem::take(&mut self.judged);
         let now = std::mem::take(&mut self.open.nodes[node].now);
-        let Accepted { state, slots, requests, held, hold, .. } = &now;
+        let Accepted { state, slots, requests, held, hold, pinning, .. } = &now;
+        let pinning = pinning.as_deref();
         let (template, state, hold) = (self.open.nodes[node].template, *state, *hold);
-        let candidate = Candidate { template, state, slots, requests, held, hold, volumes, is_new: false };
+        let candidate = Candidate { template, state, slots, requests, held, hold, pinning, volumes, is_new: false };
         let judged = self.judge(&candidate, asked, &mut becomes);
         self.open.nodes[node].now = now;
         self.judged = becomes;
@@ -214,13 +215,18 @@ impl<'b> Work<'b> {
     fn accept(&mut self, node: OpenIx, (step, pod): (&'b Step, PodIx)) {
         let OpenNode { template, now, .. } = &self.open.nodes[node];
         let template = *template;
-        if now.hold != self.judged.hold {
+        let pinning = now.pinning.clone();
+        self.judged.pinning = if now.hold == self.judged.hold {
+            pinning
+        } else {
             let before = now.hold.and_then(|hold| self.footprint(template, hold));
             let after = self.judged.hold.and_then(|hold| self.footprint(template, hold));
-            before.into_iter().for_each(|(host, size)| self.hosts.release(host, size));
-            after.into_iter().for_each(|(host, size)| self.hosts.hold(host, size));
+            let pinning = pinning.as_deref();
+            before.into_iter().for_each(|(host, size)| self.hosts.release(HeldSize { host, size, pinning }));
+            let pinning = after.and_then(|(host, size)| self.hosts.hold(host, size));
             self.turns[template].change(before.map(|(host, _)| host), after.map(|(host, _)| host));
-        }
+            pinning
+        };
         let (open, judged) = (&mut self.open.nodes[node], &mut self.judged);
         self.reservations.change(&open.now.held, &judged.held);
         if open.now.slots != judged.slots {

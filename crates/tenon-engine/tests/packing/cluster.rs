@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! option    preferences=Ignore min-values=BestEffort reserved=Fallback dra=true credit:r1=2
-//! host      pve1 cpu=16 memory=64Gi closed=offline closed-for=web of:cpu=32 of:memory=128Gi load=20/50 rising:cpu=4 unoffered
+//! host      pve1 cpu=16 memory=64Gi closed=offline closed-for=web of:cpu=32 of:memory=128Gi load=20/50 rising:cpu=4 unoffered cells=2 threads=2
 //! type      small cpu=1 memory=2Gi price=1 zone=a,b capacity-type=spot,on-demand arch=arm64 need:gpu-model=DoesNotExist
 //!           attach-limit:driver=3
 //! offering  small price=0.1 zone=a capacity-type=reserved id=r1 left=2
@@ -21,13 +21,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tenon_engine::cpu::{CpuFacts, Layout, room};
 use tenon_engine::{check, plan};
 use tenon_model::resources::{CPU, MEMORY, PODS};
 use tenon_model::{
-    Attachment, BoundPod, Catalog, CatalogType, Effect, Host, HostLoad, HostPort, HostRules, HostStrategy,
-    InstanceType, MinValuesPolicy, NodeStage, NodeState, Offering, Operator, Overrides, Place, Plan, Pod, PodKey,
-    PodShape, PodStorage, PodVolumes, Pool, PreferencePolicy, Preferred, Price, Quantity, Requirement, Requirements,
-    Reservation, ReservedMode, Resources, Seconds, Snapshot, Taint, Tolerated, Toleration,
+    Attachment, BoundPod, Catalog, CatalogType, CpuRoom, Effect, Host, HostLoad, HostPort, HostRules, HostSettings,
+    HostStrategy, InstanceType, MinValuesPolicy, NodeStage, NodeState, Offering, Operator, Overrides, Place, Plan, Pod,
+    PodKey, PodShape, PodStorage, PodVolumes, Pool, PreferencePolicy, Preferred, Price, Quantity, Requirement,
+    Requirements, Reservation, ReservedMode, Resources, Seconds, Snapshot, Taint, Tolerated, Toleration,
 };
 
 use crate::packing::constraints;
@@ -207,7 +208,7 @@ fn host(line: &Line<'_>) -> Host {
     });
     let capacity = free.or_larger(&line.amounts("of:"));
     let closed_for = closed_for.into_iter().collect();
-    Host { place: place(line.name), closed, closed_for, capacity, free, load }
+    Host { place: place(line.name), closed, closed_for, capacity, free, load, cpus: bound_cpus(line) }
 }
 
 /// What a pool says of hosts, if it says anything.
@@ -226,6 +227,19 @@ fn host_rules(line: &Line<'_>) -> Option<HostRules> {
     let rules =
         HostRules { strategy, min_available: line.amounts("keep:"), excluded, vms, last: line.get("last").map(place) };
     (rules != HostRules::default()).then_some(rules)
+}
+
+/// CPUs that VMs are bound to: all of the host, in as many NUMA nodes as it says.
+fn bound_cpus(line: &Line<'_>) -> Option<Arc<CpuRoom>> {
+    let cells: u32 = line.get("cells")?.parse().unwrap();
+    let whole = |resource: &str| u64::try_from(line.amounts("").get(resource).value()).unwrap();
+    let cpus = u32::try_from(whole(CPU)).unwrap();
+    let threads: u32 = line.get("threads").map_or(1, |threads| threads.parse().unwrap());
+    let facts =
+        CpuFacts { cpus, cores: cpus / threads, sockets: cells, memory_bytes: whole(MEMORY), ..CpuFacts::default() };
+    let settings = HostSettings { reserved_memory_bytes: Some(0), ..HostSettings::default() };
+    let (layout, _) = Layout::of(&facts, &settings, None);
+    Some(Arc::new(room(&layout, &settings, &[]).room))
 }
 
 fn catalog_type(line: &Line<'_>) -> CatalogType {

@@ -56,19 +56,23 @@ fn about_others(kind: u8) -> &'static str {
     }
 }
 
-/// Either built-in sizes on hosts, or a catalogue with reservations and no hosts.
-fn any_ground() -> impl Strategy<Value = String> {
-    let hosts = proptest::collection::vec((0_i64..32, 0_i64..96, any::<bool>()), 3).prop_map(|sizes| {
+/// Hosts, on which VMs are bound to CPUs if a word says so.
+fn any_hosts(word: &'static str) -> impl Strategy<Value = String> {
+    proptest::collection::vec((0_i64..32, 0_i64..96, any::<bool>()), 3).prop_map(move |sizes| {
         let host = |(index, (cpu, memory, online)): (usize, (i64, i64, bool))| {
             let closed = match (online, index) {
                 (true, _) => "",
                 (false, 0) => "closed-for=default",
                 (false, _) => "closed=offline",
             };
-            format!("host pve{} cpu={cpu} memory={memory}Gi {closed}", index + 1)
+            format!("host pve{} cpu={cpu} memory={memory}Gi {closed} {word}", index + 1)
         };
         sizes.into_iter().enumerate().map(host).collect::<Vec<_>>().join("\n")
-    });
+    })
+}
+
+/// Either built-in sizes on hosts, or a catalogue with reservations and no hosts.
+fn any_ground() -> impl Strategy<Value = String> {
     let catalogue = (proptest::collection::vec((1_i64..16, 1_i64..32, 1_i64..20), 1..6), 0_u32..3).prop_map(|(types, left)| {
         let size = |(index, (cpu, memory, price)): (usize, &(i64, i64, i64))| {
             let limit = ["attach-limit:disk=1", "attach-limit:disk=2", ""][index % 3];
@@ -77,7 +81,8 @@ fn any_ground() -> impl Strategy<Value = String> {
         let types: Vec<String> = types.iter().enumerate().map(size).collect();
         format!("{}\noffering t0 price=0 zone=pve1 capacity-type=reserved id=r left={left}", types.join("\n"))
     });
-    prop_oneof![hosts, catalogue]
+    let bound = prop_oneof![any_hosts("cells=2 threads=2"), any_hosts("cells=4"), any_hosts("cells=1")];
+    prop_oneof![2 => any_hosts(""), 2 => catalogue, 1 => bound]
 }
 
 /// A cluster in words, so that a law that is broken says by which cluster.

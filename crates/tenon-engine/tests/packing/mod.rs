@@ -19,6 +19,7 @@ mod limits;
 mod min_values;
 mod node_taints;
 mod offerings;
+mod pinning;
 mod placement;
 mod pod_affinity;
 mod pools;

@@ -47,7 +47,7 @@ fn new_node(snapshot: &Snapshot, zone: &str, pods: Vec<Arc<PodKey>>) -> NewNode 
         place: None,
     };
     let (pool, instance_types) = (snapshot.pools[0].name.clone(), ["one".to_owned()].into());
-    NewNode { pool, instance_types, chosen, requirements, requests, pods, min_values_relaxed: false }
+    NewNode { pool, instance_types, chosen, requirements, requests, pods, min_values_relaxed: false, pinning: None }
 }
 
 /// What the checker finds.

@@ -1,8 +1,7 @@
 //! The tables: which property a bare value is, which names mean the same, and how values are spelt.
 
-use tenon_model::PveSize;
+use tenon_model::{CpuSet, PveSize};
 
-use super::processor::CpuSet;
 use crate::reply::is_true;
 
 /// How the values of a property are spelt.
@@ -40,7 +39,7 @@ impl Kind {
                 words.sort_unstable();
                 Some(words.join(";"))
             }
-            Kind::Cpus => value.parse::<CpuSet>().ok().map(|cpus| cpus.to_string()),
+            Kind::Cpus => value.parse::<CpuSet>().ok().map(|cpus| cpus.with_semicolons()),
         };
         spelt.unwrap_or_else(|| value.to_owned())
     }

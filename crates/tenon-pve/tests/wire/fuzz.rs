@@ -3,8 +3,9 @@
 
 use bytes::Bytes;
 use serde_json::Value;
+use tenon_model::CpuSet;
 use tenon_pve::{
-    AgentOption, BootOrder, Client, Cpu, CpuSet, Detail, Drive, NetworkCard, NumaNode, PassThrough, Properties, Smbios,
+    AgentOption, BootOrder, Client, Cpu, Detail, Drive, NetworkCard, NumaNode, PassThrough, Properties, Smbios,
     SmbiosText, Tags, TaskFilter, Upid, description_from_file, option_holds, read_reply, same_option,
 };
 use testbed::mutation;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use serde_json::Value;
+use tenon_model::CpuSet;
 use tenon_pve::{
-    AddressConfig, AgentOption, BootOrder, Cpu, CpuSet, Drive, Meta, NetworkCard, NumaNode, PassThrough, Properties,
-    Smbios, SmbiosText, Tags, option_holds, same_option,
+    AddressConfig, AgentOption, BootOrder, Cpu, Drive, Meta, NetworkCard, NumaNode, PassThrough, Properties, Smbios,
+    SmbiosText, Tags, option_holds, same_option,
 };
 
 use crate::recordings::{exchanges, lines, plain};
@@ -47,7 +48,7 @@ fn round_trip(key: &str, text: &str) -> Option<String> {
         "boot" => text.parse::<BootOrder>().unwrap().to_string(),
         "meta" => text.parse::<Meta>().unwrap().to_string(),
         "tags" if text != " " => Tags::read(text).to_string(),
-        "affinity" => text.parse::<CpuSet>().unwrap().with_commas(),
+        "affinity" => text.parse::<CpuSet>().unwrap().to_string(),
         _ => return None,
     })
 }
@@ -191,7 +192,7 @@ proptest! {
         let set: CpuSet = numbers.iter().copied().collect();
         prop_assert_eq!(set.iter().collect::<std::collections::BTreeSet<u32>>(), numbers);
         prop_assert_eq!(set.to_string().parse::<CpuSet>().unwrap(), set.clone());
-        prop_assert_eq!(set.with_commas().parse::<CpuSet>().unwrap(), set);
+        prop_assert_eq!(set.with_semicolons().parse::<CpuSet>().unwrap(), set);
     }
 
     #[test]

@@ -17,8 +17,8 @@ use tenon_api::{instance_types_file, plan_options};
 use tenon_controllers::{
     Clients, Clock, CloudControllerManager, Controllers, CsrApprover, Metrics, Probe, RunError, Settings,
 };
-use tenon_model::LaunchLimits;
-use tenon_pve::{Endpoint, Token, Transport};
+use tenon_model::{LaunchLimits, NodePolicy};
+use tenon_pve::{Endpoint, Password, Token, Transport};
 use tenon_sim::{Actors, Cluster, ClusterConfig, Estate, EstateConfig};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -56,6 +56,8 @@ pub(crate) struct Embedded {
     pub(crate) ccm: CloudControllerManager,
     /// The text of the file of instance types that the next controllers have; empty: the built-in ones.
     pub(crate) types: String,
+    /// Whether the next controllers bind VMs to CPUs.
+    pub(crate) node_policy: NodePolicy,
     clock: Clock,
     log: Log,
     _logged: tracing::subscriber::DefaultGuard,
@@ -105,6 +107,7 @@ impl Embedded {
             cluster_id: None,
             ccm: CloudControllerManager::default(),
             types: String::new(),
+            node_policy: NodePolicy::default(),
             clock,
             log,
             _logged,
@@ -153,6 +156,7 @@ impl Embedded {
                 "" => Settings::default().types,
                 text => instance_types_file::read(text)?,
             },
+            node_policy: self.node_policy,
             ..Settings::default()
         };
         let controllers = Controllers::new(clients, settings, self.clock);
@@ -198,7 +202,11 @@ impl Embedded {
         let endpoint = Endpoint::new("https://pve.example:8006").context("not an endpoint")?;
         let (id, secret) = self.token.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let transport = Transport::over(gate, |_: &Unreachable| true);
-        Ok(tenon_pve::Client::new(vec![endpoint], transport, Token::new(&id, &secret)?))
+        // A user has no `!` in the name.
+        Ok(match id.contains('!') {
+            true => tenon_pve::Client::new(vec![endpoint], transport, Token::new(&id, &secret)?),
+            false => tenon_pve::Client::new(vec![endpoint], transport, Password::new(&id, &secret)?),
+        })
     }
 
     /// The controllers' tasks end where they stand.

@@ -5,6 +5,7 @@ mod asking;
 mod away;
 mod bench;
 mod cloud_controller;
+mod cpu_pinning;
 mod crash;
 mod csr_approver;
 mod determinism;

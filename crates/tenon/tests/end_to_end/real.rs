@@ -30,6 +30,8 @@ pub(crate) struct Real {
     pub(crate) launch_timeout: Option<Duration>,
     /// What the next controller gets for `--ccm`.
     pub(crate) ccm: &'static str,
+    /// What the next controller gets for `--node-policy`.
+    pub(crate) node_policy: &'static str,
     /// Whether the next controller approves certificates.
     pub(crate) csr_approver: &'static str,
     /// How the next controller reaches the API server, if not as everybody does.
@@ -55,6 +57,7 @@ impl Real {
             gates,
             launch_timeout: None,
             ccm: "external",
+            node_policy: "simple",
             csr_approver: "false",
             kubeconfig: None,
             types: None,
@@ -150,6 +153,7 @@ impl Real {
             .args(["--cluster-endpoint", self.testbed.server()])
             .args(["--feature-gates", &self.gates])
             .args(["--ccm", self.ccm])
+            .args(["--node-policy", self.node_policy])
             .arg(format!("--csr-approver={}", self.csr_approver))
             .args(self.types.iter().flat_map(|path| [OsStr::new("--instance-types-file"), path.as_os_str()]))
             .args(self.launch_timeout.map(|limit| format!("--launch-timeout={}s", limit.as_secs())))

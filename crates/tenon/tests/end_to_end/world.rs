@@ -14,8 +14,8 @@ use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate, launch_record, names};
 use tenon_controllers::CloudControllerManager;
-use tenon_model::LaunchRecord;
-use tenon_sim::{Estate, EstateConfig, GuestConfig, Guests, LedgerEntry, TemplateSpec, Tls};
+use tenon_model::{LaunchRecord, NodePolicy};
+use tenon_sim::{Estate, EstateConfig, GuestConfig, Guests, LedgerEntry, TemplateSpec, Tls, WorldError};
 
 use crate::bench::{eventually, from_json, quick_guests};
 use crate::embedded::{Embedded, Gate};
@@ -42,11 +42,18 @@ pub(crate) struct World {
 impl World {
     /// A world in which everything is there but the controller and a workload.
     pub(crate) async fn new(kind: Kind, guests: GuestConfig) -> anyhow::Result<Option<World>> {
-        let estate = Estate::new(EstateConfig::default());
+        World::on(Estate::new(EstateConfig::default()), kind, guests).await
+    }
+
+    /// The same on another estate, which has the hosts pve1 to pve3 or some of them.
+    pub(crate) async fn on(estate: Estate, kind: Kind, guests: GuestConfig) -> anyhow::Result<Option<World>> {
         for (vmid, host) in [(9001, "pve1"), (9002, "pve2"), (9003, "pve3")] {
             let template =
                 TemplateSpec { host: host.into(), vmid, name: "debian-13".into(), ..TemplateSpec::default() };
-            estate.add_template(&template)?;
+            match estate.add_template(&template) {
+                Err(WorldError::UnknownHost(_)) => {}
+                added => added?,
+            }
         }
         World::over(kind, estate, Some(guests)).await
     }
@@ -215,6 +222,14 @@ impl World {
                 text.clone_into(&mut embedded.types);
                 Ok(())
             }
+        }
+    }
+
+    /// The next controller binds VMs to CPUs of their hosts.
+    pub(crate) fn bind_cpus(&mut self) {
+        match &mut self.ground {
+            Ground::Real(real) => real.node_policy = "static",
+            Ground::Embedded(embedded) => embedded.node_policy = NodePolicy::Static,
         }
     }
 
