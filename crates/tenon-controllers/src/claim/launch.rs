@@ -40,8 +40,6 @@ pub(super) const REPORT_AFTER_S: i64 = 30;
 const LOOK_RARELY: Duration = Duration::from_secs(30);
 /// A VM that the API token cannot read is looked at this often; each look goes through the last clone tasks.
 const LOOK_AT_HIDDEN: Duration = Duration::from_secs(5);
-/// VM ids that are tried in one pass before it is left to the next.
-const IDS: usize = 8;
 
 /// One pass of a launch. What blocks it is waited for as long as a launch may stand still, and ends it then.
 pub(crate) async fn pass(context: &Context, observed: &Observed, record: &LaunchRecord) -> Result<Outcome, ClaimError> {
@@ -359,30 +357,6 @@ impl<'a> Launch<'a> {
         }
         let note = format!("Launching VM {vmid} on host {} instead of VM {}: {why}", record.host(), record.vmid);
         Ok(outcome.with_event(Event::new(&event_reasons::RELAUNCHED, note)))
-    }
-
-    /// The next VM id that no guest has, no claim means to take, and is not in quarantine.
-    async fn another_id(&self, context: &Context) -> Result<Option<VmId>, ClaimError> {
-        let Launch { record, pve, .. } = self;
-        let region = &record.place.region;
-        let mut ids = VmIds::new(context.settings.ids);
-        context.ids.apply(&mut ids, context.clock.seconds()).await;
-        ids.take(region, pve.resources().await?.guests.iter().map(|guest| guest.id));
-        let claims = context.memory.with_fresh(context.watched.claims.state());
-        for other in records_in(region, claims.iter().map(AsRef::as_ref)) {
-            ids.begin_after(region, other.vmid);
-            ids.take(region, other.retired.into_iter().chain([other.vmid]));
-        }
-        ids.take(region, [record.vmid]);
-        for _ in 0..IDS {
-            let Some(vmid) = ids.take_next(region) else { return Ok(None) };
-            // A token with rights on a pool only does not see every VM, but may ask of every id.
-            if pve.is_id_free(vmid).await? {
-                context.ids.reserve(region, vmid, context.clock.seconds());
-                return Ok(Some(vmid));
-            }
-        }
-        Ok(None)
     }
 }
 

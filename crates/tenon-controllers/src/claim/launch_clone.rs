@@ -5,15 +5,20 @@ use std::time::Duration;
 use kube::ResourceExt;
 use tenon_api::condition_reasons;
 use tenon_engine::launch::LaunchResult;
-use tenon_model::LaunchStep;
+use tenon_model::{LaunchStep, VmId, VmIds};
 
+use super::ClaimError;
 use super::clone_slots::{self, CloneRoute, NoSlot};
 use super::desired_vm::{CloneSource, DesiredVm, disk_storage};
 use super::launch::{Advance, Launch, REPORT_AFTER_S};
 use super::outcome::Outcome;
 use super::registration::template_place;
 use crate::context::Context;
+use crate::provision::records_in;
 use crate::status::Verdict;
+
+/// VM ids that are tried in one pass before it is left to the next.
+const IDS: usize = 8;
 
 /// Whoever waits for its turn to clone looks this often whether it came.
 const LOOK_AT_SLOTS: Duration = Duration::from_millis(500);
@@ -75,5 +80,29 @@ impl Launch<'_> {
         let verdict = Verdict::unknown(&condition_reasons::CLONE_QUEUED, note);
         let outcome = if lasts { outcome.with_condition(&condition_reasons::LAUNCHED, verdict) } else { outcome };
         Advance::To(Box::new(outcome))
+    }
+
+    /// The next VM id that no guest has, no claim means to take, and is not in quarantine.
+    pub(super) async fn another_id(&self, context: &Context) -> Result<Option<VmId>, ClaimError> {
+        let Launch { record, pve, .. } = self;
+        let region = &record.place.region;
+        let mut ids = VmIds::new(context.settings.ids);
+        context.ids.apply(&mut ids, context.clock.seconds()).await;
+        ids.take(region, pve.resources().await?.guests.iter().map(|guest| guest.id));
+        let claims = context.memory.with_fresh(context.watched.claims.state());
+        for other in records_in(region, claims.iter().map(AsRef::as_ref)) {
+            ids.begin_after(region, other.vmid);
+            ids.take(region, other.retired.into_iter().chain([other.vmid]));
+        }
+        ids.take(region, [record.vmid]);
+        for _ in 0..IDS {
+            let Some(vmid) = ids.take_next(region) else { return Ok(None) };
+            // A token with rights on a pool only does not see every VM, but may ask of every id.
+            if pve.is_id_free(vmid).await? {
+                context.ids.reserve(region, vmid, context.clock.seconds());
+                return Ok(Some(vmid));
+            }
+        }
+        Ok(None)
     }
 }

@@ -51,7 +51,7 @@ impl Stage {
     }
 
     async fn look(&self) -> CpuBook {
-        let (regions, estate) = (&self.regions, self.regions.look().await);
+        let (regions, estate) = (&self.regions, self.regions.look_now().await);
         let (policy, settings, now) = (self.policy, &self.settings, self.now);
         let surveyed = Surveyed { regions, estate: &estate, claims: &[], policy, settings, now };
         self.survey.look(&surveyed).await

@@ -42,7 +42,9 @@ impl Work<'_> {
         let (template, choice) = (&self.base.templates[number], &self.base.host_choices[number]);
         let is_open = |host: &HostIx| !template.closed_hosts.has(*host) && !choice.excluded.has(*host);
         let open = || hosts.iter().copied().filter(is_open);
-        let would_do = open().filter(|host| wanted.within(self.hosts.free(*host, None)));
+        let has_room =
+            |host: &HostIx| wanted.within(self.hosts.free(*host, None)) && self.hosts.can_bind(*host, wanted, None);
+        let would_do = open().filter(has_room);
         let kept = self.base.hosts.largest_gap(&self.hosts, would_do, wanted.plus(choice.min_available));
         if let Some((shortage, host)) = kept {
             let place = self.base.hosts.place(host).clone();

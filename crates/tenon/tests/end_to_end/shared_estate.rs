@@ -204,6 +204,21 @@ fn assert_own_vms_only(ledger: &[LedgerEntry]) -> usize {
     made
 }
 
+/// Replies are lost, and storages are found full, now and then.
+fn add_faults(estate: &Estate) {
+    for (path, effect, every) in [
+        ("/nodes/*/qemu/*/clone", FaultEffect::DropReply, 9),
+        ("/nodes/*/qemu/*/config", FaultEffect::DropReply, 23),
+        ("/nodes/*/qemu/*/status/start", FaultEffect::DropReply, 11),
+        ("/nodes/*/storage/*/upload", FaultEffect::DropReply, 13),
+        ("/nodes/*/qemu/*/clone", FaultEffect::FullStorage, 17),
+    ] {
+        let method = if path.ends_with("config") { "PUT" } else { "POST" };
+        let repeat = Repeat { every: Some(every), ..Repeat::default() };
+        estate.add_fault(FaultRule::new(FaultMatch { repeat, ..FaultMatch::call(method, path) }, effect));
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn two_clusters_share_a_proxmox_cluster_through_200_launches_with_faults_and_touch_only_their_own()
 -> anyhow::Result<()> {
@@ -232,17 +247,7 @@ async fn two_clusters_share_a_proxmox_cluster_through_200_launches_with_faults_a
     let epoch_s = Some(tenon_sim::ClusterConfig::default().epoch_s);
     let guests = Guests::start(&estate, GuestConfig { connect: Arc::new(Router(clusters)), epoch_s, ..quick_guests() });
     let before = estate.volumes().len();
-    for (path, effect, every) in [
-        ("/nodes/*/qemu/*/clone", FaultEffect::DropReply, 9),
-        ("/nodes/*/qemu/*/config", FaultEffect::DropReply, 23),
-        ("/nodes/*/qemu/*/status/start", FaultEffect::DropReply, 11),
-        ("/nodes/*/storage/*/upload", FaultEffect::DropReply, 13),
-        ("/nodes/*/qemu/*/clone", FaultEffect::FullStorage, 17),
-    ] {
-        let method = if path.ends_with("config") { "PUT" } else { "POST" };
-        let repeat = Repeat { every: Some(every), ..Repeat::default() };
-        estate.add_fault(FaultRule::new(FaultMatch { repeat, ..FaultMatch::call(method, path) }, effect));
-    }
+    add_faults(&estate);
     a.start_controller()?;
     b.start_controller()?;
     for round in 0..10 {
