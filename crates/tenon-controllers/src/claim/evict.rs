@@ -73,7 +73,7 @@ pub(crate) async fn evict_pod(context: &Context, pod: &Pod, removal: &Removal) -
     let key = pod_key(pod);
     match outcome {
         Ok(_) => {
-            context.memory.evictions.done(&key);
+            context.memory.evictions.done(key);
             context.metrics.pods_drained.get_or_create(&DrainedPod { reason: removal.counted_as.clone() }).inc();
             context
                 .events
@@ -83,19 +83,19 @@ pub(crate) async fn evict_pod(context: &Context, pod: &Pod, removal: &Removal) -
         }
         // Deleted, or another pod has its name by now: either way it has left.
         Err(kube::Error::Api(refusal)) if matches!(refusal.code, 404 | 409) => {
-            context.memory.evictions.done(&key);
+            context.memory.evictions.done(key);
             Ok(None)
         }
         // A budget forbids it now; more than one budget is a fault of the pod's owner that only they can mend.
         Err(kube::Error::Api(refusal)) if refusal.code == 429 || refusal.message.contains("PodDisruptionBudget") => {
             let message = refusal.message.trim_end_matches('.');
             let note = format!("Eviction of pod {key} from Node {} is blocked: {message}; retrying", removal.node);
-            Ok(Some(refused(context, &key, note)))
+            Ok(Some(refused(context, key, note)))
         }
         Err(error @ kube::Error::Api(_)) => {
             let why = kube_error::message(&error);
             let note = format!("Cannot evict pod {key} from Node {}: {why}; retrying", removal.node);
-            Ok(Some(refused(context, &key, note)))
+            Ok(Some(refused(context, key, note)))
         }
         Err(source) => Err(ClaimError::kube(&format!("evict pod {key}"), source)),
     }
@@ -119,18 +119,18 @@ pub(crate) async fn delete_pod(
     match pods.delete(pod.name(), &only_this(pod, grace)).await {
         Ok(_) => {
             let note = format!("Deleted with a grace period of {grace} s: {removal}, and terminationGracePeriod ends");
-            context.memory.evictions.done(&key);
+            context.memory.evictions.done(key);
             context.events.publish_for(&pod.reference(), &Event::new(&event_reasons::DISRUPTED, note)).await;
             Ok(None)
         }
         Err(kube::Error::Api(refusal)) if matches!(refusal.code, 404 | 409) => {
-            context.memory.evictions.done(&key);
+            context.memory.evictions.done(key);
             Ok(None)
         }
         Err(error @ kube::Error::Api(_)) => {
             let why = kube_error::message(&error);
             let note = format!("Cannot delete pod {key} of Node {}: {why}; retrying", removal.node);
-            Ok(Some(refused(context, &key, note)))
+            Ok(Some(refused(context, key, note)))
         }
         Err(source) => Err(ClaimError::kube(&format!("delete pod {key}"), source)),
     }

@@ -11,7 +11,7 @@ use tenon_api::event_reasons::{self, EventReason};
 use tenon_api::{ConditionStatus, MetadataType, NodeClaim, ProxmoxNodeClass, launch_record, names};
 use tenon_engine::launch::{AwaitedEnd, LaunchResult, LaunchTime};
 use tenon_model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
-use tenon_model::{InstanceType, LaunchRecord, LaunchStep, Leftover, VmId, VmIds};
+use tenon_model::{InstanceType, LaunchRecord, LaunchStep, Leftover, VmId};
 use tenon_pve::VmConfig;
 
 use super::deletion::DeletionReason;
@@ -25,7 +25,7 @@ use super::{ClaimError, address_fence, before_clone, seed_parts, token};
 use crate::context::Context;
 use crate::events::Event;
 use crate::first_boot::{NoFirstBoot, SeedFacts, Subject, VmFacts, render_seed};
-use crate::provision::{LaunchSpot, records_in};
+use crate::provision::LaunchSpot;
 use crate::status::Verdict;
 use crate::writes::{self, Written};
 

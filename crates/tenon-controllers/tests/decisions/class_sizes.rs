@@ -12,6 +12,7 @@ use crate::decisions::claims::ready_world;
 use crate::decisions::objects::spec;
 
 /// A pool whose class has a disk of 100 GiB and ten pods on a node, and so many pods that ask for this.
+#[expect(clippy::needless_pass_by_value, reason = "it is written where it is handed over")]
 fn world(pods: usize, requests: Value) -> Gathered {
     let mut gathered = ready_world(1);
     let mut class = gathered.classes[0].as_ref().clone();

@@ -105,9 +105,9 @@ fn fields_nobody_acts_on_are_named() {
     let estate = Estate { regions: BTreeMap::new() };
     let found = zones(&["lab/pve1/9001"]);
     let judge = |extra| judged(extra, &found, &estate);
-    for (extra, field) in
-        [(json!({ "instanceTemplateRef": { "kind": "ProxmoxTemplate", "name": "x" } }), "ProxmoxTemplate")]
     {
+        let (extra, field) =
+            (json!({ "instanceTemplateRef": { "kind": "ProxmoxTemplate", "name": "x" } }), "ProxmoxTemplate");
         let template = judge(extra).template;
         assert!(template.reason() == "FieldNotSupportedYet" && template.message().contains(field), "{template:?}");
     }
