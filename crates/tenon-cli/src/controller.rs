@@ -147,9 +147,10 @@ pub struct Controller {
 /// Runs until SIGINT or SIGTERM, and then until running requests are finished.
 pub fn run(args: &Controller) -> anyhow::Result<()> {
     telemetry::install(args.log_level, args.log_format)?;
-    let cloud = cloud(&args.cloud_config)?;
-    let settings = Settings { capacity_rules: cloud.capacity_rules(), ..settings(args)? };
+    let settings = settings(args)?;
     let bid = args.election.bid()?;
+    let cloud = cloud(&args.cloud_config)?;
+    let settings = Settings { capacity_rules: cloud.capacity_rules(), ..settings };
     introduce(args, &cloud);
     planning::introduce(&settings.planning);
     let workers = thread::available_parallelism().map_or(1, NonZero::get).min(WORKERS_MOST);

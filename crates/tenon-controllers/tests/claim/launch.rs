@@ -1,9 +1,10 @@
 //! The launch and release of one VM, with everything as it should be or one thing wrong.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use tenon_api::{CloneMode, SecurityGroup};
-use tenon_controllers::claim::{CloneSource, DesiredVm, FirstBoot, ReleasePass};
+use tenon_controllers::claim::{CloneSource, DesiredVm, FirstBoot, PowerOff, ReleasePass, release};
 use tenon_model::{LaunchRecord, Place};
 use tenon_sim::{FaultKind, FaultSpec, TemplateSpec, VmSpec};
 
@@ -276,4 +277,25 @@ async fn a_template_on_a_shared_storage_is_cloned_to_another_host() {
     assert_eq!((vm.host.as_str(), vm.status), ("pve2", "running"));
     assert_eq!(let_go(&site.client(Death::Never), &record).await, Some(ReleasePass::Released));
     assert!(site.vms().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guest_is_asked_to_shut_down_before_its_vm_is_stopped_and_a_deaf_one_is_stopped_in_time() {
+    for is_deaf in [false, true] {
+        let (site, how) = (Site::new(), PowerOff::ShutDown(Duration::from_secs(30)));
+        let client = site.client(Death::Never);
+        let mut record = intent(FIRST_ID, site.now());
+        assert_eq!(live(&site, &client, &mut record).await, End::Launched);
+        if is_deaf {
+            site.estate.ignore_shutdown(FIRST_ID).unwrap();
+        }
+        let begun = site.estate.elapsed();
+        while release(&client, &order().owner, &record, how).await.unwrap() != ReleasePass::Released {}
+        assert!(site.vms().is_empty());
+        assert!(site.estate.elapsed() - begun < Duration::from_secs(45), "{:?}", site.estate.elapsed() - begun);
+        let ledger = site.estate.ledger();
+        let asked = ledger.iter().find(|entry| entry.path.ends_with("/status/shutdown")).unwrap();
+        assert_eq!((asked.params["timeout"].as_str(), asked.params["forceStop"].as_str()), ("30", "1"));
+        assert!(!ledger.iter().any(|entry| entry.path.ends_with("/status/stop")), "one task does both");
+    }
 }
