@@ -91,7 +91,8 @@ pub struct StatusReport {
 
 /// Judges every template, then every class by its template, then every pool by its class.
 pub async fn pass(context: &StatusContext, now: &Time) -> Result<StatusReport, StatusError> {
-    let estate = Estate::look(&context.regions).await;
+    // What is written for everybody to read is judged by what is true now.
+    let estate = context.regions.look_now().await;
     let regions = estate
         .regions
         .iter()

@@ -168,7 +168,7 @@ async fn a_copy_whose_worker_died_is_written_down_and_another_id_is_used() {
     let mut record = intent(FIRST_ID, site.now());
     let estate = site.estate.clone();
     let killer = tokio::spawn(async move {
-        tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+        tokio::time::sleep(Duration::from_secs(3)).await;
         let upid = estate.ledger().into_iter().find_map(|entry| entry.upid).unwrap();
         assert!(estate.kill_worker(&upid));
         estate.release_tasks();

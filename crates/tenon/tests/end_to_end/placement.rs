@@ -90,7 +90,9 @@ impl World {
 }
 
 fn other_vm(vmid: u32, (host, cores, memory_gib, running): &Other) -> VmSpec {
-    let config = [("cores", cores.to_string()), ("memory", (memory_gib * 1024).to_string())];
+    // One that is stopped counts because it starts with its host.
+    let onboot = ("onboot", "1".to_owned());
+    let config = [("cores", cores.to_string()), ("memory", (memory_gib * 1024).to_string()), onboot];
     let config = config.map(|(key, value)| (key.to_owned(), value)).into();
     let base = TemplateSpec { host: (*host).into(), vmid, name: format!("other-{vmid}"), config, ..Default::default() };
     VmSpec { base, running: *running }
