@@ -246,12 +246,12 @@ async fn lost_and_found(site: &mut Site) -> anyhow::Result<()> {
 /// A field nobody acts on is named instead of being passed over.
 async fn a_field_that_is_not_acted_on(site: &Site) -> anyhow::Result<()> {
     let classes: Api<ProxmoxNodeClass> = Api::all(site.admin.clone());
-    let groups = json!({ "spec": { "securityGroups": [{ "name": "web" }] } });
-    classes.patch("default", &PatchParams::default(), &Patch::Merge(groups)).await?;
+    let managed = json!({ "spec": { "instanceTemplateRef": { "kind": "ProxmoxTemplate", "name": "debian" } } });
+    classes.patch("default", &PatchParams::default(), &Patch::Merge(managed)).await?;
     site.settle().await?;
     let (_, reason, message) = site.class().await?;
     assert_eq!(reason, "FieldNotSupportedYet");
-    assert!(message.starts_with("spec.securityGroups is not supported yet"), "{message}");
+    assert!(message.starts_with("spec.instanceTemplateRef.kind ProxmoxTemplate is not supported yet"), "{message}");
     assert_eq!(site.pool().await?.1, "FieldNotSupportedYet");
     Ok(())
 }
