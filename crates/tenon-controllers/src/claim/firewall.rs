@@ -48,9 +48,12 @@ fn next_change(rules: &[FirewallRule], groups: &[SecurityGroup]) -> Option<RuleC
             return Some(RuleChange::Move { from: rule.pos, to: place });
         }
     }
-    let is_ours = |rule: &&FirewallRule| rule.kind == "group" && rule.comment.as_deref() == Some(COMMENT);
-    let surplus = rules.iter().skip(groups.len()).filter(is_ours).map(|rule| rule.pos).max();
+    let surplus = rules.iter().skip(groups.len()).filter(|rule| is_ours(rule)).map(|rule| rule.pos).max();
     surplus.map(RuleChange::Remove)
+}
+
+fn is_ours(rule: &FirewallRule) -> bool {
+    rule.kind == "group" && rule.comment.as_deref() == Some(COMMENT)
 }
 
 /// The VM whose rules are changed.
@@ -74,7 +77,8 @@ impl VmFirewall<'_> {
     /// own rules.
     pub(crate) async fn settle(&self, groups: &[SecurityGroup]) -> Result<(), Error> {
         let mut rules = self.pve.firewall_rules(self.host, self.vmid).await?;
-        if !groups.is_empty() && next_change(&rules, groups).is_some() {
+        // Options come before the first rule of ours: where one stands, they were set, and people may have changed them since.
+        if !groups.is_empty() && !rules.iter().any(is_ours) && next_change(&rules, groups).is_some() {
             self.switch_on().await?;
         }
         for _ in 0..CHANGES {

@@ -14,6 +14,7 @@ mod pass;
 mod pool;
 mod pool_pass;
 mod run;
+mod staleness;
 mod template;
 mod template_reach;
 
@@ -51,6 +52,11 @@ impl Verdict {
     /// The condition is true, for one of several reasons.
     pub(crate) fn holds_because(reason: &'static ConditionReason, message: impl Into<String>) -> Verdict {
         Verdict { status: ConditionStatus::True, reason: reason.name(), message: message.into() }
+    }
+
+    /// The same condition with more to read.
+    pub(crate) fn with_message(self, message: String) -> Verdict {
+        Verdict { message, ..self }
     }
 
     /// The condition is false.

@@ -23,6 +23,7 @@ use super::class::{CLASS_CONDITIONS, METADATA_READY, ObservedTemplate, TEMPLATE_
 use super::estate::Estate;
 use super::pool::ObservedClass;
 use super::pool_pass::judge_pools;
+use super::staleness::{self, LastListings};
 use super::template::{READY, judge_managed_template, judge_template};
 use super::{Verdict, class_finalizer, class_first_boot, template_reach};
 use crate::claim::ClaimError;
@@ -219,6 +220,7 @@ async fn judge_classes(
 ) -> Result<BTreeMap<String, FoundClass>, StatusError> {
     let classes = Writer::<ProxmoxNodeClass>::list(context).await?;
     let mut all = BTreeMap::new();
+    let listed = LastListings::new(context.regions.ages(), &look.now);
     for class in &classes.objects {
         let claims = class_finalizer::claims_of(class, &look.used_classes);
         let failed = |source| StatusError {
@@ -242,12 +244,13 @@ async fn judge_classes(
         report.awaits_secret |= first_boot.is_err() && class_first_boot::was_ready_lately(class, &look.now);
         let verdict = judge_class(&class.spec, template, &found.estate, &first_boot);
         let present = class.status.as_ref().and_then(|status| status.conditions.as_deref());
-        let said = [(TEMPLATE_READY, &verdict.template), (METADATA_READY, &verdict.metadata)];
+        let template = staleness::noted(verdict.template, &verdict.selected_zones, &found.estate, &listed);
+        let said = [(TEMPLATE_READY, &template), (METADATA_READY, &verdict.metadata)];
         let conditions = stated(CLASS_CONDITIONS, present, &subject(&class.metadata, &look.now), &said);
         let zones = &verdict.selected_zones;
         let status = json!({ "conditions": conditions, "selectedZones": zones, "resources": counted(zones) });
         report.add(class, classes.write(class, &status).await, &said);
-        let seen = seen(class, &[&verdict.template, &verdict.metadata]);
+        let seen = seen(class, &[&template, &verdict.metadata]);
         let generation = class.metadata.generation.unwrap_or_default();
         all.insert(class.name_any(), FoundClass { seen, generation });
     }

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use tenon_controllers::claim::ReleasePass;
+use tenon_api::SecurityGroup;
+use tenon_controllers::claim::{CloneSource, DesiredVm, ReleasePass};
 use tenon_engine::launch::LaunchResult;
 use tenon_sim::{FaultKind, FaultSpec};
 
-use crate::claim::site::{Death, End, FIRST_ID, Site, intent, launch_once, let_go, live, order};
+use crate::claim::site::{Death, End, FIRST_ID, Site, intent, launch_once, let_go, live, live_with, order};
 
 /// Requests of one undisturbed launch, and of the release after it.
 async fn requests() -> (usize, usize) {
@@ -44,6 +45,43 @@ async fn a_controller_killed_at_any_request_of_a_launch_leaves_exactly_one_vm() 
         assert!(site.vms().is_empty(), "{death:?}");
     }
     println!("{} deaths survived", count * 2);
+}
+
+/// A VM in two security groups, copied from a template that is known to have no rules.
+fn order_with_groups() -> DesiredVm<'static> {
+    let group = |name: &str| SecurityGroup { interface: "net0".to_owned(), name: name.to_owned() };
+    let source = CloneSource { has_no_rules: true, ..order().source };
+    DesiredVm { security_groups: vec![group("web"), group("ssh")], source, ..order() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_killed_at_any_request_of_a_launch_leaves_every_security_group_once_and_in_order() {
+    let count = {
+        let site = Site::new();
+        let with = (&site.client(Death::Never), &order_with_groups());
+        assert_eq!(live_with(&site, with, &mut intent(FIRST_ID, site.now())).await, End::Launched);
+        site.estate.ledger().len()
+    };
+    let mut after_a_rule = 0;
+    for death in deaths(count) {
+        let (site, order) = (Site::new(), order_with_groups());
+        let mut record = intent(FIRST_ID, site.now());
+        assert_eq!(live_with(&site, (&site.client(death), &order), &mut record).await, End::Died, "{death:?}");
+        let died_at = site.estate.ledger().last().map(|entry| entry.path.clone()).unwrap_or_default();
+        after_a_rule += usize::from(died_at.ends_with("/firewall/rules"));
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let next = site.client(Death::Never);
+        assert_eq!(live_with(&site, (&next, &order), &mut record).await, End::Launched, "{death:?}");
+        let path = format!("/nodes/pve1/qemu/{FIRST_ID}/firewall");
+        let rules = site.admin("GET", &format!("{path}/rules"), &[]).await;
+        let names: Vec<&str> =
+            rules["data"].as_array().unwrap().iter().map(|rule| rule["action"].as_str().unwrap()).collect();
+        assert_eq!(names, ["web", "ssh"], "{death:?}");
+        let options = site.admin("GET", &format!("{path}/options"), &[]).await;
+        assert_eq!(options["data"]["enable"], 1, "{death:?}: {options}");
+        assert_eq!(let_go(&next, &record).await, Some(ReleasePass::Released), "{death:?}");
+    }
+    assert!(after_a_rule >= 4, "it died {after_a_rule} times between two rules");
 }
 
 /// Two calls for one id, as when one was thought lost: both are answered with a task, and one task loses.

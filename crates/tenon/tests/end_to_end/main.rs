@@ -21,6 +21,7 @@ mod first_boot;
 mod fleet;
 mod ground;
 mod guest;
+mod in_place;
 mod instance_types;
 mod joining;
 mod late_nodes;
