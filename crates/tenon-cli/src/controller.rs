@@ -5,6 +5,7 @@
 
 mod ccm;
 pub(crate) mod clients;
+mod compatibility;
 mod connections;
 mod csr_approver;
 mod duration;
@@ -37,6 +38,7 @@ use crate::plan;
 use crate::telemetry::{self, LogFormat, LogLevel};
 use ccm::Ccm;
 use clients::Cluster;
+use compatibility::CompatibilityArgs;
 use csr_approver::Approver;
 use election::ElectionArgs;
 use endpoint::EndpointParser;
@@ -142,6 +144,8 @@ pub struct Controller {
     /// Log format.
     #[arg(long, value_name = "FORMAT", env = "LOG_FORMAT", default_value = "json")]
     log_format: LogFormat,
+    #[command(flatten)]
+    compatibility: CompatibilityArgs,
 }
 
 /// Runs until SIGINT or SIGTERM, and then until running requests are finished.
@@ -210,6 +214,9 @@ fn introduce(args: &Controller, cloud: &CloudConfig) {
     );
     if let Some(endpoint) = args.cluster_endpoint.as_deref().filter(|endpoint| is_this_computer(endpoint)) {
         tracing::warn!(endpoint, "--cluster-endpoint leads every VM to itself; give an address that VMs can reach");
+    }
+    for note in args.compatibility.notes() {
+        tracing::warn!("{note}");
     }
     for note in &cloud.notes {
         tracing::warn!(file = %args.cloud_config.display(), "cloud config: {note}");
@@ -447,6 +454,61 @@ mod tests {
         let types = |args: &[&str]| read(args).unwrap().types;
         assert_eq!(types(&["--vm-memory-overhead-percent=7"]), types(&[]));
     }
+
+    #[test]
+    fn every_flag_of_karpenter_is_accepted_and_one_without_effect_is_named_if_it_asks_for_something() {
+        let notes = |args: &[&str]| {
+            let line = ["tenon", "--cloud-config", "x"].into_iter().chain(args.iter().copied());
+            let command = Line::command().mut_args(|arg| arg.env(None));
+            let matches = command.try_get_matches_from(line).unwrap();
+            Line::from_arg_matches(&matches).unwrap().controller.compatibility.notes()
+        };
+        let usual =
+            ["--kube-client-qps=200", "--memory-limit", "-1", "--enable-profiling=false", "--karpenter-service="];
+        assert_eq!(notes(&usual), [""; 0]);
+        let said = notes(&["--kube-client-burst", "500", "--enable-profiling", "--log-output-paths=stdout,/tmp/x"]);
+        assert_eq!(said.len(), 3, "{said:?}");
+        assert_eq!(said[1], "--enable-profiling (true) has no effect: there is no Go runtime");
+        // Karpenter's table of flags.
+        for (flag, variable) in KARPENTER_FLAGS {
+            let command = Line::command();
+            let arg = command.get_arguments().find(|arg| arg.get_long() == Some(flag));
+            assert_eq!(arg.and_then(|arg| arg.get_env()), Some(variable.as_ref()), "{flag}");
+        }
+    }
+
+    /// Every flag of Karpenter and of its Proxmox provider, with its environment variable.
+    const KARPENTER_FLAGS: [(&str, &str); 29] = [
+        ("karpenter-service", "KARPENTER_SERVICE"),
+        ("metrics-port", "METRICS_PORT"),
+        ("health-probe-port", "HEALTH_PROBE_PORT"),
+        ("kube-client-qps", "KUBE_CLIENT_QPS"),
+        ("kube-client-burst", "KUBE_CLIENT_BURST"),
+        ("enable-profiling", "ENABLE_PROFILING"),
+        ("disable-controller-warmup", "DISABLE_CONTROLLER_WARMUP"),
+        ("disable-leader-election", "DISABLE_LEADER_ELECTION"),
+        ("disable-cluster-state-observability", "DISABLE_CLUSTER_STATE_OBSERVABILITY"),
+        ("leader-election-name", "LEADER_ELECTION_NAME"),
+        ("leader-election-namespace", "LEADER_ELECTION_NAMESPACE"),
+        ("memory-limit", "MEMORY_LIMIT"),
+        ("cpu-requests", "CPU_REQUESTS"),
+        ("log-level", "LOG_LEVEL"),
+        ("log-output-paths", "LOG_OUTPUT_PATHS"),
+        ("log-error-output-paths", "LOG_ERROR_OUTPUT_PATHS"),
+        ("batch-max-duration", "BATCH_MAX_DURATION"),
+        ("batch-idle-duration", "BATCH_IDLE_DURATION"),
+        ("preference-policy", "PREFERENCE_POLICY"),
+        ("min-values-policy", "MIN_VALUES_POLICY"),
+        ("ignore-dra-requests", "IGNORE_DRA_REQUESTS"),
+        ("legacy-node-repair", "LEGACY_NODE_REPAIR"),
+        ("feature-gates", "FEATURE_GATES"),
+        ("scheduler-config", "SCHEDULER_CONFIG"),
+        ("cloud-config", "CLOUD_CONFIG"),
+        ("instance-types-file", "INSTANCE_TYPES_FILE"),
+        ("node-setting-file", "NODE_SETTING_FILE"),
+        ("node-policy", "NODE_POLICY"),
+        ("proxmox-vmid", "PROXMOX_VMID"),
+    ];
 
     #[test]
     fn a_gate_that_nobody_knows_is_noted_and_what_cannot_be_read_ends_the_start() {

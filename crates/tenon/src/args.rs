@@ -21,6 +21,8 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Run the controllers: create nodes for pending pods and remove nodes that are no longer needed.
+    // As in Go: of a flag that is given twice the last one counts. Charts append what users add.
+    #[command(args_override_self = true)]
     Controller(Box<Controller>),
     /// Print version and build information.
     Version {

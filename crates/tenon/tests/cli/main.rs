@@ -293,6 +293,14 @@ fn a_flag_with_one_dash_and_a_variable_mean_the_same() -> io::Result<()> {
         &["-cloud-config", "/nowhere"][..],
         &["-cloud-config=/nowhere", "-metrics-port", "0"],
         &["-disable-leader-election", "-cloud-config", "/nowhere"],
+        // What a chart appends for its user comes last, and counts.
+        &[
+            "-cloud-config=/elsewhere",
+            "-enable-profiling",
+            "-log-level=info",
+            "-log-level=error",
+            "-cloud-config=/nowhere",
+        ],
         &["-disable-leader-election=true", "-leader-election-name", "a", "-cloud-config", "/nowhere"],
     ] {
         assert_eq!(stderr(&controller(args).output()?), expected, "{args:?}");
