@@ -1,5 +1,7 @@
 //! Kubernetes clients for whoever a test wants to be.
 
+use std::path::PathBuf;
+
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::{Api, PostParams};
@@ -29,6 +31,12 @@ impl Testbed {
 
     /// A client with a fresh token of this ServiceAccount, which must exist.
     pub async fn service_account(&self, namespace: &str, name: &str) -> Result<Client> {
+        let path = self.service_account_kubeconfig(namespace, name).await?;
+        self.client_from(&format!("{namespace}/{name}"), &path).await
+    }
+
+    /// A kubeconfig with a fresh token of this ServiceAccount, for a program.
+    pub async fn service_account_kubeconfig(&self, namespace: &str, name: &str) -> Result<PathBuf> {
         let who = format!("{namespace}/{name}");
         let accounts: Api<ServiceAccount> = Api::namespaced(self.admin().await?, namespace);
         let request = TokenRequest {
@@ -38,9 +46,9 @@ impl Testbed {
         let reply = accounts
             .create_token_request(name, &PostParams::default(), &request)
             .await
-            .map_err(|source| Error::Client { who: who.clone(), source: source.into() })?;
+            .map_err(|source| Error::Client { who, source: source.into() })?;
         let token = reply.status.and_then(|status| status.token).unwrap_or_default();
-        self.token(&who, &token).await
+        kubeconfig::write(self.dir(), &new_identity(), self.server(), &Credential::Token(&token))
     }
 
     /// A client with a bearer token: a bootstrap token, for one. `who` is named in errors.

@@ -19,8 +19,10 @@ pub(crate) struct Generated {
     which: Which,
 }
 
-const FILES: [Generated; 17] = [
+const FILES: [Generated; 19] = [
     Generated { path: "docs/reference/cli.md", source: "tenon", args: &["reference"], which: Which::All },
+    of_rights("charts/tenon/templates/roles.yaml", &["reference", "chart-roles"]),
+    of_rights("docs/reference/kubernetes-rights.md", &["reference", "kubernetes-rights"]),
     of_reasons("docs/reference/conditions.md", &["reference", "conditions"]),
     of_reasons("docs/reference/events.md", &["reference", "events"]),
     of_kind("docs/reference/capacitybuffer.md", &["reference", "capacitybuffer"]),
@@ -66,6 +68,11 @@ const DEFINITIONS: &str = "tenon-api";
 /// A file that is written from a definition of a custom resource.
 const fn of_kind(path: &'static str, args: &'static [&'static str]) -> Generated {
     Generated { path, source: DEFINITIONS, args, which: Which::Definitions }
+}
+
+/// A file that is written from the table of rights on the Kubernetes API.
+const fn of_rights(path: &'static str, args: &'static [&'static str]) -> Generated {
+    Generated { path, source: "tenon-controllers", args, which: Which::All }
 }
 
 /// A page that is written from a table of reasons.

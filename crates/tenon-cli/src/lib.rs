@@ -10,6 +10,7 @@ pub mod crds;
 pub mod go_flags;
 pub mod instance_types;
 pub mod kind_reference;
+mod kube_rights_reference;
 pub mod plan;
 mod prices;
 mod reason_reference;

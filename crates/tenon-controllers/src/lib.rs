@@ -21,6 +21,7 @@ mod in_place;
 pub mod join;
 mod kept;
 mod kube_error;
+pub mod kube_rights;
 mod memory;
 mod metrics;
 mod moments;

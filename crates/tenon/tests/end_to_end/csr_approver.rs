@@ -38,9 +38,13 @@ impl World {
     }
 
     /// Who approves for the next controller: `external` or `true`.
-    pub(crate) fn use_csr_approver(&mut self, approver: &'static str) -> anyhow::Result<()> {
+    pub(crate) async fn use_csr_approver(&mut self, approver: &'static str) -> anyhow::Result<()> {
         match self.ground() {
-            Ground::Real(_) => self.real()?.csr_approver = approver,
+            Ground::Real(_) => {
+                let real = self.real()?;
+                real.csr_approver = approver;
+                real.grant(approver).await?;
+            }
             Ground::Embedded(_) => self.embedded()?.csr_approver = approver,
         }
         Ok(())
@@ -121,7 +125,7 @@ async fn without_the_stock_approver_nodes_join_by_ours_and_nobody_else_does(kind
     world.remove_stock_approver().await?;
     add_rules(&world).await?;
     // Else the pool would wait for somebody who approves, and make no VM.
-    world.use_csr_approver("external")?;
+    world.use_csr_approver("external").await?;
     world.start_controller()?;
     world.deploy("web", 1).await?;
     let waiting =
@@ -133,7 +137,7 @@ async fn without_the_stock_approver_nodes_join_by_ours_and_nobody_else_does(kind
     assert!(world.nodes().await?.is_empty());
 
     world.kill_controller()?;
-    world.use_csr_approver("true")?;
+    world.use_csr_approver("true").await?;
     world.start_controller()?;
     world.until_running("web", 1).await?;
     let node = world.nodes().await?.pop().context("there is no node")?.name_any();

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use tenon_sim::{Estate, Server, Tls};
 use testbed::{Testbed, own_testbed};
 use tokio::net::TcpListener;
 
+use crate::rights;
 use crate::world::TOKEN;
 
 pub(crate) struct Real {
@@ -34,7 +35,7 @@ pub(crate) struct Real {
     pub(crate) node_policy: &'static str,
     /// Whether the next controller approves certificates.
     pub(crate) csr_approver: &'static str,
-    /// How the next controller reaches the API server, if not as everybody does.
+    /// How the next controller reaches the API server; unset: as an administrator.
     pub(crate) kubeconfig: Option<PathBuf>,
     /// The file of instance types that the next controller has, if not the built-in ones.
     types: Option<PathBuf>,
@@ -64,7 +65,14 @@ impl Real {
         };
         real.serve(estate, real.tls.clone()).await?;
         real.configure(TOKEN)?;
+        real.grant("false").await?;
         Ok(Some(real))
+    }
+
+    /// Gives controllers the rights that the chart gives them.
+    pub(crate) async fn grant(&mut self, csr_approver: &str) -> anyhow::Result<()> {
+        self.kubeconfig = rights::grant(&self.testbed, csr_approver).await?;
+        Ok(())
     }
 
     /// Serves the estate, on the port it had before if it had one.
@@ -134,6 +142,30 @@ impl Real {
         Ok(())
     }
 
+    /// Starts the controller with the arguments and variables of a Deployment. Behind them comes what no chart can know: where this
+    /// world has its cloud config and its API server, and ports that are free.
+    pub(crate) fn start_deployed(
+        &mut self,
+        args: &[String],
+        variables: &[(String, String)],
+        kubeconfig: &Path,
+    ) -> anyhow::Result<()> {
+        let log = File::options().create(true).append(true).open(self.log_path("controller"))?;
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tenon"));
+        command
+            .args(args)
+            .args(["-metrics-port=0", "-health-probe-port=0", "--cluster-endpoint", self.testbed.server()])
+            .arg("-cloud-config")
+            .arg(self.cloud_config())
+            .envs(variables.iter().map(|(name, value)| (name, value)))
+            .env("KUBECONFIG", kubeconfig)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
+        self.controller = Some(command.spawn().context("cannot start the controller")?);
+        Ok(())
+    }
+
     /// Where the cloud config is.
     pub(crate) fn cloud_config(&self) -> PathBuf {
         self.dir.path().join("cloud.yaml")
@@ -184,6 +216,7 @@ impl Real {
             let status = child.wait()?;
             assert!(status.success(), "the controller ended with {status}\n{}", self.log("controller"));
         }
+        rights::nothing_was_refused(&self.testbed)?;
         self.stop_serving().await;
         if let Some((server, _)) = self.beside.take() {
             server.shutdown().await;

@@ -191,7 +191,7 @@ async fn no_secret_of_a_whole_run_shows_where_it_does_not_belong() -> anyhow::Re
     let layer = tracing_subscriber::fmt::layer().json().with_writer(log.clone()).with_filter(filter);
     let logged = tracing::subscriber::set_default(tracing_subscriber::registry().with(layer));
     world.remove_stock_approver().await?;
-    world.use_csr_approver("true")?;
+    world.use_csr_approver("true").await?;
     let mut values = values(&world)?;
     values.insert("JoinSecret".to_owned(), VALUE.to_owned());
     add_secret(&world, TEMPLATES, &example_with_value()?).await?;

@@ -526,7 +526,7 @@ fn extend(object: &mut Value, more: Value) {
     }
 }
 
-async fn install_definitions(admin: &Client) -> anyhow::Result<()> {
+pub(crate) async fn install_definitions(admin: &Client) -> anyhow::Result<()> {
     let definitions: Api<CustomResourceDefinition> = Api::all(admin.clone());
     for definition in tenon_api::definitions() {
         let name = definition.name_any();
