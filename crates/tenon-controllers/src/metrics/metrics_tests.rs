@@ -1,5 +1,6 @@
 //! Does what is counted read as dashboards of the reference expect it, and does it go with what it counts?
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::*;
@@ -161,4 +162,19 @@ fn every_metric_stands_on_its_page() {
     let names = kinds.map(|(name, kind)| format!("`{name}{}`", if kind == "counter" { "_total" } else { "" }));
     let missing: Vec<String> = names.filter(|name| !page.contains(name)).collect();
     assert!(missing.is_empty() && shown.matches("# TYPE ").count() >= 19, "{missing:?}");
+}
+
+#[test]
+fn the_dashboard_and_the_alerts_of_the_chart_ask_for_metrics_that_stand_on_the_page() {
+    let page = include_str!("../../../../docs/reference/metrics.md");
+    let dashboard = include_str!("../../../../charts/tenon/files/dashboard.json");
+    let alerts = include_str!("../../../../charts/tenon/files/alerts.yaml");
+    for (text, least) in [(dashboard, 15), (alerts, 6)] {
+        let words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
+        let is_metric =
+            |word: &&str| ["karpenter_", "tenon_", "leader_election_"].iter().any(|at| word.starts_with(at));
+        let names: BTreeSet<&str> = words.filter(is_metric).map(|name| name.trim_end_matches("_bucket")).collect();
+        let missing: Vec<&&str> = names.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();
+        assert!(missing.is_empty() && names.len() >= least, "{missing:?} of {names:?}");
+    }
 }

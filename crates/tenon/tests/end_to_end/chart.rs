@@ -17,7 +17,12 @@ const VALUES: [&[&str]; 8] = [
     &[],
     &["csrApprover=true", "ccm=none", "nodePolicy=static", "firstBootSecretNamespaces={default}"],
     &["existingConfigSecret=mine", "existingConfigSecretKey=proxmox.yaml", "configFile=/etc/elsewhere/cloud.yaml"],
-    &["metrics.enabled=true", "networkPolicy.create=true", "podDisruptionBudget.create=true", "replicaCount=2"],
+    &[
+        "metrics.enabled=true",
+        "networkPolicy.create=true",
+        "podDisruptionBudget.create=true",
+        "grafanaDashboard.create=true",
+    ],
     &["serviceAccount.create=false", "serviceAccount.name=other", "bootstrapBindings.create=false"],
     &["instanceTypes=[]", "nodeSettings=\\{\\}", "updateStrategy.type=Recreate", "fullnameOverride=scaler"],
     &["schedulerConfig=podTopologySpread: {}", "priorityClassName=", "image.repository=registry.example/tenon"],

@@ -70,7 +70,7 @@ impl Real {
     }
 
     /// Gives controllers the rights that the chart gives them.
-    pub(crate) async fn grant(&mut self, csr_approver: &str) -> anyhow::Result<()> {
+    pub(crate) async fn grant(&mut self, csr_approver: &'static str) -> anyhow::Result<()> {
         self.kubeconfig = rights::grant(&self.testbed, csr_approver).await?;
         Ok(())
     }

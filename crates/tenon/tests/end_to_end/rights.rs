@@ -1,9 +1,10 @@
 //! With which rights does the controller of a scenario run? Those of the chart's roles, and nothing more: a call that is not in the
 //! table of rights is refused, and what was refused fails the scenario.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, ensure};
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
@@ -23,20 +24,10 @@ const RELEASE: &str = "kube-system";
 const ACCOUNT: &str = "tenon";
 
 /// Gives the chart's ServiceAccount the chart's rights, and returns a kubeconfig for it; `None` where Helm is not there.
-pub(crate) async fn grant(testbed: &Testbed, csr_approver: &str) -> anyhow::Result<Option<PathBuf>> {
-    let Some(found) = with_programs(&[Program::Helm])? else { return Ok(None) };
-    let helm = &found.first().context("no program")?.path;
-    let chart = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../charts/tenon");
-    let output = Command::new(helm)
-        .args(["template", ACCOUNT, "--namespace", RELEASE, "--set-string"])
-        .arg(format!("csrApprover={csr_approver}"))
-        .args(["--show-only", "templates/roles.yaml", "--show-only", "templates/serviceaccount.yaml"])
-        .arg(chart)
-        .output()?;
-    ensure!(output.status.success(), "helm: {}", String::from_utf8_lossy(&output.stderr));
+pub(crate) async fn grant(testbed: &Testbed, csr_approver: &'static str) -> anyhow::Result<Option<PathBuf>> {
+    let Some(roles) = roles(csr_approver)? else { return Ok(None) };
     let admin = testbed.admin().await?;
-    let text = String::from_utf8(output.stdout)?;
-    for document in text.split("\n---\n").filter(|document| document.contains("kind:")) {
+    for document in roles.split("\n---\n").filter(|document| document.contains("kind:")) {
         apply(&admin, document).await?;
     }
     for (verb, resource, namespace) in KNOWN {
@@ -44,6 +35,27 @@ pub(crate) async fn grant(testbed: &Testbed, csr_approver: &str) -> anyhow::Resu
             .await?;
     }
     Ok(Some(testbed.service_account_kubeconfig(RELEASE, ACCOUNT).await?))
+}
+
+/// What the chart renders for the controller's rights. Each text is rendered once for all scenarios.
+fn roles(csr_approver: &'static str) -> anyhow::Result<Option<String>> {
+    static RENDERED: Mutex<BTreeMap<&str, String>> = Mutex::new(BTreeMap::new());
+    let Some(found) = with_programs(&[Program::Helm])? else { return Ok(None) };
+    let mut rendered = RENDERED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(text) = rendered.get(csr_approver) {
+        return Ok(Some(text.clone()));
+    }
+    let chart = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../charts/tenon");
+    let output = Command::new(&found.first().context("no program")?.path)
+        .args(["template", ACCOUNT, "--namespace", RELEASE, "--set-string"])
+        .arg(format!("csrApprover={csr_approver}"))
+        .args(["--show-only", "templates/roles.yaml", "--show-only", "templates/serviceaccount.yaml"])
+        .arg(chart)
+        .output()?;
+    ensure!(output.status.success(), "helm: {}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout)?;
+    rendered.insert(csr_approver, text.clone());
+    Ok(Some(text))
 }
 
 /// One right of every role: once the API server knows them it knows all.
