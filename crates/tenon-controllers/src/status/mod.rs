@@ -23,11 +23,11 @@ pub use class::{ClassVerdict, ObservedTemplate, judge_class};
 pub use class_finalizer::finalizers;
 pub use estate::{Estate, RegionTrouble, RegionView};
 pub use pass::{StatusContext, StatusError, StatusReport, pass};
-pub(crate) use pass::{stated, subject};
+pub(crate) use pass::{counted, stated, subject};
 pub(crate) use pool::POOL_CONDITIONS;
 pub use pool::{ObservedClass, PoolVerdict, judge_pool};
 pub(crate) use run::run;
-pub use template::{TemplateVerdict, judge_managed_template, judge_template};
+pub use template::{TemplateVerdict, judge_template};
 
 use tenon_api::ConditionStatus;
 use tenon_api::condition_reasons::{ConditionReason, ConditionType};

@@ -1,9 +1,10 @@
 //! Whether a ProxmoxUnmanagedTemplate names templates that are there, and what is said of a ProxmoxTemplate.
 
-use tenon_api::ProxmoxUnmanagedTemplateSpec;
 use tenon_api::condition_reasons::{
-    FIELD_NOT_SUPPORTED_YET, REGION_UNREACHABLE, TEMPLATE_READY, TEMPLATE_VALIDATION, TEMPLATES_NOT_FOUND,
+    AWAITING_RECONCILIATION, REGION_UNREACHABLE, TEMPLATE_READY, TEMPLATE_VALIDATION, TEMPLATES_NOT_FOUND,
+    condition_reason,
 };
+use tenon_api::{ConditionStatus, ProxmoxTemplate, ProxmoxUnmanagedTemplateSpec};
 
 use super::Verdict;
 use super::estate::Estate;
@@ -51,11 +52,18 @@ pub fn judge_template(spec: &ProxmoxUnmanagedTemplateSpec, estate: &Estate) -> T
     }
 }
 
-/// Nothing is made from images yet: a ProxmoxTemplate says so instead of being passed over.
-pub fn judge_managed_template() -> Verdict {
-    let message = "spec.sourceImage is not supported yet; create the VM template in Proxmox, and refer to it with a \
-                   ProxmoxUnmanagedTemplate";
-    Verdict::fails(&FIELD_NOT_SUPPORTED_YET, message)
+/// What the loop that makes templates from images said of one.
+pub(super) fn said_ready(template: &ProxmoxTemplate) -> Verdict {
+    let conditions = template.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let said = conditions.filter(|condition| condition.type_ == READY).last();
+    let awaiting = || Verdict::unknown(&AWAITING_RECONCILIATION, "its VM templates were not looked at yet");
+    let Some(said) = said else { return awaiting() };
+    match (said.status, condition_reason(&said.reason)) {
+        (ConditionStatus::True, _) => Verdict::holds(&TEMPLATE_READY).with_message(said.message.clone()),
+        (ConditionStatus::False, Some(reason)) => Verdict::fails(reason, said.message.clone()),
+        (ConditionStatus::Unknown, Some(reason)) => Verdict::unknown(reason, said.message.clone()),
+        (_, None) => awaiting(),
+    }
 }
 
 fn wanted(spec: &ProxmoxUnmanagedTemplateSpec) -> String {
