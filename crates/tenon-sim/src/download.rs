@@ -172,8 +172,7 @@ impl DownloadJob {
         let row = transfer.row_bytes();
         let (_, free) = state.usage(&transfer.temporary.storage, &transfer.temporary.host);
         if row > free {
-            let text =
-                format!("Cannot write to '{}' (No space left on device).", state.path_of(&transfer.temporary));
+            let text = format!("Cannot write to '{}' (No space left on device).", state.path_of(&transfer.temporary));
             state.log(upid, text.as_str());
             return Err(format!("download failed: {text}"));
         }
@@ -257,7 +256,12 @@ impl Transfer {
     fn progress(&self, now: Duration, row: u64) -> Progress {
         let span = (now - self.row_began).as_secs_f64();
         let rate = row as f64 / span.max(1e-9);
-        Progress { received: self.received, length: self.file.length, elapsed_s: (now - self.began).as_secs_f64(), rate }
+        Progress {
+            received: self.received,
+            length: self.file.length,
+            elapsed_s: (now - self.began).as_secs_f64(),
+            rate,
+        }
     }
 }
 

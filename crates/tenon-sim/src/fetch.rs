@@ -50,10 +50,7 @@ fn get(fetch: &Fetch, place: &Place) -> Fetched {
     let (host, port) = wget::endpoint(&fetch.url);
     let Some(address) = (host, port).to_socket_addrs().ok().and_then(|mut addresses| addresses.next()) else {
         let line = format!("Resolving {host} ({host})... failed: Name or service not known.");
-        return Fetched::Failed {
-            lines: vec![line],
-            error: format!("wget: unable to resolve host address '{host}'"),
-        };
+        return Fetched::Failed { lines: vec![line], error: format!("wget: unable to resolve host address '{host}'") };
     };
     let ip = address.ip().to_string();
     let peer = Peer::new(&fetch.url, &ip);

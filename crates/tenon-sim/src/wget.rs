@@ -197,7 +197,10 @@ mod tests {
     fn rows_are_those_of_a_recorded_download() {
         let length = 105_185_280;
         let row = |received: u64, elapsed_s: f64, rate: f64| Progress { received, length, elapsed_s, rate }.row();
-        assert_eq!(row(ROW_BYTES, 0.03, 1.13 * 1024.0 * MIB), "     0K ........ ........ ........ ........ 31% 1.13G 0s");
+        assert_eq!(
+            row(ROW_BYTES, 0.03, 1.13 * 1024.0 * MIB),
+            "     0K ........ ........ ........ ........ 31% 1.13G 0s"
+        );
         assert_eq!(row(2 * ROW_BYTES, 0.06, 936.0 * MIB), " 32768K ........ ........ ........ ........ 63%  936M 0s");
         assert_eq!(row(length, 0.09, 877.0 * MIB), " 98304K ....                               100%  877M=0.09s");
         let small = Progress { received: 1200, length: 1200, elapsed_s: 0.0, rate: 205.0 * MIB };

@@ -5,9 +5,7 @@ use std::time::Duration;
 use axum::body::Body;
 use http::Request;
 use serde_json::{Value, json};
-use tenon_sim::{
-    Estate, EstateConfig, FaultEffect, FaultMatch, FaultRule, ImageSpec, StorageSpec, TemplateSpec,
-};
+use tenon_sim::{Estate, EstateConfig, FaultEffect, FaultMatch, FaultRule, ImageSpec, StorageSpec, TemplateSpec};
 
 use crate::estate::bench::{Form, call, clone, config, estate, exit, get, run, send};
 

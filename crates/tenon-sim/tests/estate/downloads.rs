@@ -32,8 +32,10 @@ fn publishing(file: WebFile) -> Estate {
 }
 
 async fn begin(estate: &Estate, more: Form<'_>) -> String {
-    let form: Vec<(&str, &str)> =
-        [("content", "import"), ("filename", "debian-13.qcow2"), ("url", URL)].into_iter().chain(more.to_vec()).collect();
+    let form: Vec<(&str, &str)> = [("content", "import"), ("filename", "debian-13.qcow2"), ("url", URL)]
+        .into_iter()
+        .chain(more.to_vec())
+        .collect();
     call(estate, "POST", DOWNLOAD, &form).await.upid()
 }
 
