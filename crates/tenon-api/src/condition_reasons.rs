@@ -330,8 +330,8 @@ condition_reasons! {
         action "See the conditions of the ProxmoxNodeClass.";
     // ProxmoxNodeClasses and templates.
     TEMPLATES_NOT_FOUND = "TemplatesNotFound" for [("InstanceTemplateReady", False), ("ProxmoxVirtualMachineTemplateReady", False), ("NodeClassReady", False)], Karpenter,
-        when "No VM template matches, or none is on a host that has the region and storages the class names.",
-        example "no VM template named ubuntu in region lab; create one, or correct spec.templateName and spec.tags",
+        when "No VM template matches, or none is on a host that has the region and storages the class names. Up to four VMs that come close are named, each with the reason why it is not used.",
+        example "no VM template named ubuntu in region lab; create one, or correct spec.templateName and spec.tags; VM 103 (ubuntu) on host pve2 is not a template; run `qm template 103` to convert it",
         action "Follow the message: create the template, correct its name or tags, or add the storage to a host.";
     ADDRESSES_INVALID = "AddressesInvalid" for [("InstanceTemplateReady", False), ("NodeClassReady", False)], Tenon,
         when "A field of spec.addresses of the class cannot be read: an address, a range, or a gateway outside its network.",

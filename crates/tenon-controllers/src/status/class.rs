@@ -73,7 +73,11 @@ fn select(spec: &ProxmoxNodeClassSpec, found: ObservedTemplate<'_>, estate: &Est
     let mut selected: Vec<String> = Vec::new();
     let sorted = |zones: &[String]| {
         let mut sorted = zones.to_vec();
-        sorted.sort();
+        // Of several on a host the one with the lowest id: a number, so that 9001 comes before 10000.
+        sorted.sort_by_cached_key(|zone| {
+            let (place, id) = zone.rsplit_once('/').unwrap_or((zone, ""));
+            (place.to_owned(), id.parse::<u32>().unwrap_or(u32::MAX))
+        });
         sorted
     };
     // A template on the host itself comes before one on a shared storage that lies on another.

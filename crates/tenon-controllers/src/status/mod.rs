@@ -1,6 +1,6 @@
 //! What templates, classes and pools say of themselves: found, ready, or what is in the way and the next move.
 //!
-//! Read in this order: `estate` (what Proxmox shows), `template`, `class`, `class_finalizer`, `pool` (pure decisions), `pass` (the one look
+//! Read in this order: `estate` (what Proxmox shows), `template` with `template_candidates`, `class`, `class_finalizer`, `pool` (pure decisions), `pass` (the one look
 //! and the writes) with `pool_pass`; `counter` (what the nodes of a pool have together).
 
 mod class;
@@ -16,6 +16,7 @@ mod pool_pass;
 mod run;
 mod staleness;
 mod template;
+mod template_candidates;
 mod template_reach;
 
 pub(crate) use class::CLASS_CONDITIONS;

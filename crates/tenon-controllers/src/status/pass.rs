@@ -23,7 +23,7 @@ use super::estate::Estate;
 use super::pool::ObservedClass;
 use super::pool_pass::judge_pools;
 use super::staleness::{self, LastListings};
-use super::template::{READY, judge_template, said_ready};
+use super::template::{READY, judge_template, said_ready, with_silent};
 use super::{Verdict, class_finalizer, class_first_boot, template_reach};
 use crate::claim::ClaimError;
 use crate::claim_list::list_claims;
@@ -167,7 +167,9 @@ async fn judge_templates(
     for template in &templates.objects {
         let verdict = judge_template(&template.spec, estate);
         let status = template.status.clone().unwrap_or_default();
-        let found = verdict.zones.or(status.zones).unwrap_or_default();
+        let before = status.zones.unwrap_or_default();
+        let region = template.spec.region.as_deref();
+        let found = verdict.zones.map_or_else(|| before.clone(), |zones| with_silent(zones, &before, estate, region));
         let said = [(READY, &verdict.ready)];
         let conditions = stated(&[READY], status.conditions.as_deref(), &subject(&template.metadata, now), &said);
         let status = json!({ "conditions": conditions, "zones": found, "resources": counted(&found) });
