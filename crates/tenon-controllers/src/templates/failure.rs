@@ -43,8 +43,8 @@ pub(super) fn of_task(work: &Work<'_>, build: &TemplateBuild, refusal: &Refusal)
             ))
         }
         (TemplateStep::Create, RefusalKind::AlreadyExists) => BuildFailure::IdTaken,
-        (TemplateStep::Create, RefusalKind::NotFound)
-            if says(&format!(":import/{}", build.image_name.to_lowercase())) =>
+        (TemplateStep::Create, _)
+            if says(&build.image_name.to_lowercase()) && (says("failed to stat") || says("does not exist")) =>
         {
             BuildFailure::ImageMissing(words)
         }

@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "an order of the test's own that does not work is a failed test")]
 
-mod crash;
+pub(crate) mod crash;
 mod faults;
 mod hidden;
 mod launch;
-mod site;
+pub(crate) mod site;
