@@ -14,7 +14,7 @@ const HINTS: &[(&str, &str)] = &[
         "failed to verify file",
         "the file is no disk image of the format its name says; correct spec.sourceImage.url or imageName",
     ),
-    ("unable to resolve host", "check the URL, and DNS on the host"),
+    ("unable to resolve host", "check spec.sourceImage.url, and DNS on the host"),
     ("exit code 8", "the server does not have the file or refuses it; check spec.sourceImage.url"),
     (
         "exit code 5",

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "an order of the test's own that does not work is a failed test")]
 
-pub(crate) mod crash;
+mod crash;
 mod faults;
 mod hidden;
 mod launch;

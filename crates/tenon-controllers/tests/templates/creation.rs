@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tenon_model::TemplateStep;
-use tenon_sim::{StorageSpec, TemplateSpec, VmSpec, WebCertificate};
+use tenon_sim::{StorageSpec, TemplateSpec, VmSpec, WebCertificate, WebFile};
 
 use crate::templates::site::{OTHER_URL, Site, URL, config, image, ready, template};
 
@@ -113,7 +113,7 @@ async fn every_way_a_download_fails_names_host_storage_cause_and_next_step() {
         (untrusted, "", "insecureSkipTLSVerify"),
     ] {
         let site = Site::with(&["pve1"]).await;
-        site.estate.publish(text, tenon_sim::WebFile::new("<html>"));
+        site.estate.publish(text, WebFile::new("<html>"));
         site.estate.publish(untrusted, image("13").certificate(WebCertificate::UnknownIssuer));
         let mut object = template("local");
         object["spec"]["sourceImage"] = json!({ "url": url });
@@ -156,7 +156,7 @@ async fn one_host_with_a_full_storage_does_not_stop_the_others() {
 #[tokio::test(start_paused = true)]
 async fn the_progress_of_a_download_is_told_in_steps_of_ten_percent() {
     let site = Site::with(&["pve1"]).await;
-    site.estate.publish(URL, image("13").over(4 << 20));
+    site.estate.publish(URL, WebFile::image("13", 3 << 30, 320 << 20).over(4 << 20));
     site.create(template("local")).await;
     site.run(|builds| builds.as_ref().is_some_and(|builds| builds.iter().any(|build| build.progress >= Some(40))))
         .await;
@@ -173,17 +173,17 @@ async fn the_progress_of_a_download_is_told_in_steps_of_ten_percent() {
 
 #[tokio::test(start_paused = true)]
 async fn a_host_that_is_down_gets_its_template_when_it_is_back() {
-    let site = Site::with(&["pve1", "pve2"]).await;
+    let site = Site::with(&["pve1", "pve2", "pve3"]).await;
     site.estate.set_host_online("pve2", false).unwrap();
     tokio::time::sleep(std::time::Duration::from_secs(15)).await;
     site.create(template("local")).await;
-    site.run(ready(1)).await;
+    site.run(ready(2)).await;
     site.passes(1).await;
     let (status, _, message) = site.condition().await;
     assert_eq!(status, "True");
     assert!(message.contains("host pve2 is offline"), "{message}");
     site.estate.set_host_online("pve2", true).unwrap();
-    site.run(ready(2)).await;
+    site.run(ready(3)).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -42,21 +42,32 @@ pub(crate) struct Site {
 pub(crate) struct Life {
     death: Death,
     sent: Arc<AtomicUsize>,
+    /// The numbers of requests that change something.
+    writes: Arc<Mutex<Vec<usize>>>,
     died: Arc<Notify>,
 }
 
 impl Life {
     pub(crate) fn until(death: Death) -> Life {
-        Life { death, sent: Arc::default(), died: Arc::default() }
+        Life { death, sent: Arc::default(), writes: Arc::default(), died: Arc::default() }
     }
 
-    pub(crate) fn requests(&self) -> usize {
-        self.sent.load(Ordering::SeqCst)
+    /// Every death that leaves another state behind: before a change is sent, after it was carried out and before its reply is
+    /// read, and before the request that follows. A kill between two looks is a kill before the second.
+    pub(crate) fn deaths(&self) -> Vec<Death> {
+        let writes = self.writes.lock().unwrap().clone();
+        writes
+            .into_iter()
+            .flat_map(|number| [Death::Before(number), Death::After(number), Death::Before(number + 1)])
+            .collect()
     }
 
     /// Sends a request if the controller is still alive then, and gives its reply if it is alive to read it.
-    async fn carry<T>(&self, send: impl Future<Output = T>) -> T {
+    async fn carry<T>(&self, method: &http::Method, send: impl Future<Output = T>) -> T {
         let number = self.sent.fetch_add(1, Ordering::SeqCst);
+        if *method != http::Method::GET {
+            self.writes.lock().unwrap().push(number);
+        }
         let (before, after) = match self.death {
             Death::Never => (usize::MAX, usize::MAX),
             Death::Before(last) => (last, last),
@@ -90,7 +101,7 @@ pub(crate) fn config(hosts: &[&str]) -> EstateConfig {
 }
 
 pub(crate) fn image(tag: &str) -> WebFile {
-    WebFile::image(tag, 3 * GIB, 320 << 20)
+    WebFile::image(tag, 3 * GIB, 64 << 20)
 }
 
 /// A ProxmoxTemplate with its disks and images on this storage.
@@ -183,7 +194,7 @@ impl Site {
         let on_kubernetes = life.clone();
         let service = tower::service_fn(move |request: http::Request<Body>| {
             let (kube, life) = (kube.clone(), on_kubernetes.clone());
-            async move { life.carry(kube.send(request)).await }
+            async move { life.carry(&request.method().clone(), kube.send(request)).await }
         });
         TemplateContext {
             workload: kube::Client::new(service, "default"),
@@ -196,10 +207,11 @@ impl Site {
 
     pub(crate) fn proxmox(&self, life: &Life) -> tenon_pve::Client {
         let (estate, on_proxmox) = (self.estate.service(), life.clone());
-        let mortal = tower::service_fn(move |request| {
+        let mortal = tower::service_fn(move |request: http::Request<_>| {
             let (mut estate, life) = (estate.clone(), on_proxmox.clone());
             async move {
-                let reply = life.carry(async { estate.ready().await?.call(request).await }).await?;
+                let method = request.method().clone();
+                let reply = life.carry(&method, async { estate.ready().await?.call(request).await }).await?;
                 Ok::<_, Infallible>(reply)
             }
         });

@@ -35,7 +35,8 @@ fn retired(builds: &[TemplateBuild], wanted: &WantedTemplates) -> Vec<u32> {
 
 #[test]
 fn each_host_gets_one_and_hosts_that_share_a_storage_get_one_together() {
-    let missing = arrange(&[build("pve1", 1000)], &wanted(&[target("pve1", false), target("pve2", false)]), Seconds(0)).missing;
+    let missing =
+        arrange(&[build("pve1", 1000)], &wanted(&[target("pve1", false), target("pve2", false)]), Seconds(0)).missing;
     assert_eq!(missing, [target("pve2", false)]);
     // The one that is there serves, whichever host comes first today.
     let shared = TemplateBuild { shared: true, ..build("pve2", 1000) };

@@ -139,7 +139,10 @@ fn a_finished_template_is_kept_as_described_and_replaced_when_it_is_gone() {
     assert_eq!(decide(&ready, &sees(ours(true, true), TemplateTask::None)), TemplateDecision::Wait);
     let other = decide(&ready, &sees(ours(true, false), TemplateTask::None));
     assert_eq!(other, TemplateDecision::Perform(TemplateChange::Configure));
-    assert!(matches!(decide(&ready, &sees(ObservedTemplate::Absent, TemplateTask::None)), TemplateDecision::Move { .. }));
+    assert!(matches!(
+        decide(&ready, &sees(ObservedTemplate::Absent, TemplateTask::None)),
+        TemplateDecision::Move { .. }
+    ));
     let away = recorded(decide(&ready, &sees(ObservedTemplate::Unreachable, TemplateTask::None)));
     assert_eq!((away.step, away.vmid), (TemplateStep::Ready, ready.vmid), "a host that does not answer proves nothing");
 }
