@@ -308,7 +308,7 @@ condition_reasons! {
         when "A field of the NodePool is invalid.",
         example "spec.template.spec.taints[0].key: invalid label name",
         action "Correct the fields that the message names.";
-    FIELD_NOT_SUPPORTED_YET = "FieldNotSupportedYet" for [("ValidationSucceeded", False), ("NodeClassReady", False), ("InstanceTemplateReady", False), ("ProxmoxVirtualMachineTemplateReady", False)], Tenon,
+    FIELD_NOT_SUPPORTED_YET = "FieldNotSupportedYet" for [("ValidationSucceeded", False), ("NodeClassReady", False), ("InstanceTemplateReady", False)], Tenon,
         when "A field is set that this version of Tenon does not act on. The object is not Ready, so that nothing is ignored silently.",
         example "spec.disruption.consolidationPolicy Balanced is not supported yet; remove it or wait for a later release",
         action "Remove the field, or wait for a release that supports it.";
@@ -330,17 +330,25 @@ condition_reasons! {
         action "See the conditions of the ProxmoxNodeClass.";
     // ProxmoxNodeClasses and templates.
     TEMPLATES_NOT_FOUND = "TemplatesNotFound" for [("InstanceTemplateReady", False), ("ProxmoxVirtualMachineTemplateReady", False), ("NodeClassReady", False)], Karpenter,
-        when "No VM template matches, or none is on a host that has the region and storages the class names.",
-        example "no VM template named ubuntu in region lab; create one, or correct spec.templateName and spec.tags",
+        when "No VM template matches, or none is on a host that has the region and storages the class names. Up to four VMs that come close are named, each with the reason why it is not used.",
+        example "no VM template named ubuntu in region lab; create one, or correct spec.templateName and spec.tags; VM 103 (ubuntu) on host pve2 is not a template; run `qm template 103` to convert it",
         action "Follow the message: create the template, correct its name or tags, or add the storage to a host.";
     ADDRESSES_INVALID = "AddressesInvalid" for [("InstanceTemplateReady", False), ("NodeClassReady", False)], Tenon,
         when "A field of spec.addresses of the class cannot be read: an address, a range, or a gateway outside its network.",
         example "spec.addresses.ranges: `10.0.0.10-10.0.0.60` is not an address range: use a network such as 10.0.0.0/24, an address such as 10.0.0.5/24, or a range such as 10.0.0.10-10.0.0.60/24",
         action "Correct the field that the message names.";
     TEMPLATE_VALIDATION = "TemplateValidation" for [("ProxmoxVirtualMachineTemplateReady", False)], Tenon,
-        when "The ProxmoxUnmanagedTemplate names neither templateName nor tags.",
-        example "spec.templateName and spec.tags are both missing; set at least one of them",
-        action "Set spec.templateName or spec.tags.";
+        when "The ProxmoxUnmanagedTemplate names neither templateName nor tags, or no VM template can be made from the spec of the ProxmoxTemplate.",
+        example "image file name noble.img has no extension that Proxmox imports (.qcow2, .raw or .vmdk); set spec.sourceImage.imageName to a name with the extension of the format of the image",
+        action "Follow the message.";
+    NODE_TEMPLATE_CLASS_RESOLUTION_ERROR = "NodeTemplateClassResolutionError" for [("ProxmoxVirtualMachineTemplateReady", Unknown), ("ProxmoxVirtualMachineTemplateReady", False)], Karpenter,
+        when "Unknown: VM templates of the ProxmoxTemplate are being created, and none is ready yet. False: the ProxmoxTemplate is being deleted, or its annotation tenon.dev/template-builds cannot be read.",
+        example "host pve1 downloads the image to storage local (40 %)",
+        action "Nothing while templates are being created. If the ProxmoxTemplate is being deleted, the message names what still uses its VM templates.";
+    TEMPLATE_BUILD_FAILED = "TemplateBuildFailed" for [("ProxmoxVirtualMachineTemplateReady", False)], Tenon,
+        when "No VM template of the ProxmoxTemplate could be created on any host. Tenon tries again, after 30 seconds at first and 15 minutes at most, and at once when the spec changes.",
+        example "cannot download https://images.example/debian-13.qcow2 to storage local on host pve1: download failed: exit code 8; the server does not have the file or refuses it; check spec.sourceImage.url",
+        action "Follow the message: it names host, storage and what Proxmox said.";
     PROXMOX_ACCESS_DENIED = "ProxmoxAccessDenied" for [("InstanceTemplateReady", False), ("NodeClassReady", False)], Tenon,
         when "Proxmox refuses the API token of every region that the class uses: the token is wrong or expired, or lacks a privilege.",
         example "region lab: cannot list the resources of the cluster: Authentication failed!; check the token and its secret, and whether it has expired",

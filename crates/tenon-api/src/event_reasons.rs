@@ -323,6 +323,50 @@ event_reasons! {
         when "The condition of this name turned False.",
         example "InstanceMetadataOptionsReady is False (MetadataOptionsNotFound): Secret kube-system/worker, which spec.metadataOptions.templatesRef names, does not exist; create it",
         action "See the condition in [conditions](conditions.md).";
+    IMAGE_DOWNLOADING = "ImageDownloading" on "ProxmoxTemplate", Normal, Tenon,
+        when "A host begins to download the image of the ProxmoxTemplate.",
+        example "Downloading https://images.example/debian-13.qcow2 to storage local on host pve1",
+        action "Nothing. The condition ProxmoxVirtualMachineTemplateReady shows how far it is.";
+    IMAGE_DOWNLOADED = "ImageDownloaded" on "ProxmoxTemplate", Normal, Tenon,
+        when "A host downloaded the image of the ProxmoxTemplate.",
+        example "Downloaded image local:import/debian-13-4711.qcow2 on host pve1",
+        action "Nothing.";
+    TEMPLATE_CREATED = "TemplateCreated" on "ProxmoxTemplate", Normal, Tenon,
+        when "A VM template of the ProxmoxTemplate is ready.",
+        example "Created VM template 1000 on host pve1 (Hash: 4711)",
+        action "Nothing.";
+    TEMPLATE_BUILD_FAILED = "TemplateBuildFailed" on "ProxmoxTemplate", Warning, Tenon,
+        when "A step of creating, changing or deleting a VM template failed. Tenon tries again, after 30 seconds at first and 15 minutes at most, and at once when the spec changes.",
+        example "cannot create VM 1000 on host pve1 with its disk on storage fast: no space left on device; make room on storage fast",
+        action "Follow the message: it names host, storage and what Proxmox said.";
+    TEMPLATE_UPDATED = "TemplateUpdated" on "ProxmoxTemplate", Normal, Tenon,
+        when "The configuration of a VM template was not what the ProxmoxTemplate says, and was corrected.",
+        example "Updated VM template 1000 on host pve1: net0, tags",
+        action "Nothing. To keep another configuration, change the ProxmoxTemplate instead of the VM template.";
+    TEMPLATE_REPLACED = "TemplateReplaced" on "ProxmoxTemplate", Warning, Tenon,
+        when "The VM template does not exist any more, or another VM has its VM ID. Tenon creates another one, and leaves the other VM alone.",
+        example "VM 1000 does not exist any more on host pve1; creating VM template 1001 instead",
+        action "Nothing, unless the VM template was deleted by mistake.";
+    INCOMPLETE_TEMPLATE = "IncompleteTemplate" on "ProxmoxTemplate", Warning, Tenon,
+        when "The creation of a VM template was interrupted. The rest is locked, and an API token can neither unlock nor delete it. Tenon creates another one.",
+        example "the creation of VM 1000 was interrupted on host pve1; creating VM template 1001 instead. VM 1000 is incomplete and cannot be removed with an API token; on host pve1 run: qm config 1000. If it shows lock: create and no task runs for it, run: qm unlock 1000 && qm destroy 1000 --purge --destroy-unreferenced-disks 1",
+        action "Run the commands of the message on the host.";
+    TEMPLATE_IN_USE = "TemplateInUse" on "ProxmoxTemplate", Normal, Tenon,
+        when "A VM template that is not wanted any more is kept, because linked clones, launches or a ProxmoxNodeClass use it.",
+        example "VM 1000 is kept while it is used by VM 20001 of NodeClaim default-x7; delete their NodeClaims, or wait",
+        action "Nothing: it is deleted when nothing uses it any more. To have it deleted now, delete what the message names.";
+    TEMPLATE_DELETED = "TemplateDeleted" on "ProxmoxTemplate", Normal, Tenon,
+        when "A VM template that is not wanted any more was deleted.",
+        example "Deleted VM template 1000 on host pve1 and its image, unless another template is made from it",
+        action "Nothing.";
+    TEMPLATE_ADOPTED = "TemplateAdopted" on "ProxmoxTemplate", Normal, Tenon,
+        when "A VM template that the Go provider created for the ProxmoxTemplate is managed by Tenon from now on.",
+        example "Adopted VM template 1000 on host pve1",
+        action "Nothing.";
+    TEMPLATE_LEFT_ALONE = "TemplateLeftAlone" on "ProxmoxTemplate", Warning, Tenon,
+        when "A VM that the ProxmoxTemplate names is not proven to be its VM template. Tenon neither changes nor deletes it.",
+        example "VM 1000 on host pve1, which status.zones names, is left alone: it is not a template. Delete it yourself if nothing needs it",
+        action "Check the VM, and delete it yourself if nothing needs it.";
     TEMPLATE_READY = "ProxmoxVirtualMachineTemplateReady" on "ProxmoxUnmanagedTemplate, ProxmoxTemplate", Warning, Karpenter,
         when "The condition of this name turned False or Unknown.",
         example "ProxmoxVirtualMachineTemplateReady is False (TemplatesNotFound): no VM template named ubuntu in region lab; create one, or correct spec.templateName and spec.tags",

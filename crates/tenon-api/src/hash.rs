@@ -74,7 +74,19 @@ const TEMPLATE: Rules = Rules {
     maps: &[],
     // `tpm: {}` is a TPM.
     spoken: &["tpm"],
-    defaults: &[("bios", "\"seabios\""), ("tpm.version", "\"v2.0\"")],
+    defaults: &[("bios", "\"seabios\""), ("tpm.version", "\"v2.0\""), ("sourceImage.insecureSkipTLSVerify", "false")],
+};
+
+/// What a template can be given without being made anew.
+const TEMPLATE_IN_PLACE: Rules = Rules {
+    name: "ProxmoxTemplate spec in place",
+    pick: Pick::AllBut(&["region", "sourceImage", "storageIDs", "bios", "tpm"]),
+    durations: &[],
+    amounts: &[],
+    maps: &[],
+    // An agent that is switched off is not the default of Proxmox.
+    spoken: &["agent", "vga"],
+    defaults: &[],
 };
 
 /// What every node of a pool is made from, but for its demands.
@@ -95,6 +107,11 @@ pub fn of_class_in_place(class: &ProxmoxNodeClass) -> String {
 /// What a template of ours is made from: `sourceImage`, `storageIDs`, `bios` and `tpm` of the spec of a `ProxmoxTemplate`.
 pub fn of_template(spec: &impl Serialize) -> String {
     TEMPLATE.hash(&json(spec))
+}
+
+/// What the VMs of a template are given without being made anew: every field but those of [`of_template`] and `region`.
+pub fn of_template_in_place(spec: &impl Serialize) -> String {
+    TEMPLATE_IN_PLACE.hash(&json(spec))
 }
 
 /// Our objects came from JSON, so they go back to it.

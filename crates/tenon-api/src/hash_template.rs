@@ -94,6 +94,16 @@ mod tests {
     }
 
     #[test]
+    fn a_certificate_that_is_checked_is_no_change() {
+        let mut spec = spec("https://a.example/a.qcow2");
+        let number = hash::of_template(&spec);
+        spec["sourceImage"]["insecureSkipTLSVerify"] = json!(false);
+        assert_eq!(hash::of_template(&spec), number);
+        spec["sourceImage"]["insecureSkipTLSVerify"] = json!(true);
+        assert_ne!(hash::of_template(&spec), number);
+    }
+
+    #[test]
     fn a_note_of_another_version_is_written_anew_and_changes_nothing() {
         let mut annotations = go_stamped();
         annotations.insert(names::ANNOTATION_TEMPLATE_SEEN.to_owned(), "v1-rs0/17".to_owned());

@@ -56,6 +56,8 @@ mod requirement;
 mod status_message;
 mod template;
 mod template_devices;
+pub mod template_image;
+pub mod template_record;
 mod template_status;
 mod timestamp;
 mod unmanaged_template;

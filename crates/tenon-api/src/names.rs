@@ -73,6 +73,10 @@ pub const ANNOTATION_TEMPLATE_HASH: &str = "karpenter.proxmox.sinextra.dev/proxm
 pub const ANNOTATION_TEMPLATE_HASH_VERSION: &str = "karpenter.proxmox.sinextra.dev/proxmoxtemplate-hash-version";
 /// On ProxmoxTemplates: our own hash of what that number was made from, whoever made the number.
 pub const ANNOTATION_TEMPLATE_SEEN: &str = "tenon.dev/template-seen";
+/// On ProxmoxTemplates: our hash of the fields that all their VMs were given without being made anew.
+pub const ANNOTATION_TEMPLATE_IN_PLACE_HASH: &str = "karpenter.proxmox.sinextra.dev/proxmoxtemplateinplaceupdate-hash";
+/// On ProxmoxTemplates: every VM template that was begun for them and is not gone yet.
+pub const ANNOTATION_TEMPLATE_BUILDS: &str = "tenon.dev/template-builds";
 
 /// On Secrets in the cluster of the controller that classes of another cluster may name.
 pub const LABEL_NODE_DATA: &str = "tenon.dev/node-data";
@@ -83,6 +87,8 @@ pub const ANNOTATION_CLAIM_UID: &str = "tenon.dev/claim-uid";
 
 /// On ProxmoxNodeClasses: they go only when no NodeClaim uses them.
 pub const CLASS_FINALIZER: &str = "karpenter.proxmox.sinextra.dev/termination";
+/// On ProxmoxTemplates: they go only when their VM templates and images are gone.
+pub const TEMPLATE_FINALIZER: &str = "karpenter.proxmox.sinextra.dev/termination";
 /// On Nodes and NodeClaims: they go only when their VM is gone.
 pub const FINALIZER: &str = "karpenter.sh/termination";
 

@@ -115,7 +115,7 @@ pub struct InstanceTemplateRef {
 }
 
 /// Who manages a template.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum InstanceTemplateKind {
     /// The autoscaler.
     ProxmoxTemplate,

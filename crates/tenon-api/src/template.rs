@@ -105,6 +105,10 @@ pub struct SourceImage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ChecksumType")]
     pub checksum_type: Option<ChecksumType>,
+    /// Whether Proxmox downloads the image without checking the certificate of the server. Set a checksum then. Unset:
+    /// the certificate is checked.
+    #[serde(default, rename = "insecureSkipTLSVerify", skip_serializing_if = "Option::is_none")]
+    pub insecure_skip_tls_verify: Option<bool>,
 }
 
 /// The algorithm of a checksum.

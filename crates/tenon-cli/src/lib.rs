@@ -22,4 +22,5 @@ pub mod sim;
 #[path = "without_sim.rs"]
 pub mod sim;
 pub mod telemetry;
+pub mod template;
 pub mod version;

@@ -36,7 +36,7 @@ use crate::vm_id_book::VmIdBook;
 use crate::watched::{Changes, Watches, watch_all};
 use crate::{
     claim, csr, disruption, drift, garbage_collection, in_place, kube_error, provision, static_pools, status,
-    token_sweep,
+    templates, token_sweep,
 };
 
 /// Wake-ups of claims that wait to be heard.
@@ -224,6 +224,7 @@ async fn work_loops(context: Arc<Context>, stop: Stop) {
     };
     tokio::join!(
         again("status", |context, stop| status::run(context, stop).boxed()),
+        again("nodetemplateclass", |context, stop| templates::run(context, stop).boxed()),
         again("nodepool.counter", |context, stop| status::counter::run(context, stop).boxed()),
         again("provisioner", |context, stop| provision::run(context, stop).boxed()),
         again("static.provisioning", |context, stop| static_pools::run(context, stop).boxed()),

@@ -37,6 +37,7 @@ mod settings;
 pub mod static_pools;
 pub mod status;
 mod stop;
+pub mod templates;
 mod token_sweep;
 mod vm_id_book;
 mod watched;

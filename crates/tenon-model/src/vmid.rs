@@ -87,6 +87,11 @@ impl VmIdRange {
         rest.or_else(|| self.lowest_free(taken))
     }
 
+    /// The lowest id of the range.
+    pub fn first(self) -> VmId {
+        self.first
+    }
+
     /// Whether the id is one of ours to give.
     pub fn contains(self, id: VmId) -> bool {
         (self.first..=self.last).contains(&id)

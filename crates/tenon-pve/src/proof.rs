@@ -18,7 +18,7 @@ use crate::refusal::Refusal;
 use crate::upid::Upid;
 
 /// How our line in a description begins.
-const MARK: &str = "tenon.dev/owner";
+pub(crate) const MARK: &str = "tenon.dev/owner";
 
 /// The lock of a VM whose memory was written to disk. It holds nothing up: such a VM can be destroyed.
 const SUSPENDED: &str = "suspended";
@@ -90,9 +90,21 @@ pub enum Doubt {
     /// It does not carry our line, or another one's.
     #[error("its description does not name this NodeClaim as its owner")]
     NoMark,
+    /// It has another uuid, and the line of the template it should be: somebody changed the one or copied the other.
+    #[error("its SMBIOS UUID is {found}, not the recorded {recorded}, but its description names this ProxmoxTemplate")]
+    UuidChanged {
+        /// What it has.
+        found: String,
+        /// What we wrote down.
+        recorded: String,
+    },
+    /// It has no uuid, and does not carry the line of the template it should be.
+    #[error("its description does not name this ProxmoxTemplate as its owner")]
+    NotThisTemplate,
 }
 
-/// A VM that was proven to be ours a moment ago. There is no other way to have one.
+/// A VM that was proven to be ours a moment ago. There is no other way to have one than an examination, here or in
+/// `template_proof`.
 #[derive(Debug, Clone)]
 pub struct ProvenVm {
     host: HostName,
@@ -101,6 +113,11 @@ pub struct ProvenVm {
 }
 
 impl ProvenVm {
+    /// A VM whose examination went well.
+    pub(crate) fn examined(host: &HostName, vmid: VmId, config: VmConfig) -> ProvenVm {
+        ProvenVm { host: host.clone(), vmid, config }
+    }
+
     /// The host it is on.
     pub fn host(&self) -> &HostName {
         &self.host
@@ -149,7 +166,7 @@ impl Client {
     pub async fn prove(&self, host: &HostName, proof: &Proof) -> Result<Result<ProvenVm, Doubt>> {
         let vmid = proof.mark.vmid;
         let config = self.vm_config(host, vmid).await?;
-        Ok(proof.examine(&config).map(|()| ProvenVm { host: host.clone(), vmid, config }))
+        Ok(proof.examine(&config).map(|()| ProvenVm::examined(host, vmid, config)))
     }
 
     /// Begins to destroy a VM of ours, with every disk named after it.

@@ -85,6 +85,9 @@ pub(crate) fn check_drive_syntax(set: &BTreeMap<String, String>) -> Result<(), R
             let text = "'import-from' requires special syntax - use <storage ID>:0,import-from=<source>";
             errors.insert(key.clone(), text.to_string());
         }
+        if let Some((source, kind)) = drive.options.get("import-from").and_then(|source| other_kind(source)) {
+            errors.insert(key.clone(), format!("{source} has wrong type '{kind}' - not an image"));
+        }
         if drive.file.contains(":iso/") && !drive.is_cdrom() {
             errors.insert(key.clone(), "explicit 'media=cdrom' is required for iso images".to_string());
         }
@@ -93,6 +96,13 @@ pub(crate) fn check_drive_syntax(set: &BTreeMap<String, String>) -> Result<(), R
         }
     }
     if errors.is_empty() { Ok(()) } else { Err(Refusal::invalid(errors)) }
+}
+
+/// The kind of a volume that is no image, if its name tells it.
+fn other_kind(source: &str) -> Option<(&str, &str)> {
+    let (_, name) = source.split_once(':')?;
+    let (kind, _) = name.split_once('/')?;
+    ["backup", "iso", "snippets", "vztmpl"].contains(&kind).then_some((source, kind))
 }
 
 /// One key that only root may touch fails the whole call, before anything is written.

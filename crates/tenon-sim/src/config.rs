@@ -39,6 +39,8 @@ pub struct EstateConfig {
     pub epoch: u64,
     /// Which release of Proxmox VE it is.
     pub version: PveVersion,
+    /// Authorities, in PEM, that the hosts trust when they download from a real `https://` server. Without any they trust none.
+    pub download_ca: Option<String>,
 }
 
 impl Default for EstateConfig {
@@ -60,6 +62,7 @@ impl Default for EstateConfig {
             pace: Pace::default(),
             epoch: 1_794_700_000,
             version: PveVersion::default(),
+            download_ca: None,
         }
     }
 }
@@ -281,6 +284,8 @@ pub struct Pace {
     pub upload: Duration,
     /// Removing a volume.
     pub volume_delete: Duration,
+    /// How fast a file is downloaded, in bytes a second.
+    pub link_bytes_per_s: u64,
     /// How often hosts broadcast what `/cluster/resources` shows.
     pub resource_tick: Duration,
     /// After a broadcast, how long answers may still alternate with the one before.
@@ -317,6 +322,7 @@ impl Default for Pace {
             config: ms(60),
             upload: ms(200),
             volume_delete: ms(50),
+            link_bytes_per_s: 100 << 20,
             resource_tick: ms(10_000),
             resource_flap: ms(1_000),
             unauthorized: ms(3_000),

@@ -9,8 +9,9 @@ use crate::jobs::Job;
 use crate::params::Call;
 use crate::rights::require;
 use crate::state::State;
-use crate::storage::{Volume, VolumeKey, own_part};
+use crate::storage::{TEMPORARY, Volume, VolumeKey, own_part};
 use crate::tasks::{NewTask, TaskOutcome};
+use crate::upload::has_ending;
 use crate::wire::{Answer, Refusal, Reply};
 
 pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
@@ -21,6 +22,7 @@ pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
     let wanted = |key: &VolumeKey, volume: &Volume| {
         key.storage == place.storage
             && key.host == place.host
+            && volume.content != TEMPORARY
             && call.text("content").is_none_or(|c| c == volume.content)
             // By VM, ISO files are left out although nobody owns them; other unowned files are not.
             && owner.is_none_or(|id| volume.owner.map_or(volume.content != "iso", |o| o == id))
@@ -71,7 +73,9 @@ fn is_file_name(name: &str) -> bool {
     const KINDS: [&str; 6] = ["backup", "import", "iso", "rootdir", "snippets", "vztmpl"];
     let Some((folder, file)) = name.split_once('/') else { return false };
     let known = KINDS.contains(&folder) || folder.bytes().all(|byte| byte.is_ascii_digit());
-    known && !folder.is_empty() && !file.is_empty() && !name.split('/').any(|part| part == "..")
+    // The half of a download that a killed worker left behind can not be named.
+    let named = folder != "import" || has_ending(folder, file);
+    known && named && !folder.is_empty() && !file.is_empty() && !name.split('/').any(|part| part == "..")
 }
 
 pub(crate) fn show(state: &mut State, call: &Call) -> Answer {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::changes::{
     Changes, check_boot, check_drive_syntax, check_pool, check_root_keys, check_values, read_set, stored_text,
 };
-use crate::disks::Making;
+use crate::disks::{Import, Made, Making};
 use crate::jobs::Job;
 use crate::key_rights;
 use crate::keys;
@@ -44,108 +44,126 @@ pub(crate) fn create(state: &mut State, call: &Call) -> Answer {
     // The id is taken before the answer, so that of several who ask for it only one gets a task.
     state.vms.insert(vmid, Vm::new(vmid, &host, Config::from([("lock".into(), "create".into())])));
     let (set, start) = (changes.set, call.flag("start"));
-    let job = CreateJob { vmid, host: host.clone(), set, pool, start, user: call.user.clone(), waited: false };
+    let order = Order { host: host.clone(), left: set.clone(), set, pool, start, user: call.user.clone() };
+    let job = CreateJob { vmid, order, waited: false, config: Config::new(), made: Vec::new(), importing: None };
     let (id, job) = (vmid.to_string(), Job::Create(Box::new(job)));
     Ok(state.spawn(NewTask { node: &host, kind: "qmcreate", id, user: &call.user, job }))
+}
+
+/// What is wanted.
+#[derive(Debug)]
+struct Order {
+    host: String,
+    set: BTreeMap<String, String>,
+    /// Keys that are still to be made.
+    left: BTreeMap<String, String>,
+    pool: Option<String>,
+    start: bool,
+    user: String,
 }
 
 #[derive(Debug)]
 pub(crate) struct CreateJob {
     pub(crate) vmid: u32,
-    host: String,
-    set: BTreeMap<String, String>,
-    pool: Option<String>,
-    start: bool,
-    user: String,
+    order: Order,
     waited: bool,
+    config: Config,
+    made: Vec<VolumeKey>,
+    importing: Option<(String, Drive, Import)>,
 }
 
 impl CreateJob {
     pub(crate) fn step(&mut self, state: &mut State, upid: &str) -> TaskOutcome {
         if !std::mem::replace(&mut self.waited, true) {
-            return TaskOutcome::After(self.duration(state));
+            return TaskOutcome::After(state.config.pace.create);
         }
         match self.make(state, upid) {
-            Ok(config) => {
-                self.finish(state, upid, config);
+            Ok(Some(wait)) => TaskOutcome::After(wait),
+            Ok(None) => {
+                self.finish(state, upid);
                 TaskOutcome::Done
             }
-            Err(text) => {
-                state.drop_vm(self.vmid);
-                TaskOutcome::Failed(format!("unable to create VM {} - {text}", self.vmid))
-            }
+            Err(text) => TaskOutcome::Failed(self.fail(state, &text)),
         }
     }
 
-    /// Importing takes as long as copying.
-    fn duration(&self, state: &State) -> Duration {
-        let imports = self.set.values().filter(|value| value.contains("import-from=")).count();
-        let pace = &state.config.pace;
-        pace.create + pace.clone_full * u32::try_from(imports).unwrap_or(1)
-    }
-
-    fn make(&self, state: &mut State, upid: &str) -> Result<Config, String> {
-        let mut config = Config::new();
-        let mut made: Vec<VolumeKey> = Vec::new();
-        for (key, value) in &self.set {
-            let stored = if keys::is_net(key) {
-                state.net_value(value)
-            } else if keys::is_disk_key(key) {
-                match self.make_disk(state, upid, (key, value)) {
-                    Ok(drive) => {
-                        made.extend(state.key_of(&drive.file, &self.host));
-                        drive.print()
-                    }
-                    Err(text) => {
-                        self.unmake(state, made);
-                        return Err(text);
-                    }
+    /// Goes on until an image must be copied, which takes its time, or everything is made.
+    fn make(&mut self, state: &mut State, upid: &str) -> Result<Option<Duration>, String> {
+        if let Some((key, drive, import)) = self.importing.take() {
+            let (lines, copied) = import.finish();
+            lines.into_iter().for_each(|line| state.log(upid, line));
+            copied?;
+            self.attach(state, upid, (key, &drive));
+        }
+        while let Some((key, value)) = self.order.left.pop_first() {
+            if keys::is_disk_key(&key) {
+                if let Some(import) = self.make_disk(state, upid, (key, &value))? {
+                    self.importing = Some(import);
+                    // Importing takes as long as copying.
+                    return Ok(Some(state.config.pace.clone_full));
                 }
-            } else {
-                stored_text(key, value)
-            };
-            config.insert(key.clone(), stored);
-        }
-        let checked = self.set.get("boot").map_or(Ok(()), |order| check_boot(order, &config, &self.set));
-        let allowed = || match self.set.contains_key("tags") {
-            true => key_rights::check_new_tags(state, &self.user, self.vmid),
-            false => Ok(()),
-        };
-        if let Err(text) = checked.and_then(|()| allowed()) {
-            self.unmake(state, made);
-            return Err(text);
-        }
-        config.entry("boot".into()).or_insert_with_key(|_| default_boot(&self.set));
-        self.identify(state, &mut config);
-        Ok(config)
-    }
-
-    /// Removes what was made for a VM that is not to be.
-    fn unmake(&self, state: &mut State, made: Vec<VolumeKey>) {
-        for key in made {
-            if state.volumes.get(&key).is_some_and(|volume| volume.owner == Some(self.vmid)) {
-                state.volumes.remove(&key);
+                continue;
             }
+            let stored = if keys::is_net(&key) { state.net_value(&value) } else { stored_text(&key, &value) };
+            self.config.insert(key, stored);
         }
+        let set = &self.order.set;
+        set.get("boot").map_or(Ok(()), |order| check_boot(order, &self.config, set))?;
+        if set.contains_key("tags") {
+            key_rights::check_new_tags(state, &self.order.user, self.vmid)?;
+        }
+        Ok(None)
     }
 
-    fn make_disk(&self, state: &mut State, upid: &str, (key, value): (&str, &str)) -> Result<Drive, String> {
-        let making = Making { vmid: self.vmid, host: &self.host, key };
-        let asked = Drive::read(key, value);
-        let is_new = asked.new_gib().is_some() || asked.file.ends_with(":cloudinit");
-        let (drive, lines) = state.make_drive(&making, asked)?;
+    /// Makes the volume of a drive; an image is still to be copied into what comes back.
+    fn make_disk(
+        &mut self,
+        state: &mut State,
+        upid: &str,
+        (key, value): (String, &str),
+    ) -> Result<Option<(String, Drive, Import)>, String> {
+        let making = Making { vmid: self.vmid, host: &self.order.host, key: &key };
+        let Made { drive, lines, import } = state.make_drive(&making, Drive::read(&key, value))?;
         lines.into_iter().for_each(|line| state.log(upid, line));
-        if is_new {
+        self.made.extend(state.key_of(&drive.file, &self.order.host));
+        if let Some(import) = import {
+            return Ok(Some((key, drive, import)));
+        }
+        self.attach(state, upid, (key, &drive));
+        Ok(None)
+    }
+
+    fn attach(&mut self, state: &mut State, upid: &str, (key, drive): (String, &Drive)) {
+        let asked = self.order.set.get(&key).map(|value| Drive::read(&key, value));
+        if asked.is_some_and(|asked| asked.new_gib().is_some() || asked.file.ends_with(":cloudinit")) {
             state.log(upid, format!("{key}: successfully created disk '{}'", drive.print()));
         }
         if drive.is_cloudinit() {
             state.log(upid, "generating cloud-init ISO");
         }
-        Ok(drive)
+        self.config.insert(key, drive.print());
+    }
+
+    /// Removes what was made for a VM that is not to be.
+    fn fail(&mut self, state: &mut State, text: &str) -> String {
+        for key in self.made.drain(..) {
+            if state.volumes.get(&key).is_some_and(|volume| volume.owner == Some(self.vmid)) {
+                state.volumes.remove(&key);
+            }
+        }
+        state.drop_vm(self.vmid);
+        format!("unable to create VM {} - {text}", self.vmid)
+    }
+
+    pub(crate) fn interrupt(&mut self, state: &mut State) -> String {
+        let copying = self.importing.as_ref().map(|(_, _, import)| import.interrupted());
+        self.fail(state, &copying.unwrap_or_else(|| "received interrupt".into()))
     }
 
     /// What tells this VM from every other.
-    fn identify(&self, state: &mut State, config: &mut Config) {
+    fn identify(&mut self, state: &mut State) {
+        let config = &mut self.config;
+        config.entry("boot".into()).or_insert_with_key(|_| default_boot(&self.order.set));
         let given = config.get("smbios1").cloned().unwrap_or_default();
         if !given.contains("uuid=") {
             config.insert("smbios1".into(), with_uuid(&given, &state.chance.uuid()));
@@ -156,19 +174,21 @@ impl CreateJob {
         config.insert("meta".into(), format!("creation-qemu={},ctime={}", state.config.version.qemu(), state.epoch()));
     }
 
-    fn finish(&self, state: &mut State, upid: &str, config: Config) {
+    fn finish(&mut self, state: &mut State, upid: &str) {
+        self.identify(state);
+        let Order { host, user, pool, start, .. } = &self.order;
         if let Some(vm) = state.vms.get_mut(&self.vmid) {
-            vm.config = config;
+            vm.config = std::mem::take(&mut self.config);
         }
-        if let Some(pool) = self.pool.as_ref().and_then(|pool| state.pools.get_mut(pool)) {
+        if let Some(pool) = pool.as_ref().and_then(|pool| state.pools.get_mut(pool)) {
             pool.vms.insert(self.vmid);
         }
-        if self.start {
+        if *start {
             // A task of its own: that this one ends well says nothing about the start.
             state.log(upid, "Execute autostart");
-            let job = Job::Start(StartJob::new(self.vmid, &self.host));
+            let job = Job::Start(StartJob::new(self.vmid, host));
             let id = self.vmid.to_string();
-            state.spawn(NewTask { node: &self.host, kind: "qmstart", id, user: &self.user, job });
+            state.spawn(NewTask { node: host, kind: "qmstart", id, user, job });
         }
     }
 }

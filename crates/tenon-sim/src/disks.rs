@@ -1,5 +1,6 @@
 //! How the volume a drive asks for is made: empty, imported, for cloud-init, for firmware; and what is said about it.
 
+use crate::config::StorageKind;
 use crate::images::{formatting, progress};
 use crate::keys;
 use crate::property::Drive;
@@ -18,11 +19,58 @@ pub(crate) struct Making<'a> {
     pub(crate) key: &'a str,
 }
 
+/// The image that is imported.
+struct Source {
+    name: String,
+    path: String,
+    volume: Volume,
+}
+
+/// A drive whose volume is there, what is told about it, and the copy into it that is still to come.
+pub(crate) struct Made {
+    pub(crate) drive: Drive,
+    pub(crate) lines: Vec<String>,
+    pub(crate) import: Option<Import>,
+}
+
+impl From<Drive> for Made {
+    fn from(drive: Drive) -> Self {
+        Self { drive, lines: Vec::new(), import: None }
+    }
+}
+
+/// The copy of an image into a new volume.
+#[derive(Debug)]
+pub(crate) struct Import {
+    bytes: u64,
+    /// How much can be written before the storage is full, when it is too small.
+    room: Option<u64>,
+    command: String,
+}
+
+impl Import {
+    /// How the copy ends, with what is told of it.
+    pub(crate) fn finish(&self) -> (Vec<String>, Result<(), String>) {
+        match self.room {
+            None => (progress(self.bytes).into(), Ok(())),
+            // Only the log says why; the exit status names the command.
+            Some(room) => {
+                let line = format!("qemu-img: error while writing at byte {room}: No space left on device");
+                (vec![line], Err(format!("copy failed: command '{}' failed: exit code 1", self.command)))
+            }
+        }
+    }
+
+    pub(crate) fn interrupted(&self) -> String {
+        format!("copy failed: command '{}' failed: interrupted by signal", self.command)
+    }
+}
+
 impl State {
-    /// Makes the volume a drive asks for, or looks up the size of the one it names. The lines tell how.
-    pub(crate) fn make_drive(&mut self, making: &Making<'_>, mut drive: Drive) -> Result<(Drive, Vec<String>), String> {
+    /// Makes the volume a drive asks for, or looks up the size of the one it names.
+    pub(crate) fn make_drive(&mut self, making: &Making<'_>, mut drive: Drive) -> Result<Made, String> {
         let Some((storage, name)) = drive.volume().map(|(s, n)| (s.to_string(), n.to_string())) else {
-            return Ok((drive, Vec::new()));
+            return Ok(drive.into());
         };
         if name == "cloudinit" {
             let (format, stem) = (self.possible_format(&storage, "qcow2"), format!("vm-{}-cloudinit", making.vmid));
@@ -33,7 +81,7 @@ impl State {
             drive.file = key.volid();
             drive.options.insert("media".into(), "cdrom".into());
             self.allocate(key, Volume { used: SMALL_BYTES, ..image })?;
-            return Ok((drive, lines));
+            return Ok(Made { lines, ..drive.into() });
         }
         if let Some(gib) = drive.new_gib() {
             return self.make_image(making, drive, (&storage, gib));
@@ -41,7 +89,7 @@ impl State {
         if let Some(volume) = self.volume(&drive.file, making.host) {
             drive.options.insert("size".into(), keys::format_size(volume.bytes));
         }
-        Ok((drive, Vec::new()))
+        Ok(drive.into())
     }
 
     fn make_image(
@@ -49,19 +97,14 @@ impl State {
         making: &Making<'_>,
         mut drive: Drive,
         (storage, gib): (&str, f64),
-    ) -> Result<(Drive, Vec<String>), String> {
+    ) -> Result<Made, String> {
         let source = drive.options.remove("import-from");
-        let (from, mut lines) = match &source {
-            Some(source) => {
-                (Some(self.import_source(making, source)?), vec![format!("create full clone of drive ({source})")])
-            }
-            None => (None, Vec::new()),
-        };
+        let from = source.map(|source| self.import_source(making, &source)).transpose()?;
         let wanted = drive.options.remove("format");
-        let wanted = wanted.or(from.as_ref().map(|from| from.format.clone())).unwrap_or_else(|| "raw".into());
+        let wanted = wanted.or(from.as_ref().map(|from| from.volume.format.clone())).unwrap_or_else(|| "raw".into());
         let format = self.possible_format(storage, &wanted);
         let bytes = match (making.key, &from) {
-            (_, Some(from)) => from.bytes,
+            (_, Some(from)) => from.volume.bytes,
             ("efidisk0", None) => EFI_BYTES,
             ("tpmstate0", None) => TPM_BYTES,
             // Sizes are whole kibibytes.
@@ -69,27 +112,47 @@ impl State {
         };
         let name = self.free_disk_name((storage, making.host), making.vmid, &format);
         let key = self.place(storage, making.host, &name);
-        lines.push(formatting(self, &key, &format, bytes));
-        if from.is_some() {
-            lines.push(format!("allocated target volume '{}'", key.volid()));
-        }
-        if from.is_some() || making.key == "efidisk0" {
-            lines.extend(progress(bytes));
-        }
-        // An imported image takes what was written into it; an empty one is counted in full.
-        let (bootable, used) = from.map_or((false, bytes), |from| (from.bootable, from.used.min(bytes)));
-        let image = Volume { used, ..self.image(making.vmid, &format, bytes) };
         drive.file = key.volid();
         drive.options.insert("size".into(), keys::format_size(bytes));
-        self.allocate(key, Volume { bootable, ..image })?;
-        Ok((drive, lines))
+        let mut lines = vec![formatting(self, &key, &format, bytes)];
+        let image = self.image(making.vmid, &format, bytes);
+        let Some(from) = from else {
+            if making.key == "efidisk0" {
+                lines.extend(progress(bytes));
+            }
+            // An empty image is counted in full.
+            self.allocate(key, image)?;
+            return Ok(Made { lines, ..drive.into() });
+        };
+        lines.insert(0, format!("create full clone of drive ({})", from.name));
+        lines.push(format!("allocated target volume '{}'", key.volid()));
+        let import = self.import(&from, (&key, &format));
+        // An imported image takes what was written into it.
+        let used = import.room.unwrap_or(from.volume.used.min(bytes));
+        self.allocate(key, Volume { bootable: from.volume.bootable, used, ..image })?;
+        Ok(Made { lines, import: Some(import), ..drive.into() })
     }
 
-    fn import_source(&self, making: &Making<'_>, source: &str) -> Result<Volume, String> {
-        let key = self.key_of(source, making.host);
-        let path = key.as_ref().map_or_else(|| source.to_string(), |key| self.path_of(key));
+    /// The copy of an image. A file grows while it is written, so it begins even where there is no room for it.
+    fn import(&self, from: &Source, (to, format): (&VolumeKey, &str)) -> Import {
+        let (_, free) = self.usage(&to.storage, &to.host);
+        let needed = from.volume.used.min(from.volume.bytes);
+        let room = (needed > free && self.kind_of(&to.storage) == StorageKind::Dir).then_some(free);
+        let command = format!(
+            "/usr/bin/qemu-img convert -p -n -f {} -O {format} {} zeroinit:{}",
+            from.volume.format,
+            from.path,
+            self.path_of(to)
+        );
+        Import { bytes: from.volume.bytes, room, command }
+    }
+
+    fn import_source(&self, making: &Making<'_>, name: &str) -> Result<Source, String> {
+        let key = self.key_of(name, making.host);
+        let path = key.as_ref().map_or_else(|| name.to_string(), |key| self.path_of(key));
         let volume = key.and_then(|key| self.volumes.get(&key).cloned());
-        volume.ok_or_else(|| format!("failed to stat '{path}'"))
+        let volume = volume.ok_or_else(|| format!("failed to stat '{path}'"))?;
+        Ok(Source { name: name.into(), path, volume })
     }
 
     /// The volumes a VM's config refers to and that are its own.

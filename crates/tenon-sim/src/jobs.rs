@@ -84,9 +84,11 @@ impl Job {
     }
 
     /// Stops the work; the text becomes the exit status.
-    pub(crate) fn interrupt(&mut self, state: &mut State) -> String {
+    pub(crate) fn interrupt(&mut self, state: &mut State, upid: &str) -> String {
         match self {
             Self::Clone(job) => job.interrupt(state),
+            Self::Create(job) => job.interrupt(state),
+            Self::Download(job) => job.interrupt(state, upid),
             _ => "received interrupt".into(),
         }
     }

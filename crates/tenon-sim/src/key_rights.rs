@@ -118,8 +118,20 @@ impl Asker<'_> {
             } else {
                 self.storage(storage)?;
             }
+            if let Some(source) = drive.options.get("import-from") {
+                self.import_source(source)?;
+            }
         }
         Ok(())
+    }
+
+    /// The disk of a VM is copied like a clone; a file to import is only read.
+    fn import_source(&self, source: &str) -> Result<(), Refusal> {
+        let Some((storage, name)) = source.split_once(':') else { return Ok(()) };
+        match name.split_once('/').and_then(|(folder, _)| folder.parse::<u32>().ok()) {
+            Some(owner) => self.on(&format!("/vms/{owner}"), &["VM.Clone"]),
+            None => self.on(&format!("/storage/{storage}"), &["Datastore.AllocateSpace", "Datastore.Audit"]),
+        }
     }
 }
 

@@ -36,6 +36,7 @@ mod estate;
 mod execute;
 mod fault;
 mod fetch;
+mod fetch_tls;
 mod firewall;
 mod firewall_calls;
 mod firewall_sets;
@@ -72,6 +73,8 @@ mod update;
 mod upload;
 mod version;
 mod vm;
+mod web;
+mod wget;
 mod wire;
 mod world;
 
@@ -92,6 +95,7 @@ pub use http::EstateService;
 pub use ledger::LedgerEntry;
 pub use serve::{Server, Tls, TlsError};
 pub use version::{PveVersion, UnknownVersion};
+pub use web::{WebCertificate, WebFile};
 pub use world::{ImageSpec, PowerChange, PowerEvent, TemplateSpec, VmSpec, VmView, VolumeView, WorldError};
 
 /// The calls an estate answers, one JSON object a line: method, path, parameters with type, limits and choices.

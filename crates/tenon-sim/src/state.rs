@@ -20,6 +20,7 @@ use crate::resources::Broadcast;
 use crate::storage::{Volume, VolumeKey};
 use crate::tasks::{Event, Tasks};
 use crate::vm::Vm;
+use crate::web::Web;
 use crate::wire::Refusal;
 use crate::world::PowerEvent;
 
@@ -71,6 +72,8 @@ pub(crate) struct State {
     pub(crate) volumes: BTreeMap<VolumeKey, Volume>,
     /// Storages (and hosts) whose folder for ISO images went with the last image.
     pub(crate) no_iso_folder: BTreeSet<(String, String)>,
+    /// What downloads find without a network.
+    pub(crate) web: Web,
     pub(crate) vms: BTreeMap<u32, Vm>,
     pub(crate) pools: BTreeMap<String, Pool>,
     pub(crate) access: Access,
@@ -106,6 +109,7 @@ impl State {
             ballast: BTreeMap::new(),
             volumes: BTreeMap::new(),
             no_iso_folder: BTreeSet::new(),
+            web: Web::new(),
             vms: BTreeMap::new(),
             pools: config.pools.iter().map(|p| (p.clone(), Pool::default())).collect(),
             access: Access::new(&config),

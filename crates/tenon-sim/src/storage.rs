@@ -46,6 +46,9 @@ pub(crate) struct Volume {
     pub(crate) bootable: bool,
 }
 
+/// The content of a file that is not complete: no listing shows it.
+pub(crate) const TEMPORARY: &str = "temporary";
+
 /// A file of an image format that file systems can not hold any more.
 const LARGEST_FILE: u64 = 16 << 40;
 

@@ -368,7 +368,7 @@ impl State {
     pub(crate) fn interrupt_task(&mut self, upid: &str) {
         let Some(task) = self.tasks.by_upid.get_mut(upid).filter(|t| t.end.is_none()) else { return };
         let Some(mut job) = task.job.take() else { return };
-        let text = job.interrupt(self);
+        let text = job.interrupt(self, upid);
         self.finish_task(upid, Err(text));
     }
 

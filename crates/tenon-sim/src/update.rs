@@ -101,7 +101,9 @@ impl State {
         if keys::is_disk_key(key) {
             let host = self.vms.get(&vmid).map(|vm| vm.host.clone()).unwrap_or_default();
             let making = Making { vmid, host: &host, key };
-            return self.make_drive(&making, Drive::read(key, value)).map(|(drive, _)| drive.print());
+            let made = self.make_drive(&making, Drive::read(key, value))?;
+            made.import.map_or(Ok(()), |import| import.finish().1)?;
+            return Ok(made.drive.print());
         }
         if key == "boot" {
             let shown = self.vms.get(&vmid).map(Vm::shown).unwrap_or_default();

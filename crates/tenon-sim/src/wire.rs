@@ -28,6 +28,8 @@ pub(crate) struct Reply {
 pub(crate) struct Fetch {
     pub(crate) upid: String,
     pub(crate) url: String,
+    /// Whether the server must prove its name.
+    pub(crate) verify: bool,
 }
 
 impl Reply {

@@ -8,6 +8,7 @@ use tenon_cli::plan::Plan;
 use tenon_cli::render::Render;
 use tenon_cli::sim::demo::Demo;
 use tenon_cli::sim::pve_sim::PveSim;
+use tenon_cli::template::Template;
 use tenon_cli::version::Format;
 
 /// A Kubernetes node autoscaler for Proxmox VE.
@@ -40,6 +41,7 @@ pub(crate) enum Verb {
     Plan(Box<Plan>),
     InstanceTypes(InstanceTypes),
     Render(Box<Render>),
+    Template(Template),
     /// Print the custom resource definitions, for `kubectl apply --server-side -f -`.
     Crds,
     PveSim(PveSim),

@@ -1,5 +1,6 @@
 //! What a template says of the image and the processor of its copies, in the reference's words.
 
+use tenon_api::template_image::fnv1;
 use tenon_model::VmId;
 use tenon_pve::VmConfig;
 
@@ -25,11 +26,6 @@ pub(crate) fn cpu_type(config: &VmConfig) -> Option<String> {
     told.map(str::to_owned)
 }
 
-/// FNV-1 of 64 bits, the hash the reference uses.
-fn fnv1(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| hash.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,12 +48,5 @@ mod tests {
         assert_eq!(of("cpu: x86-64-v2-AES,flags=+aes;-pcid"), Some("x86-64-v2-AES".to_owned()));
         assert_eq!(of("cpu: flags=+aes,cputype=kvm64"), Some("kvm64".to_owned()));
         assert_eq!(of("cores: 2"), None);
-    }
-
-    #[test]
-    fn the_hash_is_fnv_1_of_64_bits() {
-        assert_eq!(fnv1(""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(fnv1("a"), 0xaf63_bd4c_8601_b7be);
-        assert_eq!(fnv1("foobar"), 0x340d_8765_a4dd_a9c2);
     }
 }

@@ -1,8 +1,8 @@
 //! Whether VMs of a ProxmoxNodeClass can be made, and where.
 
 use tenon_api::condition_reasons::{
-    ADDRESSES_INVALID, FIELD_NOT_SUPPORTED_YET, INSTANCE_METADATA_OPTIONS_READY, INSTANCE_TEMPLATE_READY,
-    PROXMOX_ACCESS_DENIED, TEMPLATES_NOT_FOUND,
+    ADDRESSES_INVALID, INSTANCE_METADATA_OPTIONS_READY, INSTANCE_TEMPLATE_READY, PROXMOX_ACCESS_DENIED,
+    TEMPLATES_NOT_FOUND,
 };
 use tenon_api::{Addresses, InstanceTemplateKind, MetadataType, ProxmoxNodeClassSpec};
 
@@ -50,19 +50,11 @@ pub fn judge_class(
     let name = &spec.instance_template_ref.name;
     let template = if spec.is_absent() {
         Verdict::fails(&TEMPLATES_NOT_FOUND, "spec is missing; set at least spec.instanceTemplateRef")
-    } else if let Some(field) = unsupported(spec) {
-        Verdict::fails(
-            &FIELD_NOT_SUPPORTED_YET,
-            format!("{field} is not supported yet; remove it or wait for a later release"),
-        )
     } else if let Some(Err(why)) = spec.addresses.as_ref().map(Addresses::read) {
         Verdict::fails(&ADDRESSES_INVALID, why)
     } else {
         match found {
-            None => Verdict::fails(
-                &TEMPLATES_NOT_FOUND,
-                format!("ProxmoxUnmanagedTemplate {name} does not exist; create it"),
-            ),
+            None => Verdict::fails(&TEMPLATES_NOT_FOUND, format!("{} {name} does not exist; create it", kind(spec))),
             Some(found) if selected_zones.is_empty() => {
                 Verdict::fails(&TEMPLATES_NOT_FOUND, nowhere(spec, found, estate))
             }
@@ -81,7 +73,11 @@ fn select(spec: &ProxmoxNodeClassSpec, found: ObservedTemplate<'_>, estate: &Est
     let mut selected: Vec<String> = Vec::new();
     let sorted = |zones: &[String]| {
         let mut sorted = zones.to_vec();
-        sorted.sort();
+        // Of several on a host the one with the lowest id: a number, so that 9001 comes before 10000.
+        sorted.sort_by_cached_key(|zone| {
+            let (place, id) = zone.rsplit_once('/').unwrap_or((zone, ""));
+            (place.to_owned(), id.parse::<u32>().unwrap_or(u32::MAX))
+        });
         sorted
     };
     // A template on the host itself comes before one on a shared storage that lies on another.
@@ -145,7 +141,7 @@ fn nowhere(spec: &ProxmoxNodeClassSpec, found: ObservedTemplate<'_>, estate: &Es
         _ => false,
     });
     match storage(spec) {
-        _ if found.zones.is_empty() => format!("ProxmoxUnmanagedTemplate {name}: {}", found.ready.message()),
+        _ if found.zones.is_empty() => format!("{} {name}: {}", kind(spec), found.ready.message()),
         _ if is_blind => format!(
             "the API token sees no storage on the hosts of template {name}; grant Datastore.Audit on the storages of one of \
              these hosts: {at}"
@@ -162,13 +158,12 @@ fn nowhere(spec: &ProxmoxNodeClassSpec, found: ObservedTemplate<'_>, estate: &Es
     }
 }
 
-/// The first field that is set and not acted on.
-fn unsupported(spec: &ProxmoxNodeClassSpec) -> Option<&'static str> {
-    let found = [(
-        spec.instance_template_ref.kind == InstanceTemplateKind::ProxmoxTemplate,
-        "spec.instanceTemplateRef.kind ProxmoxTemplate",
-    )];
-    found.into_iter().find(|(is_set, _)| *is_set).map(|(_, field)| field)
+/// The kind of the template a class names.
+fn kind(spec: &ProxmoxNodeClassSpec) -> &'static str {
+    match spec.instance_template_ref.kind {
+        InstanceTemplateKind::ProxmoxTemplate => "ProxmoxTemplate",
+        InstanceTemplateKind::ProxmoxUnmanagedTemplate => "ProxmoxUnmanagedTemplate",
+    }
 }
 
 fn metadata(first_boot: &Result<(), NoFirstBoot>) -> Verdict {

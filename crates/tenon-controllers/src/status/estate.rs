@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tenon_model::{HostName, Place, VmId};
 use tenon_pve::{Cause, Error, GuestKind, RefusalKind, Resources, StorageRow};
 
+use super::template_candidates::tags_of;
 use crate::regions::Regions;
 
 /// More than any seed is large.
@@ -72,7 +73,7 @@ impl Estate {
             .map(|(name, guest)| TemplateRow {
                 zone: format!("{name}/{}/{}", guest.host, guest.id),
                 name: guest.name.clone().unwrap_or_default(),
-                tags: guest.tags.iter().flat_map(|tags| tags.split(';')).map(|tag| tag.trim().to_lowercase()).collect(),
+                tags: tags_of(guest),
             })
             .collect()
     }
@@ -128,6 +129,13 @@ impl Estate {
         let resources = self.regions.get(&place.region).and_then(|view| view.as_ref().ok());
         let mut rows = resources.into_iter().flat_map(|resources| &resources.hosts);
         rows.any(|row| row.host == place.host && row.status.as_deref() == Some("online"))
+    }
+
+    /// Whether a region that answers says that a host does not.
+    pub(super) fn is_offline(&self, region: &str, host: &str) -> bool {
+        let resources = self.regions.get(region).and_then(|view| view.as_ref().ok());
+        let mut rows = resources.into_iter().flat_map(|resources| &resources.hosts);
+        rows.any(|row| row.host.as_str() == host && row.status.as_deref() != Some("online"))
     }
 
     /// The host that a guest is on now.

@@ -1,6 +1,6 @@
 //! What templates, classes and pools say of themselves: found, ready, or what is in the way and the next move.
 //!
-//! Read in this order: `estate` (what Proxmox shows), `template`, `class`, `class_finalizer`, `pool` (pure decisions), `pass` (the one look
+//! Read in this order: `estate` (what Proxmox shows), `template` with `template_candidates`, `class`, `class_finalizer`, `pool` (pure decisions), `pass` (the one look
 //! and the writes) with `pool_pass`; `counter` (what the nodes of a pool have together).
 
 mod class;
@@ -16,6 +16,7 @@ mod pool_pass;
 mod run;
 mod staleness;
 mod template;
+mod template_candidates;
 mod template_reach;
 
 pub(crate) use class::CLASS_CONDITIONS;
@@ -23,11 +24,11 @@ pub use class::{ClassVerdict, ObservedTemplate, judge_class};
 pub use class_finalizer::finalizers;
 pub use estate::{Estate, RegionTrouble, RegionView};
 pub use pass::{StatusContext, StatusError, StatusReport, pass};
-pub(crate) use pass::{stated, subject};
+pub(crate) use pass::{counted, stated, subject};
 pub(crate) use pool::POOL_CONDITIONS;
 pub use pool::{ObservedClass, PoolVerdict, judge_pool};
 pub(crate) use run::run;
-pub use template::{TemplateVerdict, judge_managed_template, judge_template};
+pub use template::{TemplateVerdict, judge_template};
 
 use tenon_api::ConditionStatus;
 use tenon_api::condition_reasons::{ConditionReason, ConditionType};

@@ -12,11 +12,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tenon_api::condition_reasons;
 use tenon_api::event_reasons::{EVENT_REASONS, EventReason};
-use tenon_api::hash_template::{self, TemplateStanding};
 use tenon_api::plan_options::FeatureGates;
 use tenon_api::{
-    Condition, ConditionSet, ConditionStatus, NodeClaim, ProxmoxNodeClass, ProxmoxTemplate, ProxmoxUnmanagedTemplate,
-    ResourceMap, Statement, Subject,
+    Condition, ConditionSet, ConditionStatus, InstanceTemplateKind, InstanceTemplateRef, NodeClaim, ProxmoxNodeClass,
+    ProxmoxTemplate, ProxmoxUnmanagedTemplate, ResourceMap, Statement, Subject,
 };
 
 use super::class::{CLASS_CONDITIONS, METADATA_READY, ObservedTemplate, TEMPLATE_READY, judge_class};
@@ -24,7 +23,7 @@ use super::estate::Estate;
 use super::pool::ObservedClass;
 use super::pool_pass::judge_pools;
 use super::staleness::{self, LastListings};
-use super::template::{READY, judge_managed_template, judge_template};
+use super::template::{READY, judge_template, said_ready, with_silent};
 use super::{Verdict, class_finalizer, class_first_boot, template_reach};
 use crate::claim::ClaimError;
 use crate::claim_list::list_claims;
@@ -35,7 +34,6 @@ use crate::join::{JoinChecks, JoinLook, JoinUse};
 use crate::kube_error;
 use crate::regions::Regions;
 use crate::registration_book::RegistrationBook;
-use crate::writes::{self, Written};
 
 /// What a pass works with.
 pub struct StatusContext {
@@ -63,6 +61,10 @@ pub struct StatusError {
 }
 
 impl StatusError {
+    pub(crate) fn new(action: impl Into<String>, source: kube::Error) -> StatusError {
+        StatusError { action: action.into(), source: Box::new(source) }
+    }
+
     fn is_not_found(&self) -> bool {
         matches!(self.source.as_ref(), kube::Error::Api(refusal) if refusal.code == 404)
     }
@@ -100,8 +102,9 @@ pub async fn pass(context: &StatusContext, now: &Time) -> Result<StatusReport, S
         .map(|(region, view)| (region.clone(), view.as_ref().map(drop).map_err(ToString::to_string)))
         .collect();
     let mut report = StatusReport { regions, ..StatusReport::default() };
-    judge_managed_templates(context, now, &mut report).await?;
-    let found = FoundTemplates { templates: judge_templates(context, &estate, now, &mut report).await?, estate };
+    let mut templates = judge_templates(context, &estate, now, &mut report).await?;
+    templates.extend(managed_templates(context, &estate).await?);
+    let found = FoundTemplates { templates, estate };
     // Before the classes are listed: a claim that is missing here is younger than its class's finalizer may be.
     let class_of = |claim: NodeClaim| is_ours(&claim).then_some(claim.spec.node_class_ref.name);
     let used_classes = list_claims(&context.workload, class_of)
@@ -144,9 +147,12 @@ struct FoundTemplate {
     ready: Verdict,
 }
 
-/// Every template object by name, and the hosts they are on.
+/// Two kinds of objects may have the same name.
+type TemplateName = (InstanceTemplateKind, String);
+
+/// Every template object by kind and name, and the hosts they are on.
 struct FoundTemplates {
-    templates: BTreeMap<String, FoundTemplate>,
+    templates: BTreeMap<TemplateName, FoundTemplate>,
     estate: Estate,
 }
 
@@ -155,61 +161,44 @@ async fn judge_templates(
     estate: &Estate,
     now: &Time,
     report: &mut StatusReport,
-) -> Result<BTreeMap<String, FoundTemplate>, StatusError> {
+) -> Result<BTreeMap<TemplateName, FoundTemplate>, StatusError> {
     let templates = Writer::<ProxmoxUnmanagedTemplate>::list(context).await?;
     let mut all = BTreeMap::new();
     for template in &templates.objects {
         let verdict = judge_template(&template.spec, estate);
         let status = template.status.clone().unwrap_or_default();
-        let found = verdict.zones.or(status.zones).unwrap_or_default();
+        let before = status.zones.unwrap_or_default();
+        let region = template.spec.region.as_deref();
+        let found = verdict.zones.map_or_else(|| before.clone(), |zones| with_silent(zones, &before, estate, region));
         let said = [(READY, &verdict.ready)];
         let conditions = stated(&[READY], status.conditions.as_deref(), &subject(&template.metadata, now), &said);
         let status = json!({ "conditions": conditions, "zones": found, "resources": counted(&found) });
         report.add(template, templates.write(template, &status).await, &said);
         let reach = template_reach::reach(&context.regions, estate, &found).await;
-        all.insert(template.name_any(), FoundTemplate { zones: found, reach, ready: verdict.ready });
+        let name = (InstanceTemplateKind::ProxmoxUnmanagedTemplate, template.name_any());
+        all.insert(name, FoundTemplate { zones: found, reach, ready: verdict.ready });
     }
     Ok(all)
 }
 
-/// Templates that should be made from images.
-async fn judge_managed_templates(
+/// Templates that are made from images, as the loop that makes them says. They are written there.
+async fn managed_templates(
     context: &StatusContext,
-    now: &Time,
-    report: &mut StatusReport,
-) -> Result<(), StatusError> {
+    estate: &Estate,
+) -> Result<BTreeMap<TemplateName, FoundTemplate>, StatusError> {
     let templates = match Writer::<ProxmoxTemplate>::list(context).await {
         // A cluster that never had the kind has none of it.
-        Err(error) if error.is_not_found() => return Ok(()),
-        listed => listed?,
+        Err(error) if error.is_not_found() => return Ok(BTreeMap::new()),
+        listed => listed?.objects,
     };
-    let verdict = judge_managed_template();
-    for template in &templates.objects {
-        let noted = noted(context, template).await;
-        let Some(template) = &report.keep(noted) else { continue };
-        let present = template.status.as_ref().and_then(|status| status.conditions.as_deref());
-        let said = [(READY, &verdict)];
-        let conditions = stated(&[READY], present, &subject(&template.metadata, now), &said);
-        report.add(template, templates.write(template, &json!({ "conditions": conditions })).await, &said);
+    let mut all = BTreeMap::new();
+    for template in &templates {
+        let zones = template.status.as_ref().and_then(|status| status.zones.clone()).unwrap_or_default();
+        let reach = template_reach::reach(&context.regions, estate, &zones).await;
+        let ready = said_ready(template);
+        all.insert((InstanceTemplateKind::ProxmoxTemplate, template.name_any()), FoundTemplate { zones, reach, ready });
     }
-    Ok(())
-}
-
-/// The template with a note of what the number in its description stands for, written on first sight.
-async fn noted(context: &StatusContext, template: &ProxmoxTemplate) -> Result<ProxmoxTemplate, StatusError> {
-    let TemplateStanding::FirstSeen(note) = hash_template::judge(template.annotations(), &template.spec) else {
-        return Ok(template.clone());
-    };
-    let patch = json!({ "metadata": { "annotations": note } });
-    match writes::merge(&context.workload, template, patch).await {
-        Ok(Written::Done(done)) => Ok(*done),
-        // Somebody was faster; the next pass looks again.
-        Ok(Written::Outdated) => Ok(template.clone()),
-        Err(source) => {
-            let action = format!("annotate ProxmoxTemplate {} with its hash", template.name_any());
-            Err(StatusError { action, source: Box::new(source) })
-        }
-    }
+    Ok(all)
 }
 
 async fn judge_classes(
@@ -232,7 +221,8 @@ async fn judge_classes(
         let Some(class) = &report.keep(kept).unwrap_or_else(|| Some(class.clone())) else { continue };
         let in_use = class_finalizer::still_in_use(class, claims);
         report.events.extend(in_use.map(|event| (class.object_ref(&()), event)));
-        let template = found.templates.get(&class.spec.instance_template_ref.name);
+        let InstanceTemplateRef { kind, name } = &class.spec.instance_template_ref;
+        let template = found.templates.get(&(*kind, name.clone()));
         let template = template.map(|FoundTemplate { zones, reach, ready }| ObservedTemplate { zones, reach, ready });
         let inspected = report.keep(class_first_boot::inspect(context, class, template).await);
         if let Some(Inspection::Fine(used)) = &inspected {
@@ -332,7 +322,7 @@ fn is_in_table(type_: &str, verdict: &Verdict) -> bool {
     row.map_or(verdict.reason == type_, |row| row.uses().iter().any(is_use))
 }
 
-fn counted(zones: &[String]) -> ResourceMap {
+pub(crate) fn counted(zones: &[String]) -> ResourceMap {
     let count = i32::try_from(zones.len()).unwrap_or(i32::MAX);
     ResourceMap::from([("zones".to_owned(), IntOrString::String(count.to_string()))])
 }

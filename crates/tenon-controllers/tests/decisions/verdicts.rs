@@ -9,8 +9,9 @@ use tenon_controllers::status::{
     ClassVerdict, Estate, ObservedClass, ObservedTemplate, RegionTrouble, Verdict, judge_class, judge_pool,
     judge_template,
 };
+use tenon_pve::{GuestKind, GuestRow};
 
-use crate::decisions::objects::{class_spec, estate, guest, spec, template};
+use crate::decisions::objects::{class_spec, estate, guest, listing, spec, template};
 
 /// A class judged by a template that was found in these zones.
 fn judged(extra: serde_json::Value, found: &[String], estate: &Estate) -> ClassVerdict {
@@ -40,12 +41,20 @@ fn a_template_is_found_by_name_and_by_all_of_its_tags() {
 #[test]
 fn a_region_that_does_not_answer_hides_nothing_that_was_found() {
     let mut estate = estate(vec![]);
-    estate.regions.insert("away".to_owned(), Err(RegionTrouble::Silent("no answer".to_owned())));
+    let away = || Err(RegionTrouble::Silent("no answer".to_owned()));
+    estate.regions.insert("away".to_owned(), away());
     let verdict = judge_template(&spec(json!({ "templateName": "debian" })), &estate);
     assert_eq!(
         (verdict.zones, verdict.ready.status(), verdict.ready.reason()),
         (None, ConditionStatus::Unknown, "RegionUnreachable")
     );
+    // Another region has it: what was found in this one stays.
+    let found = Ok(listing(vec![template(9001, "pve1", "debian", "")]).into());
+    let both = Estate { regions: BTreeMap::from([("lab".to_owned(), found), ("away".to_owned(), away())]) };
+    let verdict = judge_template(&spec(json!({ "templateName": "debian" })), &both);
+    assert_eq!(verdict.ready.status(), ConditionStatus::True);
+    let kept = "what was found before is kept for regions that do not answer: away";
+    assert_eq!((verdict.zones, verdict.ready.message()), (Some(zones(&["lab/pve1/9001"])), kept));
     // The region that matters answers, and it is not there.
     let verdict = judge_template(&spec(json!({ "templateName": "debian", "region": "lab" })), &estate);
     assert_eq!((verdict.zones, verdict.ready.reason()), (Some(vec![]), "TemplatesNotFound"));
@@ -55,6 +64,95 @@ fn a_region_that_does_not_answer_hides_nothing_that_was_found() {
         "{:?}",
         verdict.ready
     );
+}
+
+/// What a condition says of the templates that a spec names.
+fn said(value: serde_json::Value, estate: &Estate) -> String {
+    judge_template(&spec(value), estate).ready.message().to_owned()
+}
+
+#[test]
+fn a_template_that_is_not_found_is_told_with_what_comes_close_and_why_it_is_not_used() {
+    let container = GuestRow { kind: GuestKind::Lxc, name: Some("debian".to_owned()), ..guest(104, "pve1", 1) };
+    let vm = GuestRow { name: Some("debian".to_owned()), ..guest(103, "pve2", 1) };
+    let estate = estate(vec![
+        container,
+        vm,
+        template(9002, "pve2", "debian", "k8s"),
+        template(9003, "pve1", "Debian", "k8s;gold;fast"),
+        template(9004, "pve1", "other", "gold"),
+    ]);
+    let told = said(json!({ "templateName": "debian", "tags": ["gold", "fast"] }), &estate);
+    assert_eq!(
+        told,
+        "no VM template named debian and tagged gold, fast; create one, or correct spec.templateName and spec.tags; \
+         VM template 9002 (debian) on host pve2 lacks tags gold, fast; \
+         VM template 9003 (Debian) on host pve1 has a name in other case; \
+         VM 103 (debian) on host pve2 is not a template; run `qm template 103` to convert it; \
+         container 104 (debian) on host pve1 is not a VM"
+    );
+    let told = said(json!({ "tags": ["gold", "slow"] }), &estate);
+    assert!(told.contains("VM template 9004 (other) on host pve1 lacks tag slow"), "{told}");
+    assert!(!told.contains("9002"), "a template without any of the tags does not come close: {told}");
+    let nothing = said(json!({ "templateName": "alpine" }), &estate);
+    assert_eq!(nothing, "no VM template named alpine; create one, or correct spec.templateName and spec.tags");
+}
+
+#[test]
+fn a_template_in_another_region_is_told() {
+    let mut estate = estate(vec![]);
+    let away = listing(vec![template(9001, "pve1", "debian", "k8s")]);
+    estate.regions.insert("away".to_owned(), Ok(away.into()));
+    let told = said(json!({ "templateName": "debian", "region": "lab" }), &estate);
+    let why = "VM template 9001 (debian) on host pve1 is in region away, but spec.region is lab";
+    assert!(told.starts_with("no VM template named debian in region lab;") && told.ends_with(why), "{told}");
+    assert_eq!(said(json!({ "templateName": "debian" }), &estate), "");
+}
+
+#[test]
+fn the_message_of_a_template_has_a_bounded_length() {
+    // The clones of a template have its tags.
+    let clones = (20_000..20_500).map(|id| GuestRow { tags: Some("gold".to_owned()), ..guest(id, "pve1", 1) });
+    let told = said(json!({ "tags": ["gold"] }), &estate(clones.collect()));
+    assert!(told.contains("VM 20003 (vm-20003) on host pve1 is not a template") && !told.contains("20004"), "{told}");
+    assert!(told.ends_with("; 496 more VMs and containers are not used"), "{told}");
+    let hosts = ["pve1", "pve2"];
+    let many = (0..200).map(|n| template(9000 + n, hosts[n as usize % 2], "debian", "gold"));
+    let told = said(json!({ "templateName": "debian" }), &estate(many.collect()));
+    assert!(told.len() < 500 && told.contains("host pve2 has 100 matching VM templates: 9001 is used"), "{told}");
+}
+
+#[test]
+fn of_several_templates_on_a_host_the_one_with_the_lowest_id_is_used_and_told() {
+    let estate = estate(vec![
+        template(10_000, "pve1", "debian", "k8s"),
+        template(9001, "pve1", "debian", "k8s"),
+        template(9002, "pve2", "debian", "k8s"),
+        template(9003, "pve2", "debian", ""),
+        GuestRow { tags: Some("k8s".to_owned()), ..guest(20_000, "pve1", 1) },
+    ]);
+    let wanted = json!({ "templateName": "debian", "tags": ["k8s"] });
+    let verdict = judge_template(&spec(wanted), &estate);
+    assert_eq!(verdict.ready.status(), ConditionStatus::True);
+    assert_eq!(
+        verdict.ready.message(),
+        "host pve1 has 2 matching VM templates: 9001 is used, because its VM ID is the lowest, not 10000; \
+         VM template 9003 (debian) on host pve2 lacks tag k8s"
+    );
+    let selected = judged(json!({}), &verdict.zones.unwrap(), &estate).selected_zones;
+    assert_eq!(selected, zones(&["lab/pve1/9001", "lab/pve2/9002"]));
+    assert!(!said(json!({ "tags": ["k8s"] }), &estate).contains("20000"), "nobody asks why a clone is no template");
+}
+
+#[test]
+fn a_template_on_an_offline_host_is_kept_and_told() {
+    let mut resources = listing(vec![template(9001, "pve1", "debian", ""), template(9002, "pve2", "debian", "")]);
+    resources.hosts[1].status = Some("offline".to_owned());
+    let estate = Estate { regions: BTreeMap::from([("lab".to_owned(), Ok(resources.into()))]) };
+    let verdict = judge_template(&spec(json!({ "templateName": "debian" })), &estate);
+    assert_eq!(verdict.zones, Some(zones(&["lab/pve1/9001", "lab/pve2/9002"])));
+    let told = "host pve2 is offline: VM template 9002 cannot be cloned until the host is back";
+    assert_eq!((verdict.ready.status(), verdict.ready.message()), (ConditionStatus::True, told));
 }
 
 #[test]

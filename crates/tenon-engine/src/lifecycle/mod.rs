@@ -7,6 +7,10 @@ mod launch_clone;
 pub mod registration_health;
 pub mod static_pool;
 mod static_victims;
+pub mod template;
+mod template_end;
+mod template_set;
 
 pub use static_pool::StaticCounts;
 pub use static_victims::{Sparing, StaticNode, StaticPod, StaticStage, lifetime_remaining};
+pub use template_set::{Arranged, TemplateTarget, WantedTemplates, arrange};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::Body;
 use http::Request;
 use serde_json::{Value, json};
-use tenon_sim::{Estate, EstateConfig, ImageSpec, StorageSpec, TemplateSpec};
+use tenon_sim::{Estate, EstateConfig, FaultEffect, FaultMatch, FaultRule, ImageSpec, StorageSpec, TemplateSpec};
 
 use crate::estate::bench::{Form, call, clone, config, estate, exit, get, run, send};
 
@@ -56,6 +56,70 @@ async fn a_failed_creation_leaves_nothing() {
     let text = "unable to create VM 501 - failed to stat '/var/lib/vz/import/none.qcow2'";
     assert_eq!(run(&estate, "POST", QEMU, &form).await, text);
     assert!(estate.vm(501).is_none() && estate.volumes().iter().all(|volume| volume.owner != Some(501)));
+}
+
+/// What stands in a task's log.
+async fn log(estate: &Estate, upid: &str) -> String {
+    get(estate, &format!("/nodes/pve1/tasks/{upid}/log?limit=0")).await.body
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_import_that_fills_the_storage_says_so_only_in_its_log() {
+    let estate = with_image();
+    estate.set_storage_free("shared", 100 << 20).unwrap();
+    let form = [("vmid", "500"), ("scsi0", "shared:0,format=raw,import-from=local:import/debian.qcow2")];
+    let upid = call(&estate, "POST", QEMU, &form).await.upid();
+    let text = "unable to create VM 500 - copy failed: command '/usr/bin/qemu-img convert -p -n -f qcow2 -O raw \
+                /var/lib/vz/import/debian.qcow2 zeroinit:/mnt/shared/images/500/vm-500-disk-0.raw' failed: exit code 1";
+    assert_eq!(exit(&estate, &upid).await, text);
+    let told = "qemu-img: error while writing at byte 104857600: No space left on device";
+    assert!(log(&estate, &upid).await.contains(told));
+    assert!(estate.vm(500).is_none() && estate.volumes().iter().all(|volume| volume.owner != Some(500)));
+    let when = FaultMatch::call("POST", "/nodes/*/qemu").times(1);
+    estate.add_fault(FaultRule::new(when, FaultEffect::FullStorage));
+    assert!(run(&estate, "POST", QEMU, IMPORTED).await.ends_with("failed: exit code 1"));
+    assert_eq!(run(&estate, "POST", QEMU, IMPORTED).await, "OK");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_killed_creation_leaves_a_locked_husk_and_its_disk() {
+    let estate = with_image();
+    let upid = call(&estate, "POST", QEMU, IMPORTED).await.upid();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(estate.kill_worker(&upid));
+    assert_eq!(exit(&estate, &upid).await, "unexpected status");
+    let left = estate.vm(500).unwrap();
+    assert_eq!((left.config.len(), left.lock.as_deref()), (1, Some("create")));
+    let disks: Vec<_> = estate.volumes().into_iter().filter(|volume| volume.owner == Some(500)).collect();
+    assert_eq!(disks.len(), 1, "the import had begun");
+    assert_eq!(run(&estate, "DELETE", &format!("{QEMU}/500"), &[]).await, "VM is locked (create)");
+    let text = "unable to create VM 500 - VM 500 already exists on node 'pve1'";
+    call(&estate, "POST", QEMU, IMPORTED).await.refuses(500, text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stopped_creation_cleans_up() {
+    let estate = with_image();
+    let upid = call(&estate, "POST", QEMU, IMPORTED).await.upid();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    call(&estate, "DELETE", &format!("/nodes/pve1/tasks/{upid}"), &[]).await.data();
+    assert!(exit(&estate, &upid).await.ends_with("failed: interrupted by signal"));
+    assert!(estate.vm(500).is_none() && estate.volumes().iter().all(|volume| volume.owner != Some(500)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_images_are_imported() {
+    let estate = with_image();
+    let importing = async |source: &str| {
+        let drive = format!("local:0,import-from={source}");
+        call(&estate, "POST", QEMU, &[("vmid", "500"), ("scsi0", &drive)]).await
+    };
+    let text = "local:iso/x.iso has wrong type 'iso' - not an image";
+    importing("local:iso/x.iso").await.refuses_fields(&[("scsi0", text)]);
+    importing("nope:import/x.qcow2").await.refuses(500, "storage 'nope' does not exist");
+    let elsewhere = [("vmid", "500"), ("scsi0", "local:0,import-from=local:import/debian.qcow2")];
+    let text = "unable to create VM 500 - failed to stat '/var/lib/vz/import/debian.qcow2'";
+    assert_eq!(run(&estate, "POST", "/nodes/pve2/qemu", &elsewhere).await, text, "the image is on another host");
 }
 
 #[tokio::test(start_paused = true)]

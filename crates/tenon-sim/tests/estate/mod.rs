@@ -5,6 +5,7 @@ mod bench;
 mod clones;
 mod configs;
 mod creation;
+mod downloads;
 mod drives;
 mod fault_files;
 mod faults;

@@ -45,8 +45,18 @@ fn help_names_every_verb_a_person_may_use() -> io::Result<()> {
     let output = tenon(&["--help"])?;
     assert!(output.status.success());
     let text = stdout(&output);
-    for verb in ["controller", "demo", "plan", "instance-types", "render", "crds", "version", "completions", "pve-sim"]
-    {
+    for verb in [
+        "controller",
+        "demo",
+        "plan",
+        "instance-types",
+        "render",
+        "template",
+        "crds",
+        "version",
+        "completions",
+        "pve-sim",
+    ] {
         assert!(text.contains(verb), "{text}");
     }
     Ok(())

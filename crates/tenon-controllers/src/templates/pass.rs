@@ -1,0 +1,181 @@
+//! One pass over every ProxmoxTemplate: gather, decide, write down, act, report. One that fails, hangs or panics stops no
+//! other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::{Api, ListParams};
+use kube::{Client, Resource as _, ResourceExt};
+use tenon_api::{ProxmoxTemplate, names, template_record};
+use tenon_model::{Seconds, TemplateBuild, VmId, VmIdRange};
+
+use super::one::one;
+use super::users::Users;
+use crate::events::Event;
+use crate::panics::caught;
+use crate::regions::Regions;
+use crate::status::{Estate, StatusError};
+
+/// One template is looked at for so long; then the others go on, and it has its turn again.
+const ONE_WITHIN: Duration = Duration::from_secs(120);
+
+/// The lowest id of a template, as the reference has it.
+const FIRST_ID: u32 = 1000;
+
+/// What a pass works with.
+pub struct TemplateContext {
+    /// The cluster of the objects.
+    pub workload: Client,
+    /// A client for each Proxmox cluster, by region.
+    pub regions: Regions,
+    /// The cluster's name in the proof of every VM.
+    pub cluster_id: String,
+    /// The ids that VMs of nodes are given: templates have lower ones.
+    pub node_ids: VmIdRange,
+    /// What is remembered, and may be forgotten at any time.
+    pub memory: TemplateMemory,
+}
+
+/// When each finished template was read last.
+#[derive(Debug, Default)]
+pub struct TemplateMemory {
+    read_at: Mutex<BTreeMap<String, Seconds>>,
+}
+
+impl TemplateMemory {
+    pub(super) fn read_at(&self, uuid: &str) -> Option<Seconds> {
+        self.read_at.lock().unwrap_or_else(PoisonError::into_inner).get(uuid).copied()
+    }
+
+    pub(super) fn was_read(&self, uuid: &str, now: Seconds) {
+        self.read_at.lock().unwrap_or_else(PoisonError::into_inner).insert(uuid.to_owned(), now);
+    }
+
+    /// Forgets templates that are gone.
+    fn keep(&self, uuids: &BTreeSet<String>) {
+        self.read_at.lock().unwrap_or_else(PoisonError::into_inner).retain(|uuid, _| uuids.contains(uuid));
+    }
+}
+
+/// What came of a pass.
+#[derive(Debug, Default)]
+pub struct TemplateReport {
+    /// How many objects there are.
+    pub templates: usize,
+    /// Whether something is under way, so that the next pass should come soon.
+    pub is_busy: bool,
+    /// What happened.
+    pub(crate) events: Vec<(ObjectReference, Event)>,
+    /// Objects that could not be written or read; the others were.
+    pub errors: Vec<StatusError>,
+    /// Panics, with the object that was worked on.
+    pub panics: Vec<(String, String)>,
+}
+
+/// What all objects of a pass share.
+pub(super) struct Shared {
+    pub(super) estate: Estate,
+    pub(super) now: Time,
+    pub(super) users: Option<Users>,
+    /// Builds of every object, by its uid.
+    pub(super) builds: BTreeMap<String, Vec<TemplateBuild>>,
+    /// Storages that hosts share, as region and name.
+    pub(super) shared_storages: BTreeSet<(String, String)>,
+    /// Ids that are not free, by region; those given in this pass, too.
+    taken: Mutex<BTreeMap<String, BTreeSet<VmId>>>,
+}
+
+impl Shared {
+    /// Now, in seconds.
+    pub(super) fn seconds(&self) -> Seconds {
+        Seconds(self.now.0.as_second())
+    }
+
+    /// The lowest free id below those of nodes.
+    pub(super) fn take_id(&self, context: &TemplateContext, region: &str) -> Option<VmId> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = taken.entry(region.to_owned()).or_default();
+        let first = VmId::try_from(FIRST_ID).ok()?;
+        let range = VmIdRange::new(first, VmId::MAX).ok()?;
+        let id = range.lowest_free(taken).filter(|id| *id < context.node_ids.first())?;
+        taken.insert(id);
+        Some(id)
+    }
+}
+
+/// Brings every ProxmoxTemplate one step further.
+pub async fn pass(context: &TemplateContext, now: &Time) -> Result<TemplateReport, StatusError> {
+    let api: Api<ProxmoxTemplate> = Api::all(context.workload.clone());
+    let templates = match api.list(&ListParams::default()).await {
+        Ok(list) => list.items,
+        // A cluster that never had the kind has none of it.
+        Err(kube::Error::Api(refusal)) if refusal.code == 404 => Vec::new(),
+        Err(source) => return Err(StatusError::new("list proxmoxtemplates", source)),
+    };
+    let mut report = TemplateReport { templates: templates.len(), ..TemplateReport::default() };
+    if templates.is_empty() {
+        return Ok(report);
+    }
+    let shared = gather(context, &templates, now, &mut report).await;
+    let mut works = Vec::new();
+    for template in templates {
+        let (name, object) = (template.name_any(), template.object_ref(&()));
+        let work = tokio::time::timeout(ONE_WITHIN, one(context, &shared, template));
+        works.push(async move { (name, object, caught(work).await) }.boxed());
+    }
+    for (name, object, outcome) in join_all(works).await {
+        match outcome {
+            Err(panic) => report.panics.push((name, panic)),
+            // Proxmox did not answer in time; the others went on.
+            Ok(Err(_)) => report.is_busy = true,
+            Ok(Ok(done)) => {
+                report.is_busy |= done.is_busy;
+                report.events.extend(done.events.into_iter().map(|event| (object.clone(), event)));
+                report.errors.extend(done.error);
+            }
+        }
+    }
+    Ok(report)
+}
+
+/// What is looked at once for all objects.
+async fn gather(
+    context: &TemplateContext,
+    templates: &[ProxmoxTemplate],
+    now: &Time,
+    report: &mut TemplateReport,
+) -> Shared {
+    let estate = context.regions.look().await;
+    let builds: BTreeMap<String, Vec<TemplateBuild>> = templates
+        .iter()
+        .map(|template| (template.uid().unwrap_or_default(), recorded(template).unwrap_or_default()))
+        .collect();
+    let mut taken: BTreeMap<String, BTreeSet<VmId>> = BTreeMap::new();
+    for build in builds.values().flatten() {
+        taken.entry(build.place.region.clone()).or_default().insert(build.vmid);
+    }
+    let mut shared_storages = BTreeSet::new();
+    for (region, resources) in estate.regions.iter().filter_map(|(region, view)| Some((region, view.as_ref().ok()?))) {
+        taken.entry(region.clone()).or_default().extend(resources.guests.iter().map(|guest| guest.id));
+        let shared = resources.storages.iter().filter(|row| row.shared);
+        shared_storages.extend(shared.map(|row| (region.clone(), row.storage.clone())));
+    }
+    context.memory.keep(&builds.values().flatten().map(|build| build.uuid.clone()).collect());
+    let needs_users = builds.values().flatten().any(|build| build.retired);
+    let users = if needs_users { Some(Users::read(&context.workload).await) } else { None };
+    let users = users.and_then(|read| {
+        read.map_err(|source| report.errors.push(StatusError::new("list what uses VM templates", source))).ok()
+    });
+    Shared { estate, now: now.clone(), users, builds, shared_storages, taken: Mutex::new(taken) }
+}
+
+/// The builds that are written down for an object; `Err` if the record cannot be read.
+pub(super) fn recorded(template: &ProxmoxTemplate) -> Result<Vec<TemplateBuild>, template_record::TemplateRecordError> {
+    let text = template.annotations().get(names::ANNOTATION_TEMPLATE_BUILDS);
+    text.map_or_else(|| Ok(Vec::new()), |text| template_record::read(text))
+}

@@ -1,0 +1,77 @@
+//! One ProxmoxTemplate as it is worked on: what it says, and what proves that a VM is its.
+
+use kube::ResourceExt;
+use tenon_api::{ProxmoxTemplate, ProxmoxTemplateSpec, hash};
+use tenon_model::{TemplateBuild, VmId};
+use tenon_pve::{PoolChange, TemplateMark, TemplateProof};
+
+use crate::status::Estate;
+
+/// One object, the cluster it is in, and what Proxmox shows.
+pub(super) struct Work<'a> {
+    template: ProxmoxTemplate,
+    name: String,
+    cluster: &'a str,
+    pub(super) estate: &'a Estate,
+    /// Our hash of the fields that are applied in place.
+    pub(super) in_place: String,
+}
+
+impl<'a> Work<'a> {
+    pub(super) fn new(template: ProxmoxTemplate, cluster: &'a str, estate: &'a Estate) -> Work<'a> {
+        let in_place = hash::of_template_in_place(&template.spec);
+        Work { name: template.name_any(), template, cluster, estate, in_place }
+    }
+
+    /// The object as it was written last.
+    pub(super) fn template(&self) -> &ProxmoxTemplate {
+        &self.template
+    }
+
+    /// The object was written.
+    pub(super) fn replace(&mut self, template: ProxmoxTemplate) {
+        self.template = template;
+    }
+
+    pub(super) fn spec(&self) -> &ProxmoxTemplateSpec {
+        &self.template.spec
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn is_going(&self) -> bool {
+        self.template.metadata.deletion_timestamp.is_some()
+    }
+
+    pub(super) fn cluster(&self) -> &str {
+        self.cluster
+    }
+
+    pub(super) fn uid(&self) -> String {
+        self.template.uid().unwrap_or_default()
+    }
+
+    /// The line in the description of a VM.
+    pub(super) fn mark(&self, vmid: VmId) -> TemplateMark {
+        TemplateMark { cluster: self.cluster.to_owned(), template: self.uid(), vmid }
+    }
+
+    pub(super) fn proof(&self, build: &TemplateBuild) -> TemplateProof {
+        TemplateProof { mark: self.mark(build.vmid), uuid: build.uuid.clone() }
+    }
+
+    /// The pool that a VM has to be put into. A token that may not see pools sees none: then it is put there once. Without a
+    /// pool in the spec, the VM stays where people put it.
+    pub(super) fn pool_change(&self, build: &TemplateBuild) -> Option<(&str, PoolChange)> {
+        let pool = self.spec().resource_pool.as_deref()?;
+        let resources = self.estate.regions.get(&build.place.region)?.as_ref().ok()?;
+        let row = resources.guests.iter().find(|guest| guest.id == build.vmid)?;
+        let is_there = match row.pool.as_deref() {
+            Some(present) => present == pool,
+            None => build.in_place.as_ref() == Some(&self.in_place),
+        };
+        (!is_there).then_some((pool, PoolChange::Move))
+    }
+}
