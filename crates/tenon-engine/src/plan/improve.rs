@@ -28,12 +28,13 @@ pub(crate) fn improve(best: &mut Work<'_>) {
     if score.nodes < 2 && !may_place_more {
         return;
     }
-    let mixed = if pods > FEW_PODS { 3 } else { 12 };
+    let (mixed, stirred) = if pods > FEW_PODS { (3, 2) } else { (12, 8) };
     let other = if first == Ties::Oldest { Ties::Latest } else { Ties::Oldest };
     // Without constraints on other pods there are no domains to choose from.
-    let turned = if best.base.topology.is_used() { 3 } else { 0 };
-    let turns = (1..=turned).map(Ties::Turned);
-    for ties in [other, Ties::Newest].into_iter().chain(turns).chain((1..=mixed).map(Ties::Mixed)) {
+    let (turned, stirred) = if best.base.topology.is_used() { (3, stirred) } else { (0, 0) };
+    let mixes = (1..=mixed).map(Ties::Mixed);
+    let turns = (1..=turned).map(Ties::Turned).chain(mixes).chain((1..=stirred).map(Ties::Stirred));
+    for ties in [other, Ties::Newest].into_iter().chain(turns) {
         let mut other = solved(best, ties);
         let found = Score::of(&mut other);
         let is_equal = found.leaves_the_same_as(&score, best.base.topology.is_used());

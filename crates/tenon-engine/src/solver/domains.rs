@@ -45,8 +45,11 @@ impl Work<'_> {
             Some(Allowed { kind: topology.groups[group].kind, count: &self.counts.groups[group], valid })
         });
         let mut ways = of_key(&allowed.collect::<Vec<_>>(), left);
-        let first = self.ties.first_of(ways.len());
-        ways.rotate_left(first);
+        if ways.len() > 1 {
+            let first = self.ties.first_of(ways.len(), self.choices);
+            ways.rotate_left(first);
+            self.choices += 1;
+        }
         ways
     }
 

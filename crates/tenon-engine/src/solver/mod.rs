@@ -72,6 +72,8 @@ pub(crate) struct Work<'b> {
     judged: Accepted,
     trust: Trust,
     ties: Ties,
+    /// How often one of several equally good domains was chosen.
+    choices: usize,
     /// Pods to be placed, in the order they are tried.
     tried: Vec<PodIx>,
     /// Nodes that are taken away, and with them those that no pod is put on.
@@ -118,6 +120,7 @@ impl<'b> Work<'b> {
             memo,
             trust,
             ties,
+            choices: 0,
         }
     }
 }

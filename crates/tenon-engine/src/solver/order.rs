@@ -21,6 +21,9 @@ pub(crate) enum Ties {
     Turned(usize),
     /// One or the other, in an order that this number stirs; domains are turned by it, too.
     Mixed(usize),
+    /// The one that came to so many last. Among equally good domains another one is begun with each time, in an order that this
+    /// number stirs.
+    Stirred(usize),
 }
 
 /// Up to so many nodes Karpenter sorts in a way that keeps equal ones as they are.
@@ -42,32 +45,45 @@ impl Ties {
         if base.topology.is_used() && nodes > MOST_SORTED { Ties::Oldest } else { Ties::usual(base) }
     }
 
-    /// Where to begin among so many ways that are as good as each other.
-    pub(super) fn first_of(self, ways: usize) -> usize {
+    /// Where to begin among so many ways that are as good as each other, when so many choices were made before.
+    pub(super) fn first_of(self, ways: usize, choices: usize) -> usize {
         match self {
             Ties::Turned(turn) | Ties::Mixed(turn) if ways > 0 => turn % ways,
+            Ties::Stirred(salt) if ways > 0 => hashed(choices, salt) % ways,
             _ => 0,
         }
     }
 
     /// Whether new nodes are made where they cost least, of domains that are as good as each other.
     pub(super) fn prefers_cheap(self) -> bool {
-        !matches!(self, Ties::Mixed(salt) if salt % 3 == 0)
+        !matches!(self, Ties::Mixed(salt) if salt % 3 == 0) && !matches!(self, Ties::Stirred(_))
     }
 
     /// Whether a node comes before another with equally many pods.
     pub(super) fn puts_first(self, other: OpenIx, mine: OpenIx) -> bool {
-        // Multiples of a large odd number are spread evenly enough.
-        let place = |node: OpenIx, salt: usize| {
-            (node.position() + salt).wrapping_mul(salt.wrapping_mul(2_654_435_769) | 1) % 1_009
-        };
         match self {
-            Ties::Latest | Ties::Turned(_) => false,
+            Ties::Latest | Ties::Turned(_) | Ties::Stirred(_) => false,
             Ties::Oldest => other < mine,
             Ties::Newest => other > mine,
-            Ties::Mixed(salt) => place(other, salt) < place(mine, salt),
+            Ties::Mixed(salt) => stirred(other.position(), salt) < stirred(mine.position(), salt),
         }
     }
+}
+
+/// The place of a number in an order that a salt stirs. Multiples of a large odd number are spread evenly enough.
+fn stirred(number: usize, salt: usize) -> usize {
+    (number + salt).wrapping_mul(salt.wrapping_mul(2_654_435_769) | 1) % 1_009
+}
+
+/// A number that says nothing of the two it is made from. Stirred numbers would do for an order, but leave a pattern where only the
+/// remainder of a few counts.
+fn hashed(number: usize, salt: usize) -> usize {
+    let mut hash = number.wrapping_add(salt << 10).wrapping_add(1);
+    for shift in [15, 13] {
+        hash = hash.wrapping_mul(2_654_435_769);
+        hash ^= hash >> shift;
+    }
+    hash
 }
 
 /// Nodes in the order they are asked.
@@ -139,5 +155,28 @@ impl Order {
             Order::Chains(chains) => chains.rank(node),
             Order::Buckets(buckets) => buckets.rank(node),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Where five choices among three domains begin.
+    fn begins(ties: Ties) -> [usize; 5] {
+        [0, 1, 2, 3, 4].map(|choices| ties.first_of(3, choices))
+    }
+
+    #[test]
+    fn stirred_ties_begin_with_another_domain_from_choice_to_choice_and_turned_ones_do_not() {
+        assert_eq!(begins(Ties::Latest), [0; 5]);
+        assert_eq!(begins(Ties::Turned(2)), [2; 5]);
+        for salt in 1..=8 {
+            let domains: BTreeSet<usize> = begins(Ties::Stirred(salt)).into_iter().collect();
+            assert!(domains.len() > 1 && domains.iter().all(|domain| *domain < 3), "{salt}: {domains:?}");
+        }
+        assert_eq!(Ties::Stirred(1).first_of(0, 7), 0, "there is nothing to choose from");
     }
 }

@@ -4,7 +4,9 @@
 //! recorded are tried. A scenario with a `plan.json`, of Karpenter perhaps, is tried with that plan.
 
 mod bench;
+mod namespaces;
 mod scenario;
+mod storage;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -16,9 +18,10 @@ use self::bench::Bench;
 use self::scenario::Scenario;
 
 /// So many orders are tried.
-const TRIES: usize = 4;
+const TRIES: usize = 8;
 
-/// A plan says where pods go; whether they can depends on who is there already. So whoever is left goes first in another try.
+/// A plan says where pods go; whether they can depends on who is there already. So whoever is left goes first in another try, with
+/// all pods of its kind: which of them is left says nothing.
 async fn bound_in_some_order(scenario: &Scenario) -> anyhow::Result<(Vec<String>, Vec<String>)> {
     let (mut first, mut last) = (BTreeSet::new(), (Vec::new(), Vec::new()));
     for _ in 0..TRIES {
@@ -27,7 +30,7 @@ async fn bound_in_some_order(scenario: &Scenario) -> anyhow::Result<(Vec<String>
         if last.0.is_empty() {
             break;
         }
-        first.extend(last.0.iter().filter_map(|told| Some(told.split_once(' ')?.0.to_owned())));
+        first.extend(last.0.iter().flat_map(|told| scenario.kind_of(told.split(' ').next().unwrap_or_default())));
     }
     Ok(last)
 }

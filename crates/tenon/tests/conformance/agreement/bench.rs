@@ -1,16 +1,18 @@
 //! Lets kube-scheduler bind the pods of a scenario.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::bail;
 use kube::Client;
-use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
+};
 use serde_json::{Value, json};
 use testbed::eventually;
 use tokio::time::{Instant, sleep};
 
-use super::scenario::{Scenario, admissible, key, list, namespace, text, waiting_pod};
+use super::scenario::{Scenario, admissible, asking_as_planned, key, list, namespace, text, waiting_pod};
 
 /// Pods that a plan leaves out are bound by then, or not at all.
 const AT_ONCE: Duration = Duration::from_millis(1_500);
@@ -21,17 +23,20 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    fn api(&self, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
-        let (version, plural) = ("v1".to_owned(), format!("{}s", kind.to_lowercase()));
-        let resource =
-            ApiResource { group: String::new(), api_version: version.clone(), version, kind: kind.to_owned(), plural };
+    pub(super) fn api(&self, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
+        let (group, plural) = match kind {
+            "StorageClass" => ("storage.k8s.io", "storageclasses".to_owned()),
+            "CSINode" => ("storage.k8s.io", "csinodes".to_owned()),
+            other => ("", format!("{}s", other.to_lowercase())),
+        };
+        let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, "v1", kind), &plural);
         match namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
             None => Api::all_with(self.client.clone(), &resource),
         }
     }
 
-    async fn create(&self, object: &Value) -> anyhow::Result<()> {
+    pub(super) async fn create(&self, object: &Value) -> anyhow::Result<()> {
         let namespace = object["metadata"]["namespace"].as_str();
         let api = self.api(&text(&object["kind"]), namespace);
         let object: DynamicObject = serde_json::from_value(object.clone())?;
@@ -63,6 +68,7 @@ impl Bench {
         first: &BTreeSet<String>,
     ) -> anyhow::Result<(Vec<String>, Vec<String>)> {
         self.prepare(scenario).await?;
+        self.make_storage(scenario).await?;
         self.bind_old(scenario).await?;
         self.run(scenario, first).await
     }
@@ -103,7 +109,7 @@ impl Bench {
         for pod in bound.filter(|pod| !planned.contains(&key(pod))) {
             let made = admissible(pod);
             let is_unknown = scenario.is_unknown(&pod["spec"]["nodeName"]);
-            self.create(&if is_unknown { without_needs(made) } else { made }).await?;
+            self.create_pod(&if is_unknown { without_needs(made) } else { made }).await?;
         }
         Ok(())
     }
@@ -112,25 +118,18 @@ impl Bench {
     /// leaves out. Returns pods of the plan that stay pending, and others that were bound.
     async fn run(&self, scenario: &Scenario, first: &BTreeSet<String>) -> anyhow::Result<(Vec<String>, Vec<String>)> {
         let placed = scenario.placed();
-        let mut waiting: Vec<&Value> = scenario.of_kind("Pod").filter(|pod| placed.contains_key(&key(pod))).collect();
-        waiting = scenario.ordered(&waiting, first);
-        let (mut refusals, mut before) = (Vec::new(), usize::MAX);
-        while !waiting.is_empty() && waiting.len() < before {
-            before = waiting.len();
-            refusals.clear();
-            let mut left = Vec::new();
-            for pod in waiting {
-                if let Err(why) = self.bind(pod, &placed[&key(pod)]).await? {
-                    refusals.push(format!("{} on {}: {why}", key(pod), placed[&key(pod)]));
-                    left.push(pod);
-                }
-            }
-            waiting = left;
-        }
+        let waiting: Vec<&Value> = scenario.of_kind("Pod").filter(|pod| placed.contains_key(&key(pod))).collect();
+        let waiting = scenario.ordered(&waiting, first).into_iter();
+        // Those that go first are asked again before others take what is allowed.
+        let (first, last): (Vec<&Value>, Vec<&Value>) = waiting.partition(|pod| first.contains(&key(pod)));
+        let refused = self.bind_each(first, &placed).await?.into_iter().map(|(pod, _)| pod);
+        let refused = self.bind_each(refused.chain(last).collect(), &placed).await?;
+        // Whoever did not get the node of the plan may have another.
+        let refusals = self.without_those_bound_elsewhere(refused).await?;
         let left: Vec<String> = list(&scenario.plan["unschedulable"]).iter().map(|one| text(&one["pod"])).collect();
         let others: Vec<&Value> = scenario.of_kind("Pod").filter(|pod| left.contains(&key(pod))).collect();
         for pod in &others {
-            self.create(&waiting_pod(pod)).await?;
+            self.create_pod(&waiting_pod(pod)).await?;
         }
         let bound = self.release(&others, AT_ONCE).await?;
         let reason = |pod: &String| {
@@ -140,14 +139,55 @@ impl Bench {
         Ok((refusals, left.iter().filter(|pod| bound.contains(*pod)).map(reason).collect()))
     }
 
+    /// Lets pods go to their nodes, again and again until no more of them is bound. Returns who is left, and why.
+    async fn bind_each<'s>(
+        &self,
+        mut waiting: Vec<&'s Value>,
+        placed: &BTreeMap<String, String>,
+    ) -> anyhow::Result<Vec<(&'s Value, String)>> {
+        let (mut left, mut before) = (Vec::new(), usize::MAX);
+        while !waiting.is_empty() && waiting.len() < before {
+            before = waiting.len();
+            left = Vec::new();
+            for pod in waiting {
+                let node = &placed[&key(pod)];
+                if let Err(why) = self.bind(pod, node).await? {
+                    left.push((pod, format!("{} on {node}: {why}", key(pod))));
+                }
+            }
+            waiting = left.iter().map(|(pod, _)| *pod).collect();
+        }
+        Ok(left)
+    }
+
+    /// Lets pods go wherever the scheduler wants them. Returns what was said of those that are bound nowhere.
+    async fn without_those_bound_elsewhere(&self, refused: Vec<(&Value, String)>) -> anyhow::Result<Vec<String>> {
+        let pods: Vec<&Value> = refused.iter().map(|(pod, _)| *pod).collect();
+        for pod in &pods {
+            self.create_pod(&waiting_pod(pod)).await?;
+        }
+        let bound = self.release(&pods, AT_ONCE).await?;
+        Ok(refused.into_iter().filter(|(pod, _)| !bound.contains(&key(pod))).map(|(_, told)| told).collect())
+    }
+
+    /// Makes a pod. One that the server refuses because its parts ask for more than the whole is made with what the whole asks for:
+    /// generated pods may be so, and are planned so.
+    async fn create_pod(&self, pod: &Value) -> anyhow::Result<()> {
+        match self.create(pod).await {
+            Err(error) if error.to_string().contains("is invalid") => self.create(&asking_as_planned(pod)?).await,
+            outcome => outcome,
+        }
+    }
+
     /// Lets a pod go to its node. If it goes nowhere or elsewhere, it is taken back. One at a time, because the scheduler counts
     /// pods that are nominated as if they were there.
     async fn bind(&self, pod: &Value, node: &str) -> anyhow::Result<Result<(), String>> {
-        self.create(&waiting_pod(pod)).await?;
+        self.create_pod(&waiting_pod(pod)).await?;
         self.patch(pod, ("status", json!({ "status": { "nominatedNodeName": node } }))).await?;
         self.patch(pod, ("", json!({ "spec": { "schedulingGates": null } }))).await?;
         let (api, name) = (self.api("Pod", Some(&namespace(pod))), text(&pod["metadata"]["name"]));
         let told = eventually("the scheduler says something", async || {
+            self.provision(pod).await?;
             let found = api.get(&name).await?;
             if let Some(found) = found.data["spec"]["nodeName"].as_str() {
                 return Ok(Some(if found == node { Ok(()) } else { Err(format!("it goes to {found}")) }));
@@ -171,6 +211,9 @@ impl Bench {
         }
         let began = Instant::now();
         loop {
+            for pod in pods {
+                self.provision(pod).await?;
+            }
             let bound = self.bound().await?;
             if pods.iter().all(|pod| bound.contains(&key(pod))) || began.elapsed() >= patience {
                 return Ok(bound);

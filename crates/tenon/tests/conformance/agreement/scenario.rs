@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use serde_json::{Map, Value, json};
 use tenon_model::{Effect, Requirements, Resources, Taint};
 
+use super::namespaces;
 use crate::things::with;
 
 /// Labels that kubelets also set under an older name.
@@ -33,7 +34,8 @@ impl Scenario {
         let read = |name: &str| -> anyhow::Result<Value> { Ok(serde_json::from_slice(&std::fs::read(file(name))?)?) };
         // Whose plan it is does not matter: one that is there is tried instead of ours.
         let plan = if file("plan.json").exists() { read("plan.json")? } else { planned(folder)? };
-        let items = list(&read("objects.json")?["items"]);
+        let mut items = list(&read("objects.json")?["items"]);
+        namespaces::name_all(&mut items)?;
         Ok(Scenario { items, types: list(&read("instance-types.json")?), plan })
     }
 
@@ -87,7 +89,9 @@ impl Scenario {
         // What its claim says, a node gets when it registers.
         let of_claim = claim.map_or_else(|| json!({}), |claim| claim["metadata"]["labels"].clone());
         let labels = with(of_claim, found["metadata"]["labels"].clone());
-        let mut made = node(&name, &labels, (&json!(taints), &found["status"]["allocatable"]));
+        let offers = claim.filter(|_| !is_there).map(|claim| with_devices(&found["status"], &claim["status"]));
+        let offers = offers.unwrap_or_else(|| found["status"]["allocatable"].clone());
+        let mut made = node(&name, &labels, (&json!(taints), &offers));
         let is_leaving = |object: &Value| !object["metadata"]["deletionTimestamp"].is_null();
         if is_leaving(found) || claim.is_some_and(is_leaving) {
             made["spec"]["unschedulable"] = json!(true);
@@ -141,6 +145,16 @@ impl Scenario {
         node(name, &labels, (&taints, &offers))
     }
 
+    /// For each node that the plan creates: how many volumes of which driver it attaches.
+    pub(super) fn attachment_limits(&self) -> Vec<(String, Map<String, Value>)> {
+        let claims = list(&self.plan["newNodeClaims"]).into_iter().enumerate();
+        let limits = claims.filter_map(|(number, claim)| {
+            let size = self.types.iter().find(|size| size["name"] == claim["offering"]["instanceType"])?;
+            Some((format!("new-{number}"), size["volumeAttachmentLimits"].as_object()?.clone()))
+        });
+        limits.collect()
+    }
+
     /// What a size leaves to pods: without what the node keeps, and what its daemons need.
     fn left_to_pods(&self, size: &Value, (labels, taints): (&Value, &Value)) -> Value {
         let amounts = |value: &Value| -> Resources {
@@ -185,6 +199,13 @@ impl Scenario {
         self.placed().into_keys().chain(left.iter().map(|one| text(&one["pod"]))).collect()
     }
 
+    /// Pods that differ from a pod in nothing but their name and age.
+    pub(super) fn kind_of(&self, name: &str) -> BTreeSet<String> {
+        let same = |pod: &Value| (pod["spec"].clone(), pod["metadata"]["labels"].clone());
+        let Some(asked) = self.of_kind("Pod").find(|pod| key(pod) == name).map(same) else { return BTreeSet::new() };
+        self.of_kind("Pod").filter(|pod| same(pod) == asked).map(key).collect()
+    }
+
     /// The name of a node that a plan speaks of; before it is registered that is the name of its claim.
     fn node_name(&self, name: &str) -> String {
         let claim = self.of_kind("NodeClaim").find(|claim| claim["metadata"]["name"] == name);
@@ -203,6 +224,17 @@ impl Scenario {
             new.chain(existing).flat_map(|(node, pods)| list(&pods).into_iter().map(move |pod| (pod, node.clone())));
         all.map(|(pod, node)| (text(&pod), node)).collect()
     }
+}
+
+/// What a node offers once it has started: devices that it does not report yet are those of its claim.
+fn with_devices(status: &Value, claimed: &Value) -> Value {
+    let mut offers = status["allocatable"].clone();
+    for (name, amount) in claimed["allocatable"].as_object().into_iter().flatten() {
+        if offers[name].is_null() || offers[name] == "0" {
+            offers[name] = amount.clone();
+        }
+    }
+    offers
 }
 
 /// Our plan.
@@ -262,6 +294,30 @@ pub(super) fn admissible(pod: &Value) -> Value {
         "apiVersion": "v1", "kind": "Pod", "spec": spec,
         "metadata": { "name": meta["name"], "namespace": namespace(pod), "labels": meta["labels"] },
     })
+}
+
+/// The same with one container that asks for what a plan counts.
+pub(super) fn asking_as_planned(pod: &Value) -> anyhow::Result<Value> {
+    let model =
+        tenon_api::pod::to_model(&serde_json::from_value::<tenon_api::kube_objects::WirePod>(pod.clone())?.into());
+    let requests = model.requests.iter().filter(|(name, _)| *name != "pods");
+    let requests: BTreeMap<_, _> = requests.map(|(name, amount)| (name.to_owned(), amount.to_string())).collect();
+    let containers = list(&pod["spec"]["containers"]).into_iter().chain(list(&pod["spec"]["initContainers"]));
+    let ports: Vec<Value> = containers.flat_map(|container| list(&container["ports"])).collect();
+    let mut made = pod.clone();
+    if let Some(spec) = made["spec"].as_object_mut() {
+        spec.retain(|field, _| !["resources", "initContainers"].contains(&field.as_str()));
+    }
+    // Devices are limited to what is asked for; the server insists.
+    let resources = json!({ "requests": requests, "limits": devices_of(&requests) });
+    made["spec"]["containers"] =
+        json!([{ "name": "c", "image": "registry.example/c:1", "resources": resources, "ports": ports }]);
+    Ok(made)
+}
+
+/// Those of these amounts that are no resources of every machine.
+fn devices_of(requests: &BTreeMap<String, String>) -> BTreeMap<&String, &String> {
+    requests.iter().filter(|(name, _)| name.contains('/')).collect()
 }
 
 /// The same without a node, held back.
