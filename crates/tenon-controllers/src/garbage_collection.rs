@@ -68,7 +68,7 @@ struct Rounds {
 /// One region and what it shows.
 struct Region<'a> {
     name: &'a String,
-    pve: &'a tenon_pve::Client,
+    pve: tenon_pve::Client,
     resources: &'a Resources,
 }
 
@@ -137,7 +137,7 @@ async fn collect_in(
             let host = orphan.record.host();
             let object = format!("orphaned VM {vmid} on host {host} in region {}", shown.name);
             let unprotect = format!("; on host {host} run: qm set {vmid} --protection 0");
-            let why = attempt(collect(context, shown.pve, orphan), &unprotect);
+            let why = attempt(collect(context, &shown.pve, orphan), &unprotect);
             failures.extend(why.await.map(|why| Failure { object, why }));
         }
     }
@@ -180,7 +180,7 @@ async fn orphans(
     shown: &Region<'_>,
     claims: &[NodeClaim],
 ) -> BTreeMap<VmId, Orphan> {
-    let Region { name: region, pve, resources } = *shown;
+    let (region, pve, resources) = (shown.name, &shown.pve, shown.resources);
     let uids: BTreeSet<String> = claims.iter().filter_map(NodeClaim::uid).collect();
     let records = claims.iter().filter_map(|claim| Some((claim.uid()?, record_of(claim)?)));
     let records: BTreeMap<String, LaunchRecord> =
@@ -269,7 +269,7 @@ async fn collect(context: &Context, pve: &tenon_pve::Client, orphan: &Orphan) ->
 
 /// Deletes a claim whose VM no longer exists, unless its node is Ready; a VM that was migrated gets its node labelled.
 async fn check_claim(context: &Context, shown: &Region<'_>, claim: &NodeClaim) -> Result<(), ClaimError> {
-    let Region { name: region, pve, resources } = *shown;
+    let (region, pve, resources) = (shown.name, &shown.pve, shown.resources);
     let Some(record) = record_of(claim).filter(|record| record.place.region == *region) else { return Ok(()) };
     if claim.metadata.deletion_timestamp.is_some() || !is_true(claim, &condition_reasons::REGISTERED) {
         return Ok(());

@@ -135,7 +135,7 @@ impl Embedded {
     /// Starts the controllers.
     pub(crate) fn start_controller(&mut self, estate: &Estate) -> anyhow::Result<()> {
         let client = self.workload.clone();
-        let clients = Clients { workload: client, home: None, regions: self.regions(estate)? };
+        let clients = Clients { workload: client, home: None, regions: self.regions(estate)?.into() };
         let settings = Settings {
             cluster_endpoint: Some(self.server.clone()),
             cluster_id: self.cluster_id.clone(),
