@@ -280,7 +280,17 @@ async fn check_claim(context: &Context, shown: &Region<'_>, claim: &NodeClaim) -
             Some(node) => publish_host(context, &node, guest.host.as_str()).await,
             None => Ok(()),
         },
-        None if node.is_some_and(|node| is_ready(&node)) || !pve.is_id_free(record.vmid).await? => Ok(()),
+        None if !pve.is_id_free(record.vmid).await? => Ok(()),
+        // A node that reports to Kubernetes runs somewhere. That its VM is gone is said all the same.
+        None if node.is_some_and(|node| is_ready(&node)) => {
+            let name = claim.name_any();
+            let note = format!(
+                "VM {} of NodeClaim {name} no longer exists; the NodeClaim is deleted when Node {name} is not Ready any more",
+                record.vmid
+            );
+            context.events.publish(claim, &Event::new(&event_reasons::VM_NOT_FOUND, note)).await;
+            Ok(())
+        }
         None => {
             let note = format!("Deleting NodeClaim {}: VM {} no longer exists", claim.name_any(), record.vmid);
             context.events.publish(claim, &Event::new(&event_reasons::VM_NOT_FOUND, note)).await;
