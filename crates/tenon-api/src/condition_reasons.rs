@@ -382,7 +382,7 @@ condition_reasons! {
     PROXMOX_ACCESS_DENIED = "ProxmoxAccessDenied" for [("InstanceTemplateReady", False), ("NodeClassReady", False)], Tenon,
         when "Proxmox refuses the API token of every region that the class uses: the token is wrong or expired, or lacks a privilege.",
         example "region lab: cannot list the resources of the cluster: Authentication failed!; check the token and its secret, and whether it has expired",
-        action "Correct the token in the cloud config and restart the controller, or grant the privileges of SECURITY.md.";
+        action "Correct the token in the cloud config, which is read again within seconds, or grant the privileges of SECURITY.md.";
     REGION_UNREACHABLE = "RegionUnreachable" for [("ProxmoxVirtualMachineTemplateReady", Unknown)], Tenon,
         when "The Proxmox API of a region cannot be reached, so templates there are not known. What was found before stays.",
         example "region lab: cannot list the resources of the cluster: cannot reach any Proxmox endpoint: cannot connect: https://pve1:8006/api2/json: tcp connect error: Connection refused; check the address and the certificate settings in the cloud config, and that pveproxy runs on the host",

@@ -119,7 +119,19 @@ async fn pass(context: &Context, previous: &mut BTreeMap<String, Previous>) -> V
     let rounds = with_previous.map(|(region, previous)| collect_in(context, region, previous, &claims));
     let mut failures: Vec<Failure> = join_all(rounds).await.into_iter().flatten().collect();
     free_nodes(context, &claims, &mut failures).await;
+    report_without_region(context, &claims).await;
     failures
+}
+
+/// Names the claims whose region was taken out of the cloud config: nothing is done for them until it is back.
+async fn report_without_region(context: &Context, claims: &[NodeClaim]) {
+    for claim in claims.iter().filter(|claim| is_ours(claim)) {
+        let Some(record) = record_of(claim) else { continue };
+        if let Err(why) = context.region(&record.place.region) {
+            let note = format!("VM {} of NodeClaim {} is kept and not touched: {why}", record.vmid, claim.name_any());
+            context.events.publish(claim, &Event::new(&event_reasons::REGION_NOT_CONFIGURED, note)).await;
+        }
+    }
 }
 
 /// One region.

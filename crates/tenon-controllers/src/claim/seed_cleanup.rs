@@ -5,7 +5,7 @@ use std::time::Duration;
 use kube::ResourceExt;
 use serde_json::json;
 use tenon_api::condition_reasons::ADOPTED;
-use tenon_api::{event_reasons, names};
+use tenon_api::names;
 use tenon_engine::launch::ObservedVm;
 use tenon_model::LaunchRecord;
 use tenon_pve::ProvenVm;
@@ -18,7 +18,6 @@ use super::seed_file::{DRIVE, SEED_TAG, attached, attached_by_id, delete_file, s
 use super::termination::seed_left;
 use super::{ClaimError, observe, token};
 use crate::context::Context;
-use crate::events::Event;
 use crate::writes::{self, Written};
 
 /// A VM that cannot be reached or is held by somebody is looked at again after this long.
@@ -98,14 +97,7 @@ pub(crate) async fn check_incomplete_clones(
     observed: &Observed,
     record: &LaunchRecord,
 ) -> Result<Outcome, ClaimError> {
-    let pve = match context.region(&record.place.region) {
-        Ok(pve) => pve,
-        Err(why) => {
-            let (claim, vmid) = (observed.claim.name_any(), record.vmid);
-            let note = format!("VM {vmid} of NodeClaim {claim} is kept and not touched: {why}");
-            return Ok(Outcome::default().with_event(Event::new(&event_reasons::REGION_NOT_CONFIGURED, note)));
-        }
-    };
+    let Ok(pve) = context.region(&record.place.region) else { return Ok(Outcome::default()) };
     let mut left = Vec::new();
     for vmid in &record.incomplete {
         // A host that does not answer says nothing of a claim that is settled.
