@@ -39,6 +39,15 @@ pub(crate) const NODES: [GoNode; 3] = [
     GoNode { name: "default-x7k2p", host: "pve2", vmid: 20_002, drifted: false },
 ];
 
+/// A dozen nodes on two hosts, none of which has drifted.
+pub(crate) fn dozen() -> Vec<GoNode> {
+    let node = |number: u32| {
+        let name: &'static str = String::leak(format!("default-{}", ["a", "b"][number as usize % 2].repeat(4) + &number.to_string()));
+        GoNode { name, host: ["pve1", "pve2"][number as usize % 2], vmid: 20_000 + number, drifted: false }
+    };
+    (0..12).map(node).collect()
+}
+
 /// The template on a host, with this image.
 pub(crate) fn template(host: &str, vmid: u32, image: &str) -> TemplateSpec {
     let told = format!("The virtual machine managed by Karpenter, do not delete it. Hash: {image}");
@@ -48,13 +57,19 @@ pub(crate) fn template(host: &str, vmid: u32, image: &str) -> TemplateSpec {
 
 /// Everything the Go controllers leave behind.
 pub(crate) async fn leave_behind(world: &World) -> anyhow::Result<()> {
+    leave_nodes(world, &NODES).await
+}
+
+/// The same with these nodes.
+pub(crate) async fn leave_nodes(world: &World, nodes: &[GoNode]) -> anyhow::Result<()> {
     let owner = leave_rules(world).await?;
-    for node in NODES {
+    for node in nodes {
         world.estate.add_vm(&node.vm())?;
         node.write(world, &owner).await?;
     }
     Ok(())
 }
+
 
 /// So many claims, whose nodes and VMs nobody looks at here.
 pub(crate) async fn leave_claims(world: &World, number: u32) -> anyhow::Result<()> {
@@ -67,7 +82,7 @@ pub(crate) async fn leave_claims(world: &World, number: u32) -> anyhow::Result<(
 }
 
 /// Templates, a class and a pool; returns the pool's uid.
-async fn leave_rules(world: &World) -> anyhow::Result<String> {
+pub(crate) async fn leave_rules(world: &World) -> anyhow::Result<String> {
     world.estate.add_template(&template("pve1", 1000, IMAGE))?;
     world.estate.add_template(&template("pve2", 1001, IMAGE))?;
     world.add_template("talos").await?;
@@ -92,7 +107,7 @@ fn class() -> Value {
     })
 }
 
-/// An empty node of this pool may go at once: that those of the reference stay is no mercy of the pool's.
+/// No node of this pool is disrupted until a scenario says otherwise.
 fn pool() -> Value {
     json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodePool",
@@ -112,7 +127,7 @@ fn pool() -> Value {
             },
             "disruption": {
                 "consolidateAfter": "0s", "consolidationPolicy": "WhenEmptyOrUnderutilized",
-                "budgets": [{ "nodes": "100%" }],
+                "budgets": [{ "nodes": "0" }],
             },
         },
     })
@@ -172,7 +187,7 @@ impl GoNode {
     }
 
     /// A VM with the reference's description, serial and tags.
-    fn vm(&self) -> VmSpec {
+    pub(crate) fn vm(&self) -> VmSpec {
         let serial = base64(&format!("h={};i={}", self.name, self.vmid));
         let smbios = format!("uuid={},base64=1,sku={},serial={serial}", uuid(self.vmid), base64("s1.4VCPU-16GB"));
         let config = [
@@ -194,7 +209,8 @@ impl GoNode {
         VmSpec { base, running: true }
     }
 
-    async fn write(&self, world: &World, pool_uid: &str) -> anyhow::Result<()> {
+    /// Claim and Node.
+    pub(crate) async fn write(&self, world: &World, pool_uid: &str) -> anyhow::Result<()> {
         let uid = self.write_claim(world, pool_uid).await?;
         let nodes: Api<Node> = Api::all(world.admin.clone());
         nodes.create(&PostParams::default(), &from_json(self.node(&uid))?).await?;
@@ -203,7 +219,8 @@ impl GoNode {
         Ok(())
     }
 
-    async fn write_claim(&self, world: &World, pool_uid: &str) -> anyhow::Result<String> {
+    /// The claim without its Node.
+    pub(crate) async fn write_claim(&self, world: &World, pool_uid: &str) -> anyhow::Result<String> {
         let claims: Api<NodeClaim> = Api::all(world.admin.clone());
         let claim = claims.create(&PostParams::default(), &from_json(self.claim(pool_uid))?).await?;
         let status = Patch::Merge(json!({ "status": self.claim_status() }));
