@@ -1,8 +1,8 @@
 //! From an image on a server to a VM template on every host, and what is told where that fails.
 
 use serde_json::json;
-use tenon_model::TemplateStep;
-use tenon_sim::{StorageSpec, TemplateSpec, VmSpec, WebCertificate, WebFile};
+use tenon_model::{TemplateBuild, TemplateStep};
+use tenon_sim::{FaultEffect, FaultMatch, FaultRule, StorageSpec, TemplateSpec, VmSpec, WebCertificate, WebFile};
 
 use crate::templates::site::{OTHER_URL, Site, URL, config, image, ready, template};
 
@@ -138,18 +138,25 @@ async fn a_certificate_is_checked_unless_the_object_says_otherwise() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_host_with_a_full_storage_does_not_stop_the_others() {
+async fn a_full_storage_is_named_whether_it_is_found_by_the_download_or_by_the_import() {
     let site = Site::with(&["pve1", "pve2"]).await;
-    site.estate.set_storage_free("local", 200 << 20).unwrap();
+    let when = FaultMatch::call("POST", "/nodes/pve2/qemu").times(1);
+    site.estate.add_fault(FaultRule::new(when, FaultEffect::FullStorage));
+    site.estate.set_storage_free("local", 20 << 20).unwrap();
     site.create(template("local")).await;
-    site.run(|builds| {
-        builds.as_ref().is_some_and(|builds| builds.iter().all(|build| build.attempt > 0) && !builds.is_empty())
-    })
-    .await;
-    let (_, reason, message) = site.condition().await;
-    assert_eq!(reason, "TemplateBuildFailed");
-    assert!(message.contains("make room on storage local"), "{message}");
+    let failed = |step| {
+        move |builds: &Option<Vec<TemplateBuild>>| {
+            let is_failed = |build: &TemplateBuild| build.step == step && build.attempt > 0;
+            builds.as_ref().is_some_and(|builds| builds.iter().any(is_failed))
+        }
+    };
+    site.run(failed(TemplateStep::Download)).await;
+    let told = site.builds().await.into_iter().find_map(|build| build.error).unwrap();
+    assert!(told.contains("to storage local on host pve") && told.contains("make room on storage local"), "{told}");
     site.estate.set_storage_free("local", 100 << 30).unwrap();
+    site.run(failed(TemplateStep::Create)).await;
+    let told = site.builds().await.into_iter().find_map(|build| build.error).unwrap();
+    assert!(told.contains("on host pve2 with its disk on storage local") && told.contains("make room"), "{told}");
     site.run(ready(2)).await;
 }
 
