@@ -168,7 +168,9 @@ fn table(rows: &[Row]) -> String {
         return "No NodeClaim has a VM that another controller created.\n".to_owned();
     }
     let mut lines = vec![["NODECLAIM", "PROVIDER ID", "STATE"].map(str::to_owned).to_vec()];
-    lines.extend(rows.iter().map(|row| vec![row.node_claim.clone(), row.provider_id.clone(), format!("{:?}", row.state)]));
+    lines.extend(
+        rows.iter().map(|row| vec![row.node_claim.clone(), row.provider_id.clone(), format!("{:?}", row.state)]),
+    );
     let mut text = lay_out(&lines).join("\n");
     text.push('\n');
     let reasons: Vec<String> = rows

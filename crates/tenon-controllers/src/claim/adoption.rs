@@ -37,9 +37,7 @@ pub(crate) async fn pass(context: &Context, observed: &Observed) -> Result<Outco
             tracing::debug!(claim = claim.name_any(), reason = why, "cannot judge VM of NodeClaim yet; retrying");
             Ok(Outcome::after(LOOK_SOON))
         }
-        AdoptionLook::NotConfigured(why) => {
-            Ok(refused(observed, &condition_reasons::REGION_NOT_CONFIGURED, &why))
-        }
+        AdoptionLook::NotConfigured(why) => Ok(refused(observed, &condition_reasons::REGION_NOT_CONFIGURED, &why)),
         AdoptionLook::Seen(sighting) => {
             let Sighting { marks, vm } = *sighting;
             match (next_step(&marks), vm) {
@@ -89,8 +87,7 @@ fn refused(observed: &Observed, reason: &'static ConditionReason, why: &str) -> 
     let claim = &observed.claim;
     let message = format!("Not adopted: {why}");
     let is_news = condition(claim, &ADOPTED).is_none_or(|told| told.message != message);
-    let mut outcome =
-        Outcome::after(LOOK_AGAIN).with_condition(&ADOPTED, Verdict::fails(reason, message.clone()));
+    let mut outcome = Outcome::after(LOOK_AGAIN).with_condition(&ADOPTED, Verdict::fails(reason, message.clone()));
     if is_news {
         outcome.events.push(Event::new(&event_reasons::NOT_ADOPTED, message));
     }
@@ -127,7 +124,9 @@ fn reason_of(refusal: &AdoptionRefusal) -> &'static ConditionReason {
 /// A controller that died right after the record was written left the condition as it was.
 pub(crate) fn confirmed(observed: &Observed, outcome: Outcome) -> Outcome {
     match condition(&observed.claim, &ADOPTED) {
-        Some(told) if told.status != ConditionStatus::True => outcome.with_condition(&ADOPTED, Verdict::holds(&ADOPTED)),
+        Some(told) if told.status != ConditionStatus::True => {
+            outcome.with_condition(&ADOPTED, Verdict::holds(&ADOPTED))
+        }
         Some(_) | None => outcome,
     }
 }

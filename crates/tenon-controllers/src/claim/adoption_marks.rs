@@ -96,7 +96,6 @@ pub async fn look(regions: &Regions, owner: &Owner, claimed: Claimed<'_>) -> Res
 }
 
 /// What came of reading a VM that was listed.
-#[expect(clippy::large_enum_variant, reason = "there is one at a time, and it is moved once")]
 enum Read {
     Config(VmConfig),
     Denied,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use base64::Engine as _;
-use bytes::Bytes;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
 use k8s_openapi::api::core::v1::{Node, Secret};
 use kube::ResourceExt;
 use kube::api::Api;
@@ -158,7 +158,7 @@ async fn refusal(stage: &ClaimStage) -> (String, String) {
     stage.run(NAME, 600).await;
     let (status, reason, message) = stage.condition(NAME, "Adopted").await;
     assert_eq!(status, "False");
-    assert_eq!(stage.told(NAME, "NotAdopted").await, [message.clone()], "told once");
+    assert_eq!(stage.told(NAME, "NotAdopted").await, std::slice::from_ref(&message), "told once");
     assert!(!is_adopted(stage).await && changes(stage).is_empty(), "{:?}", changes(stage));
     assert!(message.starts_with("Not adopted: ") && message.contains(';'), "a cause and a next step: {message}");
     (reason, message)
@@ -259,8 +259,7 @@ async fn unfinished() -> ClaimStage {
         "type": "bootstrap.kubernetes.io/token", "stringData": { "token-id": "abcdef", "token-secret": "0123456789abcdef" },
     });
     stage.create::<Secret>(Api::namespaced(stage.client.clone(), "kube-system"), token).await;
-    let annotations =
-        json!({ names::ANNOTATION_CLOUDINIT_STATUS: null, names::ANNOTATION_BOOTSTRAP_TOKEN: "abcdef" });
+    let annotations = json!({ names::ANNOTATION_CLOUDINIT_STATUS: null, names::ANNOTATION_BOOTSTRAP_TOKEN: "abcdef" });
     add_claim(&stage, json!({})).await;
     stage.patch(stage.claims_api(), NAME, json!({ "metadata": { "annotations": annotations } })).await;
     add_node(&stage, json!({})).await;

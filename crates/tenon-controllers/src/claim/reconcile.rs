@@ -11,7 +11,8 @@ use tenon_pve::RefusalKind;
 use super::gather::{Observed, gather, is_true};
 use super::outcome::{Outcome, report};
 use super::{
-    adoption, await_node, consistency, hydration, launch, launch_failure, readiness, registration, seed_cleanup, termination,
+    adoption, await_node, consistency, hydration, launch, launch_failure, readiness, registration, seed_cleanup,
+    termination,
 };
 use crate::context::Context;
 use crate::events::{Event, cut};

@@ -48,7 +48,8 @@ pub(crate) async fn delete_seed(
             return Ok(Outcome::after(LOOK_LATER));
         };
         let by_id = attached_by_id(vm.config(), vm.vmid());
-        let is_attached = by_id.is_some() || file.as_ref().is_some_and(|file| attached(vm.config()).as_ref() == Some(&file.volume));
+        let is_attached =
+            by_id.is_some() || file.as_ref().is_some_and(|file| attached(vm.config()).as_ref() == Some(&file.volume));
         let keys = detached(&vm, is_attached);
         if !keys.is_empty() {
             // Once it is out of the drive nothing proves that a file named by the id was this VM's, so the file goes first.

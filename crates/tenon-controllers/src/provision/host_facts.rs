@@ -76,14 +76,12 @@ async fn idle_guests(
 
 async fn ha_states(regions: &Regions, estate: &Estate, until: Instant) -> BTreeMap<Place, String> {
     let awake = regions.clients().into_iter().filter(|(region, _)| !estate.is_silent(region));
-    let read = |(region, pve): (String, Client)| {
-        async move {
-            let states = regions.reads.ha_states(&pve, &region).await.ok()?;
-            let place = |(host, state): (&String, &String)| {
-                Some((Place { region: region.clone(), host: host.parse().ok()? }, state.clone()))
-            };
-            Some(states.iter().filter_map(place).collect::<Vec<_>>())
-        }
+    let read = |(region, pve): (String, Client)| async move {
+        let states = regions.reads.ha_states(&pve, &region).await.ok()?;
+        let place = |(host, state): (&String, &String)| {
+            Some((Place { region: region.clone(), host: host.parse().ok()? }, state.clone()))
+        };
+        Some(states.iter().filter_map(place).collect::<Vec<_>>())
     };
     gathered(awake.map(read).collect(), until).await.into_iter().flatten().flatten().collect()
 }

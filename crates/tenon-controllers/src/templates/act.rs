@@ -24,7 +24,7 @@ pub(super) enum Acted {
 
 /// One change.
 pub(super) struct Action<'a> {
-    pub(super) pve: &'a Client,
+    pub(super) pve: Client,
     pub(super) work: &'a Work<'a>,
     pub(super) build: &'a TemplateBuild,
     pub(super) proven: Option<ProvenVm>,
@@ -52,7 +52,7 @@ impl Action<'_> {
                 let options = desired(self.work, self.build, &mark).creation();
                 Ok(Acted::Begun(self.pve.create_vm(&place.host, *vmid, &params(&options)).await?))
             }
-            (TemplateChange::Configure, Some(vm)) => configure(self.pve, self.work, self.build, &vm).await,
+            (TemplateChange::Configure, Some(vm)) => configure(&self.pve, self.work, self.build, &vm).await,
             (TemplateChange::Convert, Some(vm)) => Ok(Acted::Begun(self.pve.make_template(&vm).await?)),
             (TemplateChange::Destroy, Some(vm)) => {
                 // Once more, at the last moment: it may have another owner by now.

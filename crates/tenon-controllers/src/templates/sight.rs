@@ -99,7 +99,7 @@ async fn look_at(run: &Run<'_>, build: &TemplateBuild, others: &[TemplateBuild])
     if is_ready && !is_thorough {
         return None;
     }
-    let look = Look { pve, work: &run.work, build, is_thorough };
+    let look = Look { pve: &pve, work: &run.work, build, is_thorough };
     let seen = match look.see(&run.image_book(others), run.shared.users.as_ref()).await {
         Ok(seen) => seen,
         Err(error) => {

@@ -273,7 +273,9 @@ impl fmt::Display for AdoptionRefusal {
 impl Mark {
     fn refused(self, f: &mut fmt::Formatter<'_>, vm: &Site, [found, expected]: [&str; 2]) -> fmt::Result {
         match self {
-            Mark::Name => write!(f, "{vm} has name \"{found}\", expected {expected}; rename the VM if it is the Node's"),
+            Mark::Name => {
+                write!(f, "{vm} has name \"{found}\", expected {expected}; rename the VM if it is the Node's")
+            }
             Mark::Serial => write!(
                 f,
                 "{vm} has SMBIOS serial \"{found}\", expected {expected}: the VM was created for something else; \

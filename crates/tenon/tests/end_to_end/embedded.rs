@@ -15,8 +15,9 @@ use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use tenon_api::{instance_types_file, plan_options};
 use tenon_controllers::{
-    Clients, Clock, CloudControllerManager, Controllers, CsrApprover, Metrics, Probe, RegionChange, RegionSetup, Regions,
-    RunError, Settings};
+    Clients, Clock, CloudControllerManager, Controllers, CsrApprover, Metrics, Probe, RegionChange, RegionSetup,
+    Regions, RunError, Settings,
+};
 use tenon_model::{LaunchLimits, NodePolicy, RegionCapacity};
 use tenon_pve::{Endpoint, Password, Token, Transport};
 use tenon_sim::{Actors, Cluster, ClusterConfig, Estate, EstateConfig};

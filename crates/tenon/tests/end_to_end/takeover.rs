@@ -102,10 +102,13 @@ impl World {
 /// Whether a label, an annotation or a taint is one that the cluster's own controllers come and go with.
 fn is_the_clusters(key: &str) -> bool {
     let ours = [names::LABEL_HOST];
-    let cluster =
-        ["beta.kubernetes.io/", "node.alpha.kubernetes.io/", "node.kubernetes.io/not-", "node.kubernetes.io/unreachable"];
-    cluster.into_iter().chain(ours)
-        .any(|prefix| key.starts_with(prefix))
+    let cluster = [
+        "beta.kubernetes.io/",
+        "node.alpha.kubernetes.io/",
+        "node.kubernetes.io/not-",
+        "node.kubernetes.io/unreachable",
+    ];
+    cluster.into_iter().chain(ours).any(|prefix| key.starts_with(prefix))
 }
 
 async fn nodes_of_the_go_controllers_stay_as_they_are_and_drift_when_something_really_changes(

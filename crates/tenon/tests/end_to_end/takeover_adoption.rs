@@ -11,7 +11,7 @@ use tenon_sim::VmSpec;
 
 use crate::bench::quick_guests;
 use crate::ground::{Kind, scenarios};
-use crate::takeover_fixtures::{GoNode, dozen, leave_nodes, leave_rules};
+use crate::takeover_fixtures::{GoNode, Kubelets, dozen, leave_nodes, leave_rules};
 use crate::world::{World, record_of};
 
 /// A pass of the garbage collection, and a little.
@@ -78,12 +78,15 @@ async fn a_dozen_nodes_of_the_go_provider_become_ours_without_a_restart_and_go_l
         assert!(regions[0]["region"] == "lab" && regions[0]["quorate"] == true, "{regions:#?}");
         assert_eq!(regions[0]["missingPrivileges"], json!([]));
     }
+    // In memory nobody watches over kubelets.
+    let _kubelets = (kind == Kind::Real).then(|| Kubelets::of(&world, nodes.clone()));
     world.start_controller()?;
     world.until_adopted(&nodes).await?;
     for claim in world.claims().await? {
         let record = record_of(&claim)?;
         let vm = world.estate.vm(record.vmid.get()).unwrap_or_else(|| panic!("{record:?}"));
-        let mark = format!("tenon.dev/owner cluster={} claim={}", cluster_of(&world).await?, claim.uid().unwrap_or_default());
+        let mark =
+            format!("tenon.dev/owner cluster={} claim={}", cluster_of(&world).await?, claim.uid().unwrap_or_default());
         let description = &vm.config["description"];
         assert!(description.starts_with("Karpenter managed instance, class=default, "), "{description}");
         assert!(description.contains(&mark) && vm.host == record.host().as_str(), "{description}\n{record:?}");
@@ -93,35 +96,7 @@ async fn a_dozen_nodes_of_the_go_provider_become_ours_without_a_restart_and_go_l
     assert_eq!(world.events("Drifted").await?, Vec::<String>::new());
     assert_eq!(world.events("NotAdopted").await?, Vec::<String>::new());
 
-    // Whoever deletes the Node wants its VM gone.
-    Api::<Node>::all(world.admin.clone()).delete(nodes[0].name, &DeleteParams::default()).await?;
-    world.until_claim_is_gone(nodes[0].name).await?;
-    assert!(world.estate.vm(nodes[0].vmid).is_none(), "{}", world.tail());
-
-    // Somebody destroys a VM in Proxmox.
-    world.estate.remove_vm(nodes[1].vmid)?;
-    let gone = nodes[1].name;
-    let claims: Api<NodeClaim> = Api::all(world.admin.clone());
-    world
-        .until_within(NOTICED_WITHIN, "the VM that was destroyed is noticed", async || {
-            let told = world.events("VMNotFound").await?;
-            let is_told = told.iter().any(|note| note.contains(&format!("VM {} ", nodes[1].vmid)) || note.contains(gone));
-            Ok((is_told || claims.get_opt(gone).await?.is_none()).then_some(()))
-        })
-        .await?;
-    let unknown = json!({ "status": { "conditions": [{
-        "type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": "",
-        "lastHeartbeatTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }] } });
-    let status = Patch::Strategic(&unknown);
-    if kind == Kind::Real {
-        // Its kubelet is silent; kube-controller-manager says so after a while.
-        Api::<Node>::all(world.admin.clone()).patch_status(gone, &PatchParams::default(), &status).await?;
-    } else {
-        let status = Patch::Merge(&unknown);
-        Api::<Node>::all(world.admin.clone()).patch_status(gone, &PatchParams::default(), &status).await?;
-    }
-    world.until_claim_is_gone(gone).await?;
+    a_deleted_node_goes_and_a_destroyed_vm_is_noticed(&world, kind, &nodes).await?;
 
     // All others are empty.
     world.set_budget("100%").await?;
@@ -139,6 +114,42 @@ async fn a_dozen_nodes_of_the_go_provider_become_ours_without_a_restart_and_go_l
     world.end().await
 }
 
+/// Of the first two nodes.
+async fn a_deleted_node_goes_and_a_destroyed_vm_is_noticed(
+    world: &World,
+    kind: Kind,
+    nodes: &[GoNode],
+) -> anyhow::Result<()> {
+    // Whoever deletes the Node wants its VM gone.
+    Api::<Node>::all(world.admin.clone()).delete(nodes[0].name, &DeleteParams::default()).await?;
+    world.until_claim_is_gone(nodes[0].name).await?;
+    assert!(world.estate.vm(nodes[0].vmid).is_none(), "{}", world.tail());
+
+    // Somebody destroys a VM in Proxmox.
+    world.estate.remove_vm(nodes[1].vmid)?;
+    let gone = nodes[1].name;
+    let claims: Api<NodeClaim> = Api::all(world.admin.clone());
+    world
+        .until_within(NOTICED_WITHIN, "the VM that was destroyed is noticed", async || {
+            let told = world.events("VMNotFound").await?;
+            let is_told =
+                told.iter().any(|note| note.contains(&format!("VM {} ", nodes[1].vmid)) || note.contains(gone));
+            Ok((is_told || claims.get_opt(gone).await?.is_none()).then_some(()))
+        })
+        .await?;
+    if kind == Kind::Embedded {
+        // A real control plane finds out by itself that a kubelet is silent.
+        let unknown = json!({ "status": { "conditions": [{
+            "type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": "",
+            "lastHeartbeatTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }] } });
+        let nodes: Api<Node> = Api::all(world.admin.clone());
+        nodes.patch_status(gone, &PatchParams::default(), &Patch::Merge(&unknown)).await?;
+    }
+    world.until_claim_is_gone(gone).await?;
+    Ok(())
+}
+
 async fn cluster_of(world: &World) -> anyhow::Result<String> {
     let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(world.admin.clone());
     Ok(namespaces.get("kube-system").await?.uid().unwrap_or_default())
@@ -153,9 +164,19 @@ struct Odd {
 }
 
 const ODD: [Odd; 6] = [
-    Odd { name: "odd-uuid", reason: "VMUUIDMismatch", spoil: |vm| in_smbios(vm, "uuid=1f0a2b3c", "uuid=99999999"), has_node: true },
+    Odd {
+        name: "odd-uuid",
+        reason: "VMUUIDMismatch",
+        spoil: |vm| in_smbios(vm, "uuid=1f0a2b3c", "uuid=99999999"),
+        has_node: true,
+    },
     Odd { name: "odd-name", reason: "VMNameMismatch", spoil: |vm| vm.base.name = "web".to_owned(), has_node: true },
-    Odd { name: "odd-serial", reason: "VMSerialMismatch", spoil: |vm| in_smbios(vm, ",serial=", ",serial=AAAA"), has_node: true },
+    Odd {
+        name: "odd-serial",
+        reason: "VMSerialMismatch",
+        spoil: |vm| in_smbios(vm, ",serial=", ",serial=AAAA"),
+        has_node: true,
+    },
     Odd {
         name: "odd-text",
         reason: "VMDescriptionMismatch",
@@ -189,7 +210,8 @@ async fn vms_that_miss_a_mark_are_left_alone_and_their_claims_say_why(kind: Kind
     let before = world.estate.vms();
     if kind == Kind::Real {
         let rows = world.listed(&["adopt", "--dry-run"]).await?;
-        let is_explained = |row: &Value| row["state"] == "LeftAlone" && row["reason"].as_str().is_some_and(|why| why.contains(';'));
+        let is_explained =
+            |row: &Value| row["state"] == "LeftAlone" && row["reason"].as_str().is_some_and(|why| why.contains(';'));
         assert!(rows.len() == ODD.len() && rows.iter().all(is_explained), "{rows:#?}");
     }
     world.start_controller()?;

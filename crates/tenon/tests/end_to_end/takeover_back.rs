@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{Node, Secret};
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 use serde_json::json;
-use tenon_api::{NodeClaim, names};
+use tenon_api::{NodeClaim, hash_stamp, names};
 use tenon_pve::{Smbios, VmConfig};
 use tenon_sim::VmView;
 
@@ -48,9 +48,13 @@ async fn the_go_provider_finds_all_that_it_reads_on_adopted_nodes_and_on_ours(ki
     world.until_running("web", 1).await?;
     let status = names::ANNOTATION_CLOUDINIT_STATUS;
     let claims = world
-        .until("both nodes have deleted their first-boot data", async || {
+        .until("both nodes are taken over, and have deleted their first-boot data", async || {
             let claims = world.claims().await?;
-            let is_done = claims.iter().all(|claim| claim.annotations().contains_key(status));
+            let is_done = claims.iter().all(|claim| {
+                let annotations = claim.annotations();
+                let is_ours = hash_stamp::POOL.is_ours(annotations) && hash_stamp::CLASS.is_ours(annotations);
+                annotations.contains_key(status) && is_ours
+            });
             Ok((claims.len() == 2 && is_done).then_some(claims))
         })
         .await?;
@@ -124,7 +128,8 @@ impl Known {
         assert!(claim.owner_references().iter().any(|owner| owner.kind == "NodePool" && owner.name == "default"));
         let conditions = claim.status.as_ref().and_then(|status| status.conditions.clone()).context("no conditions")?;
         for type_ in ["Launched", "Registered", "Initialized"] {
-            let is_met = |told: &&tenon_api::Condition| told.type_ == type_ && told.status == tenon_api::ConditionStatus::True;
+            let is_met =
+                |told: &&tenon_api::Condition| told.type_ == type_ && told.status == tenon_api::ConditionStatus::True;
             assert!(conditions.iter().find(is_met).is_some(), "{type_} of {}", claim.name_any());
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! A cluster as the Go controllers leave it: pools, classes, claims, nodes and VMs, written as those write them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Node;
@@ -19,6 +20,8 @@ pub(crate) const CLASS_HASH: &str = "12164463184420211932";
 const IN_PLACE_HASH: &str = "14695981039346656037";
 /// The hash in the description of a template of the reference.
 pub(crate) const IMAGE: &str = "15108473915739476123";
+/// As often as a kubelet says that it lives.
+const HEARTBEAT: Duration = Duration::from_secs(10);
 /// A hash from before the pool was changed.
 pub(crate) const OLD_HASH: &str = "1234567890123456789";
 
@@ -42,7 +45,8 @@ pub(crate) const NODES: [GoNode; 3] = [
 /// A dozen nodes on two hosts, none of which has drifted.
 pub(crate) fn dozen() -> Vec<GoNode> {
     let node = |number: u32| {
-        let name: &'static str = String::leak(format!("default-{}", ["a", "b"][number as usize % 2].repeat(4) + &number.to_string()));
+        let name: &'static str =
+            String::leak(format!("default-{}", ["a", "b"][number as usize % 2].repeat(4) + &number.to_string()));
         GoNode { name, host: ["pve1", "pve2"][number as usize % 2], vmid: 20_000 + number, drifted: false }
     };
     (0..12).map(node).collect()
@@ -51,7 +55,8 @@ pub(crate) fn dozen() -> Vec<GoNode> {
 /// The template on a host, with this image.
 pub(crate) fn template(host: &str, vmid: u32, image: &str) -> TemplateSpec {
     let told = format!("The virtual machine managed by Karpenter, do not delete it. Hash: {image}");
-    let config = BTreeMap::from([("description".to_owned(), told)]);
+    let cpu = ("cpu".to_owned(), "x86-64-v2-AES".to_owned());
+    let config = BTreeMap::from([("description".to_owned(), told), cpu]);
     TemplateSpec { host: host.into(), vmid, name: "talos".into(), config, ..TemplateSpec::default() }
 }
 
@@ -70,6 +75,33 @@ pub(crate) async fn leave_nodes(world: &World, nodes: &[GoNode]) -> anyhow::Resu
     Ok(())
 }
 
+/// The kubelets of nodes that no guest runs: a Node stays Ready as long as its VM is there.
+pub(crate) struct Kubelets(tokio::task::JoinHandle<()>);
+
+impl Kubelets {
+    pub(crate) fn of(world: &World, nodes: Vec<GoNode>) -> Kubelets {
+        let (api, estate) = (Api::<Node>::all(world.admin.clone()), world.estate.clone());
+        Kubelets(tokio::spawn(async move {
+            loop {
+                for node in nodes.iter().filter(|node| estate.vm(node.vmid).is_some()) {
+                    let now = k8s_openapi::jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+                    let ready = json!([{ "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "ready",
+                        "lastHeartbeatTime": now, "lastTransitionTime": "2026-01-01T00:00:00Z" }]);
+                    let status = Patch::Strategic(json!({ "status": { "conditions": ready } }));
+                    // A Node that is gone needs none.
+                    let _ = api.patch_status(node.name, &PatchParams::default(), &status).await;
+                }
+                tokio::time::sleep(HEARTBEAT).await;
+            }
+        }))
+    }
+}
+
+impl Drop for Kubelets {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
 
 /// So many claims, whose nodes and VMs nobody looks at here.
 pub(crate) async fn leave_claims(world: &World, number: u32) -> anyhow::Result<()> {
