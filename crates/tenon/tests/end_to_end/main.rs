@@ -45,5 +45,6 @@ mod static_pools;
 mod status;
 mod takeover;
 mod takeover_fixtures;
+mod templates;
 mod trouble;
 mod world;
