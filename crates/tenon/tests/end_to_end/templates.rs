@@ -54,7 +54,9 @@ async fn with_example(kind: Kind, estate: Estate, spec: Value) -> anyhow::Result
     }
     let params = PostParams::default();
     Api::<ProxmoxTemplate>::all(world.admin.clone()).create(&params, &from_json(template)?).await?;
-    Api::<ProxmoxNodeClass>::all(world.admin.clone()).create(&params, &from_json(example("ProxmoxNodeClass")?)?).await?;
+    Api::<ProxmoxNodeClass>::all(world.admin.clone())
+        .create(&params, &from_json(example("ProxmoxNodeClass")?)?)
+        .await?;
     let mut pool = example("NodePool")?;
     pool["spec"]["disruption"]["consolidateAfter"] = json!("1s");
     Api::<NodePool>::all(world.admin.clone()).create(&params, &from_json(pool)?).await?;
@@ -155,7 +157,8 @@ async fn a_node_comes_from_an_image_and_a_new_image_replaces_the_templates_once_
     world.scale("web", 0).await?;
     world
         .until("nothing is left of the old version", async || {
-            let is_gone = world.estate.vm(kept).is_none() && images(&world).iter().all(|name| !name.contains("kubernetes-1"));
+            let is_gone =
+                world.estate.vm(kept).is_none() && images(&world).iter().all(|name| !name.contains("kubernetes-1"));
             Ok((is_gone && images(&world).len() == 3).then_some(()))
         })
         .await?;
@@ -194,7 +197,11 @@ fn status_is_shown(world: &mut World, retired: u32, claim: &str) -> anyhow::Resu
     assert!(text.starts_with("ProxmoxTemplate debian: Ready\n") && text.contains("Ready, in use"), "{text}");
     let missing = run(&["none"])?;
     let told = String::from_utf8(missing.stderr)?;
-    assert!(!missing.status.success() && told.contains("none does not exist in the cluster, which has ProxmoxTemplate debian"), "{told}");
+    assert!(
+        !missing.status.success()
+            && told.contains("none does not exist in the cluster, which has ProxmoxTemplate debian"),
+        "{told}"
+    );
     Ok(())
 }
 
@@ -243,7 +250,9 @@ async fn one_template_on_shared_storage_serves_every_host(kind: Kind) -> anyhow:
     nothing_is_left_after_deletion(world).await
 }
 
-async fn a_certificate_that_is_not_trusted_is_told_and_one_that_is_then_is_tried_at_once(kind: Kind) -> anyhow::Result<()> {
+async fn a_certificate_that_is_not_trusted_is_told_and_one_that_is_then_is_tried_at_once(
+    kind: Kind,
+) -> anyhow::Result<()> {
     let estate = Estate::new(EstateConfig::default());
     let Some(mut world) = with_example(kind, estate, json!({})).await? else { return Ok(()) };
     let url = url_of(&example("ProxmoxTemplate")?)?;
