@@ -4,3 +4,4 @@
 
 mod claim;
 mod decisions;
+mod templates;

@@ -5,3 +5,4 @@
 mod claim;
 mod disruption;
 mod packing;
+mod templates;

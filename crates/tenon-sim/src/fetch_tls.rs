@@ -23,7 +23,7 @@ pub(crate) enum Doubt {
 type Secured = (StreamOwned<ClientConnection, TcpStream>, Option<Untrusted>);
 
 /// Shakes hands with a server; without verification whoever it is.
-pub(crate) fn secure(stream: TcpStream, host: &str, (verify, ca): (bool, Option<&str>)) -> Result<Secured, Doubt> {
+pub(crate) fn secure(stream: &TcpStream, host: &str, (verify, ca): (bool, Option<&str>)) -> Result<Secured, Doubt> {
     let roots = roots(ca);
     let strict = handshake(stream.try_clone().map_err(|_| Doubt::Broken)?, host, strict(roots));
     let doubt = match strict {

@@ -160,7 +160,7 @@ impl DesiredTemplate<'_> {
 fn with_mac(key: &str, text: &str, config: &VmConfig) -> String {
     let is_card = key.strip_prefix("net").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
     let present = config.properties(key).filter(|_| is_card);
-    let mac = present.iter().flat_map(|card| card.iter()).map(|(_, value)| value).find(|value| is_mac(value));
+    let mac = present.iter().flat_map(tenon_pve::Properties::iter).map(|(_, value)| value).find(|value| is_mac(value));
     mac.map_or_else(|| text.to_owned(), |mac| format!("{text},macaddr={mac}"))
 }
 

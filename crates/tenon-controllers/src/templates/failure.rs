@@ -14,7 +14,7 @@ const HINTS: &[(&str, &str)] = &[
         "failed to verify file",
         "the file is no disk image of the format its name says; correct spec.sourceImage.url or imageName",
     ),
-    ("unable to resolve host", "check the URL, and DNS on the host"),
+    ("unable to resolve host", "check spec.sourceImage.url, and DNS on the host"),
     ("exit code 8", "the server does not have the file or refuses it; check spec.sourceImage.url"),
     (
         "exit code 5",
@@ -43,8 +43,8 @@ pub(super) fn of_task(work: &Work<'_>, build: &TemplateBuild, refusal: &Refusal)
             ))
         }
         (TemplateStep::Create, RefusalKind::AlreadyExists) => BuildFailure::IdTaken,
-        (TemplateStep::Create, RefusalKind::NotFound)
-            if says(&format!(":import/{}", build.image_name.to_lowercase())) =>
+        (TemplateStep::Create, _)
+            if says(&build.image_name.to_lowercase()) && (says("failed to stat") || says("does not exist")) =>
         {
             BuildFailure::ImageMissing(words)
         }

@@ -102,7 +102,7 @@ fn verdict(run: &Run<'_>, standing: &Standing<'_>, zones: &[String]) -> Verdict 
         Standing::Invalid(why) => return Verdict::fails(&TEMPLATE_VALIDATION, why.clone()),
         Standing::At { targets, .. } => targets,
     };
-    let mut told: Vec<String> = run.builds.iter().filter_map(|build| story(build)).collect();
+    let mut told: Vec<String> = run.builds.iter().filter_map(story).collect();
     if run.work.is_going() {
         let message = format!("the ProxmoxTemplate is being deleted: {}", joined(&told));
         return Verdict::fails(&NODE_TEMPLATE_CLASS_RESOLUTION_ERROR, message);

@@ -6,4 +6,4 @@ mod crash;
 mod faults;
 mod hidden;
 mod launch;
-mod site;
+pub(crate) mod site;
