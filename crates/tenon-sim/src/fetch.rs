@@ -61,7 +61,7 @@ fn get(fetch: &Fetch, place: &Place) -> Fetched {
     if !fetch.url.starts_with("https://") {
         return request(&fetch.url, stream, lines, place);
     }
-    match secure(stream, host, (fetch.verify, place.ca_pem.as_deref())) {
+    match secure(&stream, host, (fetch.verify, place.ca_pem.as_deref())) {
         Ok((stream, doubt)) => {
             lines.extend(doubt.into_iter().flat_map(|doubt| doubt.lines(host, false)));
             request(&fetch.url, stream, lines, place)
