@@ -118,6 +118,7 @@ condition_types! {
     LAUNCHED = "Launched" on "NodeClaim", for_ready true, "The VM was created and started.";
     REGISTERED = "Registered" on "NodeClaim", for_ready true, "The Node joined and was matched with the VM.";
     INITIALIZED = "Initialized" on "NodeClaim", for_ready true, "The Node is Ready, without start-up taints, with all requested resources.";
+    ADOPTED = "Adopted" on "NodeClaim", for_ready false, "The VM was created by the Go provider, and Tenon has taken it over. Not set on NodeClaims that Tenon created.";
     CONSOLIDATABLE = "Consolidatable" on "NodeClaim", for_ready false, "No pod was scheduled to or removed from the Node for consolidateAfter of its NodePool.";
     DRIFTED = "Drifted" on "NodeClaim", for_ready false, "The Node is no longer what its NodePool, ProxmoxNodeClass or template says; the reason says which.";
     DISRUPTION_REASON = "DisruptionReason" on "NodeClaim", for_ready false, "The NodeClaim was chosen for disruption; the reason says why. Tenon reads it where Karpenter left it, and does not set it yet.";
@@ -188,8 +189,8 @@ condition_reasons! {
         example "Annotation tenon.dev/launch of NodeClaim default-x7 is invalid: expected value at line 1 column 1; correct the annotation, or remove the VM yourself and set annotation tenon.dev/skip-vm-deletion=true to delete the NodeClaim without touching any VM",
         action "Restore the annotation, or remove the VM yourself and set annotation tenon.dev/skip-vm-deletion=true.";
     // Registration.
-    NODE_NOT_FOUND = "NodeNotFound" for [("Registered", Unknown)], Karpenter,
-        when "The VM runs, but its Node has not joined yet.",
+    NODE_NOT_FOUND = "NodeNotFound" for [("Registered", Unknown), ("Adopted", False)], Karpenter,
+        when "The VM runs, but its Node has not joined yet. Adopted: without a Node nothing says which machine the VM is.",
         example "The VM runs; Node default-x7 has not joined yet",
         action "Wait for the first boot. After 15 minutes (spec.timeouts.registration of the ProxmoxNodeClass) the NodeClaim is deleted; the VM's console shows cloud-init and kubelet.";
     CERTIFICATE_REQUEST_NOT_FOUND = "CertificateRequestNotFound" for [("Registered", Unknown)], Tenon,
@@ -232,11 +233,11 @@ condition_reasons! {
         when "The VM was seen stopped before its Node joined. If it stays so, the NodeClaim is deleted.",
         example "VM 20003 on host pve1 is stopped, and Node default-x7 has not joined",
         action "Read the task log and the console of the VM.";
-    VM_NOT_FOUND = "VMNotFound" for [("Registered", Unknown)], Tenon,
-        when "The VM was not found before its Node joined. If it stays so, the NodeClaim is deleted.",
+    VM_NOT_FOUND = "VMNotFound" for [("Registered", Unknown), ("Adopted", False)], Tenon,
+        when "The VM was not found before its Node joined; if it stays so, the NodeClaim is deleted. Adopted: the VM that the providerID names does not exist.",
         example "VM 20003 no longer exists, and Node default-x7 has not joined",
         action "Find out who destroyed the VM.";
-    NODE_MISMATCH = "NodeMismatch" for [("Registered", Unknown)], Tenon,
+    NODE_MISMATCH = "NodeMismatch" for [("Registered", Unknown), ("Adopted", False)], Tenon,
         when "A Node has the name of the NodeClaim, but it is another machine (SMBIOS UUID or providerID differ).",
         example "Node default-x7 has system UUID 5f0c…, but VM 20003 has 9ab1…: another machine joined under this name; rename or remove Node default-x7, or delete NodeClaim default-x7",
         action "Find out which machine joined under that name. Remove its Node, or delete the NodeClaim.";
@@ -248,6 +249,43 @@ condition_reasons! {
         when "Recent Nodes of the NodePool did not register in time.",
         example "Node default-x7 did not register within 15 min of the start of its VM; read cloud-init and kubelet on the VM's console, and check that the VM can reach the API server (--cluster-endpoint)",
         action "Read the console of a VM (cloud-init, kubelet); check network, API server address and time.";
+    // Adoption of VMs that the Go provider created.
+    VM_NAME_MISMATCH = "VMNameMismatch" for [("Adopted", False)], Tenon,
+        when "The VM that the providerID names has another name than the NodeClaim, so it is not adopted.",
+        example "Not adopted: VM 20003 on host pve1 has name \"web\", expected default-x7; rename the VM if it is the Node's",
+        action "Rename the VM if it is the Node's. The next look follows within a minute.";
+    VM_SERIAL_MISMATCH = "VMSerialMismatch" for [("Adopted", False)], Tenon,
+        when "The SMBIOS serial of the VM does not name the NodeClaim and its VM ID: the VM was copied, or created for something else.",
+        example "Not adopted: VM 20003 on host pve1 has SMBIOS serial \"\", expected h=default-x7;i=20003: the VM was created for something else; set annotation tenon.dev/skip-vm-deletion=true on the NodeClaim and delete it (its VM stays)",
+        action "Find out who created the VM. To replace the Node, drain it, and follow the message.";
+    VM_DESCRIPTION_MISMATCH = "VMDescriptionMismatch" for [("Adopted", False)], Tenon,
+        when "The description of the VM does not begin as the Go provider writes it.",
+        example "Not adopted: the description of VM 20003 on host pve1 begins with \"my notes\", expected \"Karpenter managed instance, class=default\"; restore the first line of the description if the VM is the Node's",
+        action "Restore the first line of the description. Notes may follow on lines of their own.";
+    VM_UUID_MISMATCH = "VMUUIDMismatch" for [("Adopted", False)], Tenon,
+        when "The Node reports another system UUID than the VM has: it runs on another machine.",
+        example "Not adopted: VM 20003 on host pve1 has SMBIOS UUID \"9ab1…\", but the Node reports 5f0c…: the Node runs on another machine; set annotation tenon.dev/skip-vm-deletion=true on the NodeClaim and delete it (its VM stays)",
+        action "Find out which machine joined under the name of the Node.";
+    VM_MOVED = "VMMoved" for [("Adopted", False)], Tenon,
+        when "The VM is on another host than the zone label of the NodeClaim says.",
+        example "Not adopted: VM 20003 on host pve2 has moved: the zone label of the NodeClaim says \"pve1\"; migrate the VM back to that host, or set annotation tenon.dev/skip-vm-deletion=true on the NodeClaim and delete it (its VM stays)",
+        action "Migrate the VM back. Once it is adopted, it may be migrated.";
+    VM_LOCKED = "VMLocked" for [("Adopted", False)], Tenon,
+        when "Something holds the VM: a backup, a migration, a snapshot.",
+        example "Not adopted: VM 20003 on host pve1 is locked (lock: backup); the next try follows when the lock is released",
+        action "Nothing, if the lock is released soon. A lock that was left behind is removed with qm unlock.";
+    VM_UNREADABLE = "VMUnreadable" for [("Adopted", False)], Tenon,
+        when "The API token may not read the VM.",
+        example "Not adopted: the API token cannot read VM 20003 on host pve1; grant VM.Audit and VM.Config.Options on the VM",
+        action "Grant the privileges of SECURITY.md on the VM or its resource pool.";
+    OTHER_OWNER = "OtherOwner" for [("Adopted", False)], Tenon,
+        when "The owner line in the description of the VM names another NodeClaim or another cluster, or what has the VM ID is no VM.",
+        example "Not adopted: the description of VM 20003 on host pve1 names another owner (line tenon.dev/owner); if the VM was copied or restored from that owner's VM, remove the line",
+        action "Find out which cluster the VM belongs to. Never remove the line of a VM that another cluster uses.";
+    REGION_NOT_CONFIGURED = "RegionNotConfigured" for [("Adopted", False)], Tenon,
+        when "The providerID of the NodeClaim names a region that the cloud config does not have, or is no providerID of Proxmox.",
+        example "Not adopted: region west is not in the cloud config, which has lab; add the region",
+        action "Add the region to the cloud config, under the name that the Go provider used.";
     // Initialization.
     NODE_NOT_READY = "NodeNotReady" for [("Initialized", Unknown)], Karpenter,
         when "The Node is not Ready.",
@@ -344,7 +382,7 @@ condition_reasons! {
     PROXMOX_ACCESS_DENIED = "ProxmoxAccessDenied" for [("InstanceTemplateReady", False), ("NodeClassReady", False)], Tenon,
         when "Proxmox refuses the API token of every region that the class uses: the token is wrong or expired, or lacks a privilege.",
         example "region lab: cannot list the resources of the cluster: Authentication failed!; check the token and its secret, and whether it has expired",
-        action "Correct the token in the cloud config and restart the controller, or grant the privileges of SECURITY.md.";
+        action "Correct the token in the cloud config, which is read again within seconds, or grant the privileges of SECURITY.md.";
     REGION_UNREACHABLE = "RegionUnreachable" for [("ProxmoxVirtualMachineTemplateReady", Unknown)], Tenon,
         when "The Proxmox API of a region cannot be reached, so templates there are not known. What was found before stays.",
         example "region lab: cannot list the resources of the cluster: cannot reach any Proxmox endpoint: cannot connect: https://pve1:8006/api2/json: tcp connect error: Connection refused; check the address and the certificate settings in the cloud config, and that pveproxy runs on the host",

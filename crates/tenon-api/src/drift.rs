@@ -138,8 +138,17 @@ pub fn standing(seen: &DriftInput<'_>) -> DriftStatus {
     match drift(seen) {
         Some(drift) => DriftStatus::Drifted(drift),
         None if drifted_before(seen.claim).is_some_and(is_unchecked) => DriftStatus::AsBefore,
+        None if drifted_before(seen.claim).is_some() && is_half_taken_over(seen) => DriftStatus::AsBefore,
         None => DriftStatus::Current,
     }
+}
+
+/// Whether the claim carries our version of a hash, and its owner does not yet: in between nothing can be compared.
+fn is_half_taken_over(seen: &DriftInput<'_>) -> bool {
+    let claim = seen.claim.annotations();
+    let is_half = |stamp: &hash_stamp::Stamp, owner| stamp.is_ours(claim) && !stamp.is_ours(owner);
+    is_half(&hash_stamp::POOL, seen.pool.annotations())
+        || seen.class.is_some_and(|class| is_half(&hash_stamp::CLASS, class.annotations()))
 }
 
 /// Why a node is not what it should be, if it is not. The first reason counts.

@@ -320,6 +320,16 @@ fn i3_hash_once_the_owner_carries_our_version_claims_are_left_as_they_are() {
 }
 
 #[test]
+fn a_claim_that_drifted_stays_so_while_its_owner_does_not_carry_our_version_yet() {
+    let mut world = world();
+    let conditions = json!([told("Launched", "Launched"), told("Drifted", "NodePoolDrifted")]);
+    world.claim.status.as_mut().unwrap().conditions = Some(object(conditions));
+    assert_eq!(standing(&world.seen()), DriftStatus::Current);
+    world.pool.metadata.annotations = Some(stamped("5", "v3"));
+    assert_eq!(standing(&world.seen()), DriftStatus::AsBefore);
+}
+
+#[test]
 fn our_versions_are_not_the_reference_s() {
     assert_ne!(crate::hash::POOL_VERSION, "v3");
     assert_ne!(crate::hash::CLASS_VERSION, "v1");

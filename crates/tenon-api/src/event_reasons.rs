@@ -219,13 +219,26 @@ event_reasons! {
         when "The Node has less than 90 % of a requested resource of its instance type. Checked every 10 minutes.",
         example "Node default-x7 has 4 of resource cpu, expected 8 (50 %); check the size and the devices of the VM in Proxmox",
         action "Compare the VM with its instance type. Delete the NodeClaim to replace the Node.";
+    // NodeClaims whose VM the Go provider created.
+    ADOPTED = "Adopted" on "NodeClaim", Normal, Tenon,
+        when "The VM of the NodeClaim was created by the Go provider, and bears every mark of that. Tenon manages it from now on.",
+        example "Adopted VM 20003 on host pve1",
+        action "Nothing.";
+    NOT_ADOPTED = "NotAdopted" on "NodeClaim", Warning, Tenon,
+        when "The VM of the NodeClaim was not created by Tenon, and misses a mark of a VM that the Go provider created for it. It is left alone. Published once for each cause; the condition Adopted keeps it.",
+        example "Not adopted: VM 20003 on host pve2 has moved: the zone label of the NodeClaim says \"pve1\"; migrate the VM back to that host, or set annotation tenon.dev/skip-vm-deletion=true on the NodeClaim and delete it (its VM stays)",
+        action "Follow the message. `tenon adopt --dry-run` lists all NodeClaims with their reasons.";
+    REGION_NOT_CONFIGURED = "RegionNotConfigured" on "NodeClaim", Warning, Tenon,
+        when "The region of a NodeClaim was removed from the cloud config. Its Node and VM are kept, and neither disrupted nor repaired.",
+        example "VM 20003 of NodeClaim default-x7 is kept and not touched: region west is not in the cloud config, which has lab; add the region",
+        action "Add the region again. To remove its nodes, delete their NodeClaims before you remove the region.";
     // NodeClaims, on their way out.
     NODE_DELETED = "NodeDeleted" on "NodeClaim", Normal, Tenon,
         when "The Node of the NodeClaim is being deleted or no longer exists, so the NodeClaim and its VM are deleted too.",
         example "Deleting NodeClaim default-x7 and its VM: Node default-x7 was deleted",
         action "Nothing, if you deleted the Node.";
     VM_NOT_FOUND = "VMNotFound" on "NodeClaim", Warning, Tenon,
-        when "The VM of a NodeClaim no longer exists in Proxmox, so the NodeClaim is deleted.",
+        when "The VM of a NodeClaim no longer exists in Proxmox. The NodeClaim is deleted, at once or when its Node is not Ready any more.",
         example "Deleting NodeClaim default-x7: VM 20003 no longer exists",
         action "Find out who destroyed the VM. Delete NodeClaims or Nodes instead: then pods are evicted first.";
     ACCESS_REVIEW_FAILED = "AccessReviewFailed" on "ProxmoxNodeClass", Warning, Tenon,

@@ -1,18 +1,20 @@
 //! The cloud-config file: which Proxmox clusters there are, and how to talk to each.
 //!
-//! The format is the reference's, with `urls`, `ca_file`, `fingerprint`, and what VMs may have of hosts besides. What cannot work is an error that
+//! The format is the reference's, with `urls`, `ca_file`, `fingerprint`, limits, and what VMs may have of hosts besides. What cannot work is an error that
 //! names the cluster and the key; unknown keys are noted, not refused, because the reference ignores them.
 
 mod capacity_rules;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use tenon_controllers::RegionSetup;
 use tenon_controllers::election::Fence;
 use tenon_model::RegionCapacity;
-use tenon_pve::{Client, Credentials, Endpoint, Fingerprint, Password, Token, Transport, Trust};
+use tenon_pve::{Client, Credentials, Endpoint, Fingerprint, Limits, Password, Token, Transport, Trust, Tuning};
 
 /// The file, checked.
 #[derive(Debug)]
@@ -23,8 +25,8 @@ pub struct CloudConfig {
     pub notes: Vec<String>,
 }
 
-/// One Proxmox cluster.
-#[derive(Debug)]
+/// One Proxmox cluster. Two that are equal are reached alike, whatever files that was read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
     /// Its name, which becomes the region label.
     pub name: String,
@@ -34,15 +36,10 @@ pub struct Region {
     pub trust: Trust,
     /// Who we are there.
     pub credentials: Credentials,
+    /// How many requests it gets at once.
+    pub limits: Limits,
     /// How much of its hosts VMs may have.
     pub rules: RegionCapacity,
-}
-
-impl CloudConfig {
-    /// How much of the hosts of each region VMs may have.
-    pub fn capacity_rules(&self) -> BTreeMap<String, RegionCapacity> {
-        self.regions.iter().map(|region| (region.name.clone(), region.rules.clone())).collect()
-    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -68,6 +65,9 @@ struct ClusterWire {
     username: String,
     password: String,
     region: String,
+    max_requests: Option<NonZero<usize>>,
+    max_requests_per_host: Option<NonZero<usize>>,
+    max_requests_per_storage: Option<NonZero<usize>>,
     #[serde(flatten)]
     capacity: capacity_rules::CapacityRulesWire,
     hosts: BTreeMap<String, capacity_rules::CapacityRulesWire>,
@@ -126,8 +126,20 @@ impl ClusterWire {
             endpoints,
             trust: self.trust(read_file)?,
             credentials: self.credentials(read_file)?,
+            limits: self.limits(),
             rules: capacity_rules::region_rules(&self.capacity, &self.hosts)?,
         })
+    }
+
+    fn limits(&self) -> Limits {
+        let standard = Limits::default();
+        let given = |number: Option<NonZero<usize>>, usual| number.map_or(usual, NonZero::get);
+        Limits {
+            region: given(self.max_requests, standard.region),
+            host: given(self.max_requests_per_host, standard.host),
+            storage: given(self.max_requests_per_storage, standard.storage),
+            ..standard
+        }
     }
 
     fn trust(&self, read_file: ReadFile<'_>) -> Result<Trust, String> {
@@ -162,7 +174,13 @@ impl Region {
     /// A client of this cluster that changes nothing while the fence is closed.
     pub fn client(&self, fence: &Fence) -> Result<Client, tenon_pve::TlsError> {
         let transport = Transport::https(&self.trust)?.wrapped(fence);
-        Ok(Client::new(self.endpoints.clone(), transport, self.credentials.clone()))
+        let tuning = Tuning { limits: self.limits, ..Tuning::default() };
+        Ok(Client::tuned(self.endpoints.clone(), transport, self.credentials.clone(), tuning))
+    }
+
+    /// What the controllers need of it.
+    pub fn setup(&self, fence: &Fence) -> Result<RegionSetup, tenon_pve::TlsError> {
+        Ok(RegionSetup { client: self.client(fence)?, rules: self.rules.clone() })
     }
 }
 
@@ -242,6 +260,19 @@ mod tests {
         assert_eq!(config.regions[0].endpoints.len(), 2);
         assert_eq!(config.regions[0].credentials, Token::new("karp@pve!node", "s3cret").unwrap().into());
         config.regions[0].client(&Fence::open()).unwrap();
+    }
+
+    #[test]
+    fn each_region_has_limits_of_its_own() {
+        let token = "token_id: a@b!c\ntoken_secret: d";
+        let limits = |more: &str| {
+            let text = cluster(&format!("url: https://pve1:8006\n{token}{more}"));
+            parse(&text, &files).map(|config| config.regions[0].limits)
+        };
+        assert_eq!(limits(""), Ok(Limits::default()));
+        let given = limits("\nmax_requests: 6\nmax_requests_per_host: 3\nmax_requests_per_storage: 1");
+        assert_eq!(given, Ok(Limits { region: 6, host: 3, storage: 1, ..Limits::default() }));
+        assert!(limits("\nmax_requests: 0").is_err());
     }
 
     #[test]

@@ -12,8 +12,10 @@ mod election;
 mod endpoint;
 mod node_policy;
 mod planning;
+mod reload;
 mod server;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::future::Future;
@@ -42,6 +44,7 @@ use election::ElectionArgs;
 use endpoint::EndpointParser;
 use node_policy::NodePolicyArgs;
 use planning::PlanningArgs;
+use reload::Reload;
 use server::{Server, listen};
 
 /// What still runs when everything has ended (a lookup of a name, say) is left behind after this long.
@@ -150,7 +153,6 @@ pub fn run(args: &Controller) -> anyhow::Result<()> {
     let settings = settings(args)?;
     let bid = args.election.bid()?;
     let cloud = cloud(&args.cloud_config)?;
-    let settings = Settings { capacity_rules: cloud.capacity_rules(), ..settings };
     introduce(args, &cloud);
     planning::introduce(&settings.planning);
     let workers = thread::available_parallelism().map_or(1, NonZero::get).min(WORKERS_MOST);
@@ -168,7 +170,8 @@ async fn serve(args: &Controller, decided: (Settings, Bid), cloud: &CloudConfig)
     let is_alone = args.election.is_disabled();
     let fence = if is_alone { Fence::open() } else { Fence::closed(Clock::Wall) };
     let (clients, home) = clients(args, cloud, &bid.identity, &fence).await?;
-    args.nodes.introduce(&clients.regions);
+    args.nodes.introduce(&clients.regions.clients());
+    let reload = Reload::new(&args.cloud_config, cloud, (clients.regions.clone(), fence.clone()));
     let metrics_port = listen(args.metrics_port, "--metrics-port").await?;
     let health_port = listen(args.health_probe_port, "--health-probe-port").await?;
     let controllers = Controllers::new(clients, settings, Clock::Wall);
@@ -181,7 +184,7 @@ async fn serve(args: &Controller, decided: (Settings, Bid), cloud: &CloudConfig)
     let health = Server::start(health_port, server::health(controllers.probe()))?;
     tracing::info!(address = %metrics.address(), "serving metrics");
     tracing::info!(address = %health.address(), "serving health");
-    let outcome = controllers.run(end).await.context("controllers stopped");
+    let outcome = reload.beside(controllers.run(end)).await.context("controllers stopped");
     tokio::join!(metrics.shutdown(), health.shutdown());
     tracing::info!("stopped");
     outcome
@@ -244,7 +247,6 @@ fn settings(args: &Controller) -> anyhow::Result<Settings> {
             per_host: args.max_clones_per_host.get(),
             per_storage: args.max_clones_per_storage.get(),
         },
-        capacity_rules: standard.capacity_rules,
         shutdown_within: args.vm_shutdown_timeout,
         node_policy: args.nodes.policy(),
         node_settings: args.nodes.settings()?,
@@ -309,13 +311,13 @@ async fn clients(
         }
         None => None,
     };
-    let client = |region: &cloud_config::Region| {
-        let client = region
-            .client(fence)
+    let setup = |region: &cloud_config::Region| {
+        let setup = region
+            .setup(fence)
             .with_context(|| format!("cannot create the Proxmox client of region {}", region.name))?;
-        Ok((region.name.clone(), client))
+        Ok((region.name.clone(), setup))
     };
-    let regions = cloud.regions.iter().map(client).collect::<anyhow::Result<_>>()?;
+    let regions = cloud.regions.iter().map(setup).collect::<anyhow::Result<BTreeMap<_, _>>>()?.into();
     let apart = home.as_ref().map(|home| home.fenced(fence)).transpose()?;
     let clients = Clients { workload: workload.fenced(fence)?, home: apart, regions };
     Ok((clients, home.unwrap_or(workload)))

@@ -87,11 +87,8 @@ impl Context {
     }
 
     /// The client of a region, or what to do if there is none.
-    pub(crate) fn region(&self, name: &str) -> Result<&tenon_pve::Client, String> {
-        let known = || self.regions.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-        self.regions
-            .get(name)
-            .ok_or_else(|| format!("region {name} is not in the cloud config, which has {}; add the region", known()))
+    pub(crate) fn region(&self, name: &str) -> Result<tenon_pve::Client, String> {
+        self.regions.client(name)
     }
 }
 

@@ -30,6 +30,7 @@ use crate::join::{Board, Reviewer};
 use crate::memory::Memory;
 use crate::metrics::{Metrics, OfLease};
 use crate::panics::restarted;
+use crate::regions::Regions;
 use crate::settings::{CsrApprover, Settings};
 use crate::stop::{Stop, stop};
 use crate::vm_id_book::VmIdBook;
@@ -56,7 +57,7 @@ pub struct Clients {
     /// The cluster the controller itself lives in, if it is another one.
     pub home: Option<Client>,
     /// A client for each Proxmox cluster, by region.
-    pub regions: BTreeMap<String, tenon_pve::Client>,
+    pub regions: Regions,
 }
 
 /// The controllers, ready to run.
@@ -180,7 +181,7 @@ impl Controllers {
         tracing::info!(cluster_id, "started controllers");
         let (watched, watches) = watch_all(&workload, settings.owners());
         let events = Events::new(workload.clone(), clock);
-        let (memory, regions) = (Memory::default(), regions.into());
+        let memory = Memory::default();
         let ids = VmIdBook::new(workload.clone(), &settings.system_namespace);
         let needs_binding = settings.csr_approver == CsrApprover::KubeControllerManager;
         let board = Board::new(Arc::new(Reviewer::new(workload.clone(), needs_binding)));

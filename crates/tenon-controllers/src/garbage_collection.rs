@@ -68,7 +68,7 @@ struct Rounds {
 /// One region and what it shows.
 struct Region<'a> {
     name: &'a String,
-    pve: &'a tenon_pve::Client,
+    pve: tenon_pve::Client,
     resources: &'a Resources,
 }
 
@@ -119,7 +119,19 @@ async fn pass(context: &Context, previous: &mut BTreeMap<String, Previous>) -> V
     let rounds = with_previous.map(|(region, previous)| collect_in(context, region, previous, &claims));
     let mut failures: Vec<Failure> = join_all(rounds).await.into_iter().flatten().collect();
     free_nodes(context, &claims, &mut failures).await;
+    report_without_region(context, &claims).await;
     failures
+}
+
+/// Names the claims whose region was taken out of the cloud config: nothing is done for them until it is back.
+async fn report_without_region(context: &Context, claims: &[NodeClaim]) {
+    for claim in claims.iter().filter(|claim| is_ours(claim)) {
+        let Some(record) = record_of(claim) else { continue };
+        if let Err(why) = context.region(&record.place.region) {
+            let note = format!("VM {} of NodeClaim {} is kept and not touched: {why}", record.vmid, claim.name_any());
+            context.events.publish(claim, &Event::new(&event_reasons::REGION_NOT_CONFIGURED, note)).await;
+        }
+    }
 }
 
 /// One region.
@@ -137,7 +149,7 @@ async fn collect_in(
             let host = orphan.record.host();
             let object = format!("orphaned VM {vmid} on host {host} in region {}", shown.name);
             let unprotect = format!("; on host {host} run: qm set {vmid} --protection 0");
-            let why = attempt(collect(context, shown.pve, orphan), &unprotect);
+            let why = attempt(collect(context, &shown.pve, orphan), &unprotect);
             failures.extend(why.await.map(|why| Failure { object, why }));
         }
     }
@@ -180,7 +192,7 @@ async fn orphans(
     shown: &Region<'_>,
     claims: &[NodeClaim],
 ) -> BTreeMap<VmId, Orphan> {
-    let Region { name: region, pve, resources } = *shown;
+    let (region, pve, resources) = (shown.name, &shown.pve, shown.resources);
     let uids: BTreeSet<String> = claims.iter().filter_map(NodeClaim::uid).collect();
     let records = claims.iter().filter_map(|claim| Some((claim.uid()?, record_of(claim)?)));
     let records: BTreeMap<String, LaunchRecord> =
@@ -269,7 +281,7 @@ async fn collect(context: &Context, pve: &tenon_pve::Client, orphan: &Orphan) ->
 
 /// Deletes a claim whose VM no longer exists, unless its node is Ready; a VM that was migrated gets its node labelled.
 async fn check_claim(context: &Context, shown: &Region<'_>, claim: &NodeClaim) -> Result<(), ClaimError> {
-    let Region { name: region, pve, resources } = *shown;
+    let (region, pve, resources) = (shown.name, &shown.pve, shown.resources);
     let Some(record) = record_of(claim).filter(|record| record.place.region == *region) else { return Ok(()) };
     if claim.metadata.deletion_timestamp.is_some() || !is_true(claim, &condition_reasons::REGISTERED) {
         return Ok(());
@@ -280,7 +292,17 @@ async fn check_claim(context: &Context, shown: &Region<'_>, claim: &NodeClaim) -
             Some(node) => publish_host(context, &node, guest.host.as_str()).await,
             None => Ok(()),
         },
-        None if node.is_some_and(|node| is_ready(&node)) || !pve.is_id_free(record.vmid).await? => Ok(()),
+        None if !pve.is_id_free(record.vmid).await? => Ok(()),
+        // A node that reports to Kubernetes runs somewhere. That its VM is gone is said all the same.
+        None if node.is_some_and(|node| is_ready(&node)) => {
+            let name = claim.name_any();
+            let note = format!(
+                "VM {} of NodeClaim {name} no longer exists; the NodeClaim is deleted when Node {name} is not Ready any more",
+                record.vmid
+            );
+            context.events.publish(claim, &Event::new(&event_reasons::VM_NOT_FOUND, note)).await;
+            Ok(())
+        }
         None => {
             let note = format!("Deleting NodeClaim {}: VM {} no longer exists", claim.name_any(), record.vmid);
             context.events.publish(claim, &Event::new(&event_reasons::VM_NOT_FOUND, note)).await;

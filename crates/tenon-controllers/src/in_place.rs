@@ -16,7 +16,7 @@ use tenon_api::{NodeClaim, ProxmoxNodeClass, condition_reasons, event_reasons, h
 use tenon_model::LaunchRecord;
 use tenon_pve::{Client, Error, PoolChange, ProvenVm, Tags};
 
-use crate::claim::{ClaimError, VmFirewall, filtered_cards, is_true, observe_vm};
+use crate::claim::{ClaimError, SEED_TAG, VmFirewall, filtered_cards, is_true, observe_vm};
 use crate::context::{Context, is_ours};
 use crate::events::Event;
 use crate::metrics::Loop;
@@ -34,9 +34,6 @@ const AT_ONCE: usize = 8;
 
 /// A VM that could not be changed is tried again after this long.
 const AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(60);
-
-/// The tag by which the reference knows VMs that have a seed.
-const SEED_TAG: &str = "go-proxmox+cloud-init";
 
 /// Applies until stopped.
 pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
@@ -107,12 +104,12 @@ async fn update(context: &Context, one: &Outdated) -> Result<(), ClaimError> {
     let Outdated { claim, record, class } = one;
     let Ok(pve) = context.region(&record.place.region) else { return Ok(()) };
     // A VM that is not proven to be ours, or that cannot be reached, is not changed.
-    let Some(vm) = observe_vm(pve, &context.owner(claim), record).await?.proven else { return Ok(()) };
-    configure(pve, &vm, class).await?;
+    let Some(vm) = observe_vm(&pve, &context.owner(claim), record).await?.proven else { return Ok(()) };
+    configure(&pve, &vm, class).await?;
     let groups = class.spec.security_groups.clone().unwrap_or_default();
-    VmFirewall { pve, host: vm.host(), vmid: vm.vmid() }.settle(&groups).await?;
+    VmFirewall { pve: &pve, host: vm.host(), vmid: vm.vmid() }.settle(&groups).await?;
     let pool = class.spec.resource_pool.clone().filter(|pool| !pool.is_empty());
-    move_to_pool(context, pve, one, pool.as_deref()).await?;
+    move_to_pool(context, &pve, one, pool.as_deref()).await?;
     let applied = json!({
         names::ANNOTATION_IN_PLACE_HASH: hash::of_class_in_place(class),
         names::ANNOTATION_RESOURCE_POOL: pool.unwrap_or_default(),

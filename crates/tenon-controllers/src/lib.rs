@@ -46,6 +46,6 @@ pub use controllers::{Clients, Controllers, Probe, RunError};
 pub use metrics::Metrics;
 pub use patience::{Bounded, NoReply, Patient};
 pub use proxmox_reads::bridges;
-pub use regions::Regions;
+pub use regions::{RegionChange, RegionSetup, Regions};
 pub use registration_book::RegistrationBook;
 pub use settings::{CloudControllerManager, CsrApprover, Settings};

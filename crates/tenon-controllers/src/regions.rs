@@ -2,11 +2,11 @@
 //! asked again in the background: nothing about the others waits for it.
 
 use std::collections::BTreeMap;
-use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures::future::join_all;
+use tenon_model::RegionCapacity;
 use tenon_pve::{Client, Resources};
 use tokio::time::Instant;
 
@@ -33,13 +33,39 @@ const ASKED_EVERY: Duration = Duration::from_secs(5);
 /// … and one that answers is polled this often, if nobody looked at it meanwhile.
 const POLLED_EVERY: Duration = Duration::from_secs(10);
 
-/// Clients of every Proxmox cluster, by region, and what each showed last. Cheap to clone.
+/// Clients of every Proxmox cluster, by region, and what each showed last. Cheap to clone; all clones see the same regions,
+/// which may be replaced while loops run. Whoever has begun with a client ends with it.
 #[derive(Debug, Clone, Default)]
 pub struct Regions {
-    clients: Arc<BTreeMap<String, Client>>,
-    shown: Arc<BTreeMap<String, Shown>>,
+    known: Arc<RwLock<Arc<BTreeMap<String, Region>>>>,
     /// Templates and bridges as they were read last.
     pub(crate) reads: Arc<ProxmoxReads>,
+}
+
+/// One Proxmox cluster.
+#[derive(Debug, Clone)]
+struct Region {
+    client: Client,
+    rules: RegionCapacity,
+    shown: Arc<Shown>,
+}
+
+/// How a Proxmox cluster is reached, and what VMs may have of it.
+#[derive(Debug, Clone)]
+pub struct RegionSetup {
+    /// Its client.
+    pub client: Client,
+    /// How much of its hosts VMs may have.
+    pub rules: RegionCapacity,
+}
+
+/// What becomes of a region when the cloud config changes.
+#[derive(Debug, Clone)]
+pub enum RegionChange {
+    /// It stays as it is, with its connections.
+    Keep,
+    /// It is new, or reached in another way.
+    Use(Box<RegionSetup>),
 }
 
 /// What a region showed last.
@@ -62,22 +88,75 @@ struct Last {
     asked: u64,
 }
 
-impl From<BTreeMap<String, Client>> for Regions {
-    fn from(clients: BTreeMap<String, Client>) -> Regions {
-        let shown = clients.keys().map(|region| (region.clone(), Shown::default())).collect();
-        Regions { clients: Arc::new(clients), shown: Arc::new(shown), reads: Arc::default() }
+impl From<RegionSetup> for Region {
+    fn from(setup: RegionSetup) -> Region {
+        Region { client: setup.client, rules: setup.rules, shown: Arc::default() }
     }
 }
 
-impl Deref for Regions {
-    type Target = BTreeMap<String, Client>;
+impl From<BTreeMap<String, RegionSetup>> for Regions {
+    fn from(setups: BTreeMap<String, RegionSetup>) -> Regions {
+        let known: BTreeMap<String, Region> = setups.into_iter().map(|(name, setup)| (name, setup.into())).collect();
+        Regions { known: Arc::new(RwLock::new(Arc::new(known))), reads: Arc::default() }
+    }
+}
 
-    fn deref(&self) -> &BTreeMap<String, Client> {
-        &self.clients
+impl From<BTreeMap<String, Client>> for Regions {
+    fn from(clients: BTreeMap<String, Client>) -> Regions {
+        let setup = |client| RegionSetup { client, rules: RegionCapacity::default() };
+        let setups: BTreeMap<_, _> = clients.into_iter().map(|(name, client)| (name, setup(client))).collect();
+        setups.into()
     }
 }
 
 impl Regions {
+    fn known(&self) -> Arc<BTreeMap<String, Region>> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces all regions: those that are not named are gone.
+    pub fn replace(&self, wanted: BTreeMap<String, RegionChange>) {
+        let before = self.known();
+        let region = |(name, change): (String, RegionChange)| {
+            let region = match change {
+                RegionChange::Keep => before.get(&name)?.clone(),
+                RegionChange::Use(setup) => Region::from(*setup),
+            };
+            Some((name, region))
+        };
+        let after = Arc::new(wanted.into_iter().filter_map(region).collect());
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = after;
+    }
+
+    /// The client of a region.
+    pub fn get(&self, region: &str) -> Option<Client> {
+        Some(self.known().get(region)?.client.clone())
+    }
+
+    /// The client of a region, or what to do if there is none.
+    pub fn client(&self, region: &str) -> Result<Client, String> {
+        let missing = || {
+            let known = self.names().join(", ");
+            format!("region {region} is not in the cloud config, which has {known}; add the region")
+        };
+        self.get(region).ok_or_else(missing)
+    }
+
+    /// The names of all regions, sorted.
+    pub fn names(&self) -> Vec<String> {
+        self.known().keys().cloned().collect()
+    }
+
+    /// The clients of all regions.
+    pub fn clients(&self) -> BTreeMap<String, Client> {
+        self.known().iter().map(|(name, region)| (name.clone(), region.client.clone())).collect()
+    }
+
+    /// How much of the hosts of each region VMs may have.
+    pub(crate) fn capacity_rules(&self) -> BTreeMap<String, RegionCapacity> {
+        self.known().iter().map(|(name, region)| (name.clone(), region.rules.clone())).collect()
+    }
+
     /// Every region as it was at most two seconds ago. One that is silent is not asked.
     pub async fn look(&self) -> Estate {
         self.look_within(RECENT).await
@@ -89,28 +168,59 @@ impl Regions {
     }
 
     async fn look_within(&self, age: Duration) -> Estate {
-        let looks = self.clients.iter().map(async |(region, client)| {
-            let view = match self.silence(region) {
+        let known = self.known();
+        let looks = known.iter().map(async |(name, region)| {
+            let view = match region.silence() {
                 Some(why) => Err(why),
-                None => self.ask(region, client, age).await,
+                None => region.ask(age).await,
             };
-            (region.clone(), view)
+            (name.clone(), view)
         });
         Estate { regions: join_all(looks).await.into_iter().collect() }
     }
 
     /// What a region showed at the last poll, for a launch. No listing is asked for each launch.
     pub(crate) async fn polled(&self, region: &str) -> Option<Arc<Resources>> {
-        let client = self.clients.get(region).filter(|_| !self.is_silent(region))?;
-        self.ask(region, client, RECENT_FOR_LAUNCH).await.ok()
+        let region = self.known().get(region).filter(|region| !region.is_silent())?.clone();
+        region.ask(RECENT_FOR_LAUNCH).await.ok()
     }
 
+    /// Whether a region did not answer when it was asked last.
+    pub(crate) fn is_silent(&self, region: &str) -> bool {
+        self.known().get(region).is_some_and(Region::is_silent)
+    }
+
+    /// How old the last listing of each region is; nothing of one that was never listed.
+    pub(crate) fn ages(&self) -> BTreeMap<String, Duration> {
+        let age = |region: &Region| Some(region.shown.last().listed_at?.elapsed());
+        self.known().iter().filter_map(|(name, region)| Some((name.clone(), age(region)?))).collect()
+    }
+
+    /// Polls every region, silent ones more often, until told to stop.
+    pub(crate) async fn poll(&self, mut stop: Stop) {
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.wait() => return,
+                () = tokio::time::sleep(ASKED_EVERY) => {}
+            }
+            let known = self.known();
+            let age = |region: &Region| if region.is_silent() { Duration::ZERO } else { POLLED_EVERY };
+            let asked = join_all(known.values().map(|region| region.ask(age(region))));
+            tokio::select! {
+                biased;
+                () = stop.wait() => return,
+                _ = asked => {}
+            }
+        }
+    }
+}
+
+impl Region {
     /// Asks one region, unless an answer is young enough, and remembers what it says. One that refuses is not silent: that
     /// costs no time.
-    async fn ask(&self, region: &str, client: &Client, age: Duration) -> RegionView {
-        let Some(shown) = self.shown.get(region) else {
-            return Err(RegionTrouble::Silent("this region is not in the cloud config".to_owned()));
-        };
+    async fn ask(&self, age: Duration) -> RegionView {
+        let Region { client, shown, .. } = self;
         let (called_at, before) = (Instant::now(), shown.last().asked);
         let _asking = shown.asking.lock().await;
         if let Some(view) = shown.last().view_within(called_at, age, before) {
@@ -133,39 +243,15 @@ impl Regions {
         view
     }
 
-    /// Whether a region did not answer when it was asked last.
-    pub(crate) fn is_silent(&self, region: &str) -> bool {
-        self.shown.get(region).is_some_and(|shown| shown.last().is_silent)
+    /// Whether it did not answer when it was asked last.
+    fn is_silent(&self) -> bool {
+        self.shown.last().is_silent
     }
 
-    /// Why a region is silent, if it is.
-    fn silence(&self, region: &str) -> Option<RegionTrouble> {
-        let last = self.shown.get(region)?.last();
+    /// Why it is silent, if it is.
+    fn silence(&self) -> Option<RegionTrouble> {
+        let last = self.shown.last();
         last.view.as_ref().filter(|_| last.is_silent)?.1.as_ref().err().cloned()
-    }
-
-    /// How old the last listing of each region is; nothing of one that was never listed.
-    pub(crate) fn ages(&self) -> BTreeMap<String, Duration> {
-        let age = |shown: &Shown| Some(shown.last().listed_at?.elapsed());
-        self.shown.iter().filter_map(|(region, shown)| Some((region.clone(), age(shown)?))).collect()
-    }
-
-    /// Polls every region, silent ones more often, until told to stop.
-    pub(crate) async fn poll(&self, mut stop: Stop) {
-        loop {
-            tokio::select! {
-                biased;
-                () = stop.wait() => return,
-                () = tokio::time::sleep(ASKED_EVERY) => {}
-            }
-            let age = |region: &String| if self.is_silent(region) { Duration::ZERO } else { POLLED_EVERY };
-            let asked = join_all(self.clients.iter().map(|(region, client)| self.ask(region, client, age(region))));
-            tokio::select! {
-                biased;
-                () = stop.wait() => return,
-                _ = asked => {}
-            }
-        }
     }
 }
 

@@ -1,10 +1,9 @@
 //! What an operator decides about the controllers; everything else follows from the cluster.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tenon_api::plan_options::PlanOptions;
-use tenon_model::{InstanceType, LaunchLimits, NodePolicy, NodeSettings, RegionCapacity, VmIdRange};
+use tenon_model::{InstanceType, LaunchLimits, NodePolicy, NodeSettings, VmIdRange};
 
 use crate::claim::CloneLimits;
 use crate::watched::Owners;
@@ -40,8 +39,6 @@ pub struct Settings {
     pub csr_approver: CsrApprover,
     /// How many clones run at once.
     pub clones: CloneLimits,
-    /// How much of each host VMs may have, by region.
-    pub capacity_rules: BTreeMap<String, RegionCapacity>,
     /// How long a guest has to shut down before its VM is stopped; zero stops it at once.
     pub shutdown_within: Duration,
     /// Whether VMs are bound to CPUs.
@@ -107,7 +104,6 @@ impl Default for Settings {
             planning: PlanOptions::default(),
             csr_approver: CsrApprover::default(),
             clones: CloneLimits::default(),
-            capacity_rules: BTreeMap::new(),
             shutdown_within: Duration::from_secs(30),
             node_policy: NodePolicy::default(),
             node_settings: NodeSettings::default(),

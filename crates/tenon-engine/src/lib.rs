@@ -25,7 +25,7 @@ mod what_ifs;
 pub use checker::{CheckedPlan, Subject, Violation, check, sound_part};
 pub use engine::{Engine, plan};
 pub use lifecycle::{
-    Sparing, StaticCounts, StaticNode, StaticPod, StaticStage, claim, drain, launch, lifetime_remaining,
+    Sparing, StaticCounts, StaticNode, StaticPod, StaticStage, adoption, claim, drain, launch, lifetime_remaining,
     registration_health, static_pool,
 };
 pub use plan::{LaunchRefusal, NoAddress, give, launches};

@@ -110,6 +110,11 @@ impl Client {
         Client { inner: self.inner.clone(), answer_within }
     }
 
+    /// Whether both are one client, with the same session and connections.
+    pub fn is_same(&self, other: &Client) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
     /// Whether Proxmox lets it set what only root may: `root@pam` with a password does, a token of root does not.
     pub fn is_root(&self) -> bool {
         self.session().is_root()

@@ -53,6 +53,11 @@ impl OwnerMark {
         marks.next().filter(|_| marks.next().is_none())
     }
 
+    /// Whether a description has anything that begins like a mark, readable or not.
+    pub fn is_in(description: &str) -> bool {
+        description.lines().any(|line| line.trim_start().starts_with(MARK))
+    }
+
     fn read(line: &str) -> Option<OwnerMark> {
         let words: Vec<&str> = line.trim().split(' ').collect();
         let [MARK, cluster, claim, vmid] = words.as_slice() else { return None };

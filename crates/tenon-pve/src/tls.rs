@@ -15,7 +15,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use sha2::{Digest, Sha256};
 
 /// Whose certificates are good.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Trust {
     /// Signed by an authority this system trusts.
     #[default]

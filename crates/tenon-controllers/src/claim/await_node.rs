@@ -95,7 +95,7 @@ async fn look(context: &Context, observed: &Observed) -> SeenVm {
         return SeenVm::Unknown;
     }
     let Ok(pve) = context.region(&record.place.region) else { return SeenVm::Unknown };
-    let Ok(found) = observe::vm(pve, &context.owner(&observed.claim), record).await else { return SeenVm::Unknown };
+    let Ok(found) = observe::vm(&pve, &context.owner(&observed.claim), record).await else { return SeenVm::Unknown };
     match (found.vm, found.proven) {
         (ObservedVm::Absent, _) => SeenVm::Lost(LostVm::Destroyed(record.vmid)),
         (ObservedVm::Ours { .. }, Some(vm)) => match pve.vm_status(vm.host(), vm.vmid()).await {

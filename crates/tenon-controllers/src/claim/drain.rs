@@ -158,7 +158,7 @@ fn remaining_note(node: &Node, plan: &DrainPlan) -> String {
 async fn is_vm_absent(context: &Context, observed: &Observed) -> Result<bool, ClaimError> {
     let ObservedLaunch::Record(record) = &observed.state.launch else { return Ok(false) };
     let Ok(pve) = context.region(&record.place.region) else { return Ok(false) };
-    let seen = observe::vm(pve, &context.owner(&observed.claim), record).await?;
+    let seen = observe::vm(&pve, &context.owner(&observed.claim), record).await?;
     Ok(seen.vm == ObservedVm::Absent)
 }
 

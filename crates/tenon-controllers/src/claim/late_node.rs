@@ -123,7 +123,7 @@ pub(super) async fn examine(context: &Context, late: &LateNode<'_>) -> Option<Di
         other_node: sight.nodes.get(&uuid).filter(|node| **node != name).cloned(),
         agent: match (context.region(&record.place.region), vm, class, found) {
             (Ok(pve), Some(RunningVm { vm, .. }), Some(class), Ok(token)) => {
-                Guest { pve, vm, class: &class, token }.asked(context).await
+                Guest { pve: &pve, vm, class: &class, token }.asked(context).await
             }
             _ => Agent::Unknown,
         },

@@ -103,7 +103,7 @@ pub(super) struct Launch<'a> {
     pub(super) class: Arc<ProxmoxNodeClass>,
     /// As the class has it.
     instance_type: InstanceType,
-    pub(super) pve: &'a tenon_pve::Client,
+    pub(super) pve: tenon_pve::Client,
 }
 
 impl<'a> Launch<'a> {
@@ -146,7 +146,7 @@ impl<'a> Launch<'a> {
         if let Err(why) = self.clone_slot(context, &desired) {
             return Ok(self.queued(context, &why));
         }
-        let reader = VmReader { pve: self.pve, seen: &context.memory.seen };
+        let reader = VmReader { pve: &self.pve, seen: &context.memory.seen };
         let result = launch_pass(&reader, &desired, self.record, time).await?;
         self.free_clone_slot(context, &result);
         // What cannot be rendered is not the host's fault, and would be so on every other host.
@@ -237,7 +237,7 @@ impl<'a> Launch<'a> {
         if self.record.step != LaunchStep::UploadSeed {
             return Ok(Ok(None));
         }
-        let site = Site { pve: self.pve, place: &self.record.place };
+        let site = Site { pve: &self.pve, place: &self.record.place };
         match seed_parts::gather(context, self.claim, &self.class, site).await? {
             Ok(parts) => Ok(Ok(Some(parts))),
             // Somebody deleted it, and no VM has seen it yet: another does as well.

@@ -5,7 +5,7 @@ use tenon_engine::launch::{
     self, AwaitedEnd, Failure, LaunchDecision, LaunchResult, LaunchTime, ObservedTask, ObservedVm,
 };
 use tenon_model::{LaunchRecord, LaunchStep, Leftover, PveSize, Seconds};
-use tenon_pve::{Cause, Client, Error, PowerState, Upid};
+use tenon_pve::{Cause, Client, Error, PowerState, RefusalKind, Upid};
 
 use super::desired_vm::{DesiredVm, FirstBoot};
 use super::firewall::VmFirewall;
@@ -261,6 +261,8 @@ impl Change<'_> {
                         ended => ended,
                     })
                 }
+                // A token that was replaced is in the cloud config in a moment; a launch has time for that.
+                _ if error.refusal().is_some_and(|told| told.kind == RefusalKind::Unauthorized) => Err(error),
                 (_, Some(Failure::Hopeless(_) | Failure::IdTaken)) => Ok(LaunchResult::GiveUp(error.full_message())),
                 _ => Err(error),
             },

@@ -5,13 +5,17 @@
 //! `card_addresses`, `network_card`, `bound_cpus`, `seed`, `token`, `bootstrap`, `clone_slots`, `seen_vm`, `firewall`) creates
 //! the VM, `await_node` (with `late_node`, `diagnosis`, `diagnoses`, `boot_log`, `hidden_words`),
 //! `registration` and `readiness` match its node, `hydration` labels it, `consistency` compares it with its claim,
-//! `seed_cleanup` deletes first-boot data, `drain` (with `evict`, `eviction_backoff`) drains the node, `drain_orphan` one
+//! `seed_cleanup` deletes first-boot data, `adoption` (with `adoption_marks`) takes over VMs of the Go provider, `drain` (with `evict`, `eviction_backoff`) drains the node, `drain_orphan` one
 //! without a claim, `termination` (with `release`) deletes everything. `outcome` reports.
 //!
 //! A pass starts from the record as it was last written down and makes at most one outside change. Dying between any two
 //! lines costs a look, never a VM.
 
 mod address_fence;
+mod adoption;
+mod adoption_marks;
+#[cfg(test)]
+mod adoption_tests;
 mod await_node;
 mod before_clone;
 mod boot_log;
@@ -79,6 +83,7 @@ mod token_tests;
 #[cfg(test)]
 mod upkeep_tests;
 
+pub use adoption_marks::{AdoptionLook, Claimed, FoundVm, Sighting, look as look_for_adoption};
 pub use bootstrap::{Joined, cluster as joined_cluster, is_this_computer};
 pub use clone_slots::CloneLimits;
 pub(crate) use clone_slots::CloneSlots;
@@ -99,7 +104,7 @@ pub(crate) use observe::vm as observe_vm;
 pub(crate) use queue::run;
 pub use reconcile::ClaimError;
 pub use release::{PowerOff, ReleasePass, SeedLeft, release};
-pub(crate) use seed_file::attached_seed_storage;
+pub(crate) use seed_file::{SEED_TAG, attached_seed_storage};
 pub use seed_file::{SeedFile, seed_file};
 pub use seen_vm::SeenVms;
 #[cfg(test)]

@@ -11,7 +11,8 @@ use tenon_pve::RefusalKind;
 use super::gather::{Observed, gather, is_true};
 use super::outcome::{Outcome, report};
 use super::{
-    await_node, consistency, hydration, launch, launch_failure, readiness, registration, seed_cleanup, termination,
+    adoption, await_node, consistency, hydration, launch, launch_failure, readiness, registration, seed_cleanup,
+    termination,
 };
 use crate::context::Context;
 use crate::events::{Event, cut};
@@ -67,6 +68,7 @@ async fn act(context: &Context, observed: &Observed, step: &ClaimStep) -> Result
     match step {
         ClaimStep::AddFinalizer => registration::add_finalizer(context, observed).await,
         ClaimStep::LeaveAlone(why) => Ok(registration::leave_alone(observed, why)),
+        ClaimStep::Adopt => adoption::pass(context, observed).await,
         ClaimStep::Launch(record) => launch::pass(context, observed, record).await,
         ClaimStep::ReportLaunched(record) => registration::report_launched(context, observed, record).await,
         ClaimStep::AwaitNode(mismatch) => await_node::await_node(context, observed, mismatch.as_deref()).await,
@@ -76,7 +78,7 @@ async fn act(context: &Context, observed: &Observed, step: &ClaimStep) -> Result
         ClaimStep::DeleteSeed(record) => seed_cleanup::delete_seed(context, observed, record).await,
         ClaimStep::Settled(record) => {
             let outcome = seed_cleanup::check_incomplete_clones(context, observed, record).await?;
-            Ok(consistency::compare(context, observed, outcome))
+            Ok(adoption::confirmed(observed, consistency::compare(context, observed, outcome)))
         }
         ClaimStep::Delete(cause) => termination::delete(context, observed, *cause).await,
         ClaimStep::DeleteNode => termination::delete_node(context, observed).await,

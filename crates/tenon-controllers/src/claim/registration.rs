@@ -49,7 +49,6 @@ pub(crate) async fn add_finalizer(context: &Context, observed: &Observed) -> Res
 
 /// Says why nothing is done for a claim.
 pub(crate) fn leave_alone(observed: &Observed, why: &Unmanaged) -> Outcome {
-    let is_deleting = observed.state.deleting_since.is_some();
     let name = observed.claim.name_any();
     let skip = names::ANNOTATION_SKIP_VM_DELETION;
     match why {
@@ -58,14 +57,6 @@ pub(crate) fn leave_alone(observed: &Observed, why: &Unmanaged) -> Outcome {
             let message = format!("No instance type and host are chosen for NodeClaim {name} yet; its events say why");
             Outcome::default().with_condition(&LAUNCHED, Verdict::unknown(&condition_reasons::NOT_PLANNED, message))
         }
-        Unmanaged::Foreign if is_deleting => {
-            let note = format!(
-                "Cannot delete NodeClaim {name}: its VM was not created by Tenon and is not touched; remove the VM \
-                 yourself, then set annotation {skip}=true on the NodeClaim"
-            );
-            Outcome::default().with_event(Event::new(&event_reasons::FAILED_TERMINATION, note))
-        }
-        Unmanaged::Foreign => Outcome::default(),
         Unmanaged::Unreadable(error) => {
             let message = format!(
                 "Annotation {} of NodeClaim {name} is invalid: {error}; correct the annotation, or remove the VM yourself \
@@ -92,7 +83,7 @@ pub(crate) async fn report_launched(
     };
     // The template may be gone by now, or not ours to read; the clone has the same options.
     let place = template_place(context, record).await;
-    let template = match context.regions.reads.image(pve, &place, record.template).await {
+    let template = match context.regions.reads.image(&pve, &place, record.template).await {
         Err(error) if error.refusal().is_some() => pve.vm_config(record.host(), record.vmid).await?.into(),
         found => found?,
     };

@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use kube::ResourceExt;
 use serde_json::json;
+use tenon_api::condition_reasons::ADOPTED;
 use tenon_api::names;
 use tenon_engine::launch::ObservedVm;
 use tenon_model::LaunchRecord;
+use tenon_pve::ProvenVm;
 
-use super::gather::Observed;
+use super::gather::{Observed, is_true};
 use super::launch::write_record;
 use super::launch_failure::incomplete_clone;
 use super::outcome::Outcome;
-use super::seed_file::{DRIVE, attached, attached_by_id, delete_file, seed_file};
+use super::seed_file::{DRIVE, SEED_TAG, attached, attached_by_id, delete_file, seed_file};
 use super::termination::seed_left;
 use super::{ClaimError, observe, token};
 use crate::context::Context;
@@ -38,26 +40,31 @@ pub(crate) async fn delete_seed(
     token::delete(context, &observed.claim).await?;
     let owner = context.owner(&observed.claim);
     let mut events = Vec::new();
-    if let Some(file) = seed_file(&owner, record) {
-        let found = observe::vm(pve, &owner, record).await?;
+    let file = seed_file(&owner, record);
+    // The Go provider left a tag on its VMs, and perhaps no more than that.
+    if file.is_some() || is_true(&observed.claim, &ADOPTED) {
+        let found = observe::vm(&pve, &owner, record).await?;
         let (ObservedVm::Ours { .. }, Some(vm)) = (&found.vm, found.proven) else {
             return Ok(Outcome::after(LOOK_LATER));
         };
         let by_id = attached_by_id(vm.config(), vm.vmid());
-        if by_id.is_some() || attached(vm.config()).as_ref() == Some(&file.volume) {
+        let is_attached =
+            by_id.is_some() || file.as_ref().is_some_and(|file| attached(vm.config()).as_ref() == Some(&file.volume));
+        let keys = detached(&vm, is_attached);
+        if !keys.is_empty() {
             // Once it is out of the drive nothing proves that a file named by the id was this VM's, so the file goes first.
             if let Some(volume) = by_id {
-                events.extend(delete_file(pve, vm.host(), &volume).await.err().map(|left| seed_left(&left)));
+                events.extend(delete_file(&pve, vm.host(), &volume).await.err().map(|left| seed_left(&left)));
             }
-            let digest = vm.config().digest().map(|digest| ("digest", digest.to_owned()));
-            let keys: Vec<_> = [(DRIVE, EMPTY_DRIVE.to_owned())].into_iter().chain(digest).collect();
             pve.configure_vm(vm.host(), vm.vmid(), &keys).await?;
             return Ok(Outcome { events, ..Outcome::again() });
         }
-        match delete_file(pve, vm.host(), &file.volume).await {
-            Err(left) if left.may_help => return Ok(Outcome::after(LOOK_LATER).with_event(seed_left(&left))),
-            Err(left) => events.push(seed_left(&left)),
-            Ok(()) => {}
+        if let Some(file) = file {
+            match delete_file(&pve, vm.host(), &file.volume).await {
+                Err(left) if left.may_help => return Ok(Outcome::after(LOOK_LATER).with_event(seed_left(&left))),
+                Err(left) => events.push(seed_left(&left)),
+                Ok(()) => {}
+            }
         }
         context.memory.seen.file_deleted();
     }
@@ -72,6 +79,19 @@ pub(crate) async fn delete_seed(
     })
 }
 
+/// What a VM is without its seed: an empty drive, and no tag of a VM that has one. Nothing, if it is so already.
+fn detached(vm: &ProvenVm, is_attached: bool) -> Vec<(&'static str, String)> {
+    let drive = is_attached.then(|| (DRIVE, EMPTY_DRIVE.to_owned()));
+    let mut tags = vm.config().tags();
+    let tags = tags.has(SEED_TAG).then(|| {
+        tags.remove(SEED_TAG);
+        tags.to_params()
+    });
+    let keys: Vec<_> = drive.into_iter().chain(tags).collect();
+    let digest = vm.config().digest().filter(|_| !keys.is_empty()).map(|digest| ("digest", digest.to_owned()));
+    keys.into_iter().chain(digest).collect()
+}
+
 /// Reports incomplete clones until somebody has removed them.
 pub(crate) async fn check_incomplete_clones(
     context: &Context,
@@ -82,7 +102,7 @@ pub(crate) async fn check_incomplete_clones(
     let mut left = Vec::new();
     for vmid in &record.incomplete {
         // A host that does not answer says nothing of a claim that is settled.
-        if observe::is_incomplete_clone(pve, &context.owner(&observed.claim), record, *vmid).await.unwrap_or(true) {
+        if observe::is_incomplete_clone(&pve, &context.owner(&observed.claim), record, *vmid).await.unwrap_or(true) {
             left.push(*vmid);
         }
     }

@@ -14,6 +14,9 @@ use super::release::SeedLeft;
 /// The drive first-boot data is put into.
 pub(crate) const DRIVE: &str = "ide2";
 
+/// The tag by which the Go provider knows VMs that have a seed.
+pub(crate) const SEED_TAG: &str = "go-proxmox+cloud-init";
+
 /// A file is deleted within a second or two.
 const TASK_WITHIN: Duration = Duration::from_secs(30);
 

@@ -145,7 +145,7 @@ pub(crate) async fn release_vm(
     // Whatever keeps the VM, nobody joins with its token any more. A token that cannot be deleted does not keep the VM: it is
     // tried again at the end.
     let _ = token::delete(context, claim).await;
-    match release(pve, &context.owner(claim), record, power_off(context, claim)).await? {
+    match release(&pve, &context.owner(claim), record, power_off(context, claim)).await? {
         ReleasePass::Again => Ok(terminating(Duration::ZERO)),
         ReleasePass::Wait(_) if is_interrupted(context, observed, record) => abandon(context, observed, record).await,
         ReleasePass::Wait(why) => Ok(waiting(waited_s(context, observed, record), record, &why)),
@@ -211,7 +211,7 @@ pub(crate) async fn release_without_vm(
         && let Some(seed) = seed_file(&owner, record)
     {
         // The VM is its operator's now: an image in its drive stays there, or the VM would not start again.
-        let is_loose = match observe::vm(pve, &owner, record).await {
+        let is_loose = match observe::vm(&pve, &owner, record).await {
             Ok(VmObservation { proven: Some(vm), .. }) => attached(vm.config()).as_ref() != Some(&seed.volume),
             Ok(VmObservation { vm: ObservedVm::Absent | ObservedVm::Foreign(_), .. }) => true,
             Ok(_) | Err(_) => false,
@@ -221,7 +221,7 @@ pub(crate) async fn release_without_vm(
             record.vmid
         );
         let left = SeedLeft { volume: seed.volume.clone(), why, may_help: false };
-        let deleted = if is_loose { delete_file(pve, record.host(), &seed.volume).await } else { Err(left) };
+        let deleted = if is_loose { delete_file(&pve, record.host(), &seed.volume).await } else { Err(left) };
         if let Err(left) = deleted {
             publish_on_pool(context, &observed.claim, &seed_left(&left)).await;
         }
@@ -338,7 +338,7 @@ pub(crate) async fn finish(
 async fn report_incomplete_clones(context: &Context, claim: &NodeClaim, record: &LaunchRecord) {
     let Ok(pve) = context.region(&record.place.region) else { return };
     for vmid in &record.incomplete {
-        if observe::is_incomplete_clone(pve, &context.owner(claim), record, *vmid).await.unwrap_or(true) {
+        if observe::is_incomplete_clone(&pve, &context.owner(claim), record, *vmid).await.unwrap_or(true) {
             let event = incomplete_clone(record, *vmid, "its NodeClaim was deleted");
             publish_on_pool(context, claim, &event).await;
         }

@@ -147,8 +147,15 @@ pub(crate) fn secret_name(id: &str) -> String {
     format!("bootstrap-token-{id}")
 }
 
+/// Ours name the claim. Those of the Go provider do not, so there the id that it wrote into the claim decides.
 fn is_of(secret: &Secret, claim: &NodeClaim) -> bool {
-    claim.uid().is_some() && secret.annotations().get(names::ANNOTATION_CLAIM_UID) == claim.uid().as_ref()
+    let owner = secret.annotations().get(names::ANNOTATION_CLAIM_UID);
+    let is_recorded = || recorded(claim).is_some_and(|id| secret.name_any() == secret_name(id));
+    let is_labelled = secret.labels().contains_key(names::LABEL_BOOTSTRAP_TOKEN);
+    match owner {
+        Some(uid) => claim.uid().as_ref() == Some(uid),
+        None => is_labelled && is_recorded(),
+    }
 }
 
 /// When a token that is given so long expires, as Kubernetes reads it.

@@ -42,9 +42,9 @@ pub(super) async fn of_vm(
         Err(why) => return unknown(why),
     };
     let look = async {
-        let vm = observe_vm(pve, &context.owner(claim), record).await.map_err(|error| full_message(&error))?;
+        let vm = observe_vm(&pve, &context.owner(claim), record).await.map_err(|error| full_message(&error))?;
         let vm = vm.proven.ok_or_else(|| format!("VM {vmid} in region {region} cannot be read"))?;
-        addresses(pve, &vm, wanted).await
+        addresses(&pve, &vm, wanted).await
     };
     match tokio::time::timeout(ANSWERS_WITHIN, look).await {
         Ok(Ok(known)) => KnownAddresses::These(known),

@@ -11,6 +11,7 @@ use tenon_engine::disruption::EmptinessInput;
 use tenon_model::{CandidateNode, DisruptionPool, Timestamp};
 
 use crate::context::{Context, is_ours};
+use crate::provision::record_of;
 
 /// The time as the engine counts it.
 pub(crate) fn model_time(now: jiff::Timestamp) -> Timestamp {
@@ -30,7 +31,11 @@ pub(super) struct Gathered {
 pub(super) fn gather(context: &Context) -> Gathered {
     let watched = &context.watched;
     let mut pods: BTreeMap<Arc<str>, Vec<Arc<Pod>>> = BTreeMap::new();
-    let claims: Vec<_> = watched.claims.state().into_iter().filter(|claim| is_ours(claim)).collect();
+    // Nobody could destroy the VM of a node in a region that was taken out of the cloud config: such a node stays.
+    let known = context.regions.names();
+    let is_reachable = |claim: &NodeClaim| record_of(claim).is_none_or(|record| known.contains(&record.place.region));
+    let claims: Vec<_> =
+        watched.claims.state().into_iter().filter(|claim| is_ours(claim) && is_reachable(claim)).collect();
     let nodes = watched.nodes.state().into_iter().map(|node| (node.name_any(), node)).collect();
     for pod in watched.pods.state() {
         if let Some(node) = pod.node_name.clone() {

@@ -55,8 +55,11 @@ impl ProxmoxCache {
         let is_old = claim.creation_timestamp().is_some_and(|made| after(made.0, SIZE_AFTER) <= now);
         let is_found =
             self.found.get(&claim.uid().unwrap_or_default()).is_some_and(|at| after(*at, SIZE_FOUND_FOR) > now);
+        // Of a region that was taken out of the cloud config nothing is offered, and nothing is known.
+        let region = claim.labels().get(names::LABEL_REGION);
+        let is_shown = |region: &String| self.estate.iter().any(|(estate, _)| estate.regions.contains_key(region));
         match &self.sizes {
-            Some(sizes) if is_old && !is_found => KnownInstanceTypes::Are(sizes),
+            Some(sizes) if is_old && !is_found && region.is_none_or(is_shown) => KnownInstanceTypes::Are(sizes),
             _ => KnownInstanceTypes::Unknown,
         }
     }

@@ -99,8 +99,8 @@ impl Site {
         let vmid: VmId = vmid.parse::<u32>().ok()?.try_into().ok()?;
         let pve = regions.get(region)?;
         let place = Place { region: region.to_owned(), host };
-        let config = regions.reads.template(pve, &place, vmid).await.ok()?;
-        let bridges = regions.reads.bridges(pve, &place).await.ok()?;
+        let config = regions.reads.template(&pve, &place, vmid).await.ok()?;
+        let bridges = regions.reads.bridges(&pve, &place).await.ok()?;
         Some(Site { region: region.to_owned(), host: name.to_owned(), config, bridges })
     }
 }

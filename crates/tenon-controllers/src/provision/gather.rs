@@ -92,7 +92,7 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
     let pods = watched.pods.state();
     Gathered {
         facts: host_facts,
-        capacity_rules: context.settings.capacity_rules.clone(),
+        capacity_rules: context.regions.capacity_rules(),
         budgets,
         claims,
         nodes,

@@ -64,7 +64,7 @@ async fn idle_guests(
     });
     let read = |(region, guest): (&String, &tenon_pve::GuestRow)| {
         let place = Place { region: region.clone(), host: guest.host.clone() };
-        let (pve, id, kind) = (regions.get(region).cloned(), guest.id, guest.kind);
+        let (pve, id, kind) = (regions.get(region), guest.id, guest.kind);
         async move {
             let starts = regions.reads.starts_with_host(&pve?, &place, (id, kind)).await.ok()?;
             (!*starts).then_some((place.region, id))
@@ -75,16 +75,13 @@ async fn idle_guests(
 }
 
 async fn ha_states(regions: &Regions, estate: &Estate, until: Instant) -> BTreeMap<Place, String> {
-    let awake = regions.iter().filter(|(region, _)| !estate.is_silent(region));
-    let read = |(region, pve): (&String, &Client)| {
-        let (region, pve) = (region.clone(), pve.clone());
-        async move {
-            let states = regions.reads.ha_states(&pve, &region).await.ok()?;
-            let place = |(host, state): (&String, &String)| {
-                Some((Place { region: region.clone(), host: host.parse().ok()? }, state.clone()))
-            };
-            Some(states.iter().filter_map(place).collect::<Vec<_>>())
-        }
+    let awake = regions.clients().into_iter().filter(|(region, _)| !estate.is_silent(region));
+    let read = |(region, pve): (String, Client)| async move {
+        let states = regions.reads.ha_states(&pve, &region).await.ok()?;
+        let place = |(host, state): (&String, &String)| {
+            Some((Place { region: region.clone(), host: host.parse().ok()? }, state.clone()))
+        };
+        Some(states.iter().filter_map(place).collect::<Vec<_>>())
     };
     gathered(awake.map(read).collect(), until).await.into_iter().flatten().flatten().collect()
 }
@@ -100,7 +97,7 @@ async fn bridges(
     let places: BTreeSet<Place> = zones.filter_map(|zone| place_of(&zone)).collect();
     let read = |place: Place| async move {
         let pve = regions.get(&place.region)?;
-        let bridges = regions.reads.bridges(pve, &place).await.ok()?;
+        let bridges = regions.reads.bridges(&pve, &place).await.ok()?;
         Some((place, bridges))
     };
     let online = places.into_iter().filter(|place| estate.is_online(place));

@@ -22,7 +22,7 @@ async fn of(regions: &Regions, estate: &Estate, zone: &str) -> Vec<String> {
     let (Some(place), Some(id)) = (place_of(zone), template_of(zone)) else { return Vec::new() };
     // Of a host that does not answer, or a template that may not be read, nothing is known.
     let Some(pve) = regions.get(&place.region).filter(|_| estate.is_online(&place)) else { return Vec::new() };
-    let Ok(config) = regions.reads.template(pve, &place, id).await else { return Vec::new() };
+    let Ok(config) = regions.reads.template(&pve, &place, id).await else { return Vec::new() };
     let Place { region, host } = &place;
     let others = estate.sharing(region, host.as_str(), &storages(&config));
     others.into_iter().map(|other| format!("{region}/{other}/{id}")).collect()

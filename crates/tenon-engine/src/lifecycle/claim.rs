@@ -107,6 +107,8 @@ pub enum ClaimStep {
     AddFinalizer,
     /// Change nothing, and say why.
     LeaveAlone(Unmanaged),
+    /// Make the VM that another controller created ours, if it bears every mark of that.
+    Adopt,
     /// Continue its launch.
     Launch(LaunchRecord),
     /// Set the condition Launched.
@@ -142,8 +144,6 @@ pub enum ClaimStep {
 pub enum Unmanaged {
     /// Nobody planned it.
     Unplanned,
-    /// Its VM was made by somebody else.
-    Foreign,
     /// Its record cannot be read.
     Unreadable(String),
     /// It is deleted but for the finalizer of another controller.
@@ -172,7 +172,7 @@ pub fn next_step(observed: &ObservedClaim, now: Seconds) -> ClaimStep {
             ClaimStep::Delete(DeletionCause::Expired)
         }
         (ObservedLaunch::Unplanned, _) => ClaimStep::LeaveAlone(Unmanaged::Unplanned),
-        (ObservedLaunch::Foreign, _) => ClaimStep::LeaveAlone(Unmanaged::Foreign),
+        (ObservedLaunch::Foreign, _) => ClaimStep::Adopt,
         (ObservedLaunch::Unreadable(why), _) => ClaimStep::LeaveAlone(Unmanaged::Unreadable(why.clone())),
         (ObservedLaunch::Record(record), _) if record.step != LaunchStep::Launched => ClaimStep::Launch(record.clone()),
         (ObservedLaunch::Record(record), _) => after_launch(observed, record, now),
@@ -211,7 +211,7 @@ fn way_back(observed: &ObservedClaim) -> ClaimStep {
             ClaimStep::ReleaseWithoutVm(Some(record.clone()))
         }
         _ if observed.skip_vm_deletion => ClaimStep::ReleaseWithoutVm(None),
-        (ObservedLaunch::Foreign, _) => ClaimStep::LeaveAlone(Unmanaged::Foreign),
+        (ObservedLaunch::Foreign, _) => ClaimStep::Adopt,
         (ObservedLaunch::Unreadable(why), _) => ClaimStep::LeaveAlone(Unmanaged::Unreadable(why.clone())),
         (ObservedLaunch::Unplanned, _) => ClaimStep::RemoveFinalizer,
         (_, ObservedNode::Ours { deleting: false, .. }) => ClaimStep::DeleteNode,

@@ -1,5 +1,6 @@
 //! What becomes of one NodeClaim, one launch, one static pool, one drain: each a step at a time.
 
+pub mod adoption;
 pub mod claim;
 pub mod drain;
 pub mod launch;

@@ -97,14 +97,14 @@ fn a_node_that_is_deleted_or_gone_takes_its_claim_along() {
 }
 
 #[test]
-fn a_claim_that_is_too_old_goes_unless_somebody_else_made_its_vm() {
+fn a_claim_that_is_too_old_goes_once_its_vm_is_ours() {
     let seen = ObservedClaim { conditions: said(3), node: ours(false), expires_at: Some(Seconds(60)), ..launched() };
     assert_eq!(next_step(&seen, Seconds(60)), ClaimStep::Delete(DeletionCause::Expired));
     assert_ne!(next_step(&seen, Seconds(59)), ClaimStep::Delete(DeletionCause::Expired));
     let unplanned = ObservedClaim { launch: ObservedLaunch::Unplanned, node: ObservedNode::Absent, ..seen.clone() };
     assert_eq!(next_step(&unplanned, Seconds(60)), ClaimStep::Delete(DeletionCause::Expired));
     let foreign = ObservedClaim { launch: ObservedLaunch::Foreign, ..seen };
-    assert_eq!(next_step(&foreign, Seconds(60)), ClaimStep::LeaveAlone(Unmanaged::Foreign));
+    assert_eq!(next_step(&foreign, Seconds(60)), ClaimStep::Adopt);
 }
 
 #[test]
@@ -140,9 +140,9 @@ fn the_time_to_register_counts_from_the_start_of_the_vm_however_long_its_launch_
 }
 
 #[test]
-fn what_tenon_did_not_make_is_never_released() {
+fn what_tenon_did_not_make_is_adopted_before_it_is_released() {
     let mut seen = ObservedClaim { launch: ObservedLaunch::Foreign, deleting_since: Some(Seconds(1)), ..launched() };
-    assert_eq!(step(&seen), ClaimStep::LeaveAlone(Unmanaged::Foreign));
+    assert_eq!(step(&seen), ClaimStep::Adopt);
     seen.launch = ObservedLaunch::Unreadable("broken".to_owned());
     assert_eq!(step(&seen), ClaimStep::LeaveAlone(Unmanaged::Unreadable("broken".to_owned())));
     seen.skip_vm_deletion = true;

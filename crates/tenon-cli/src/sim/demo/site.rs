@@ -78,7 +78,7 @@ impl Site {
         let clients = Clients {
             workload: client.clone(),
             home: None,
-            regions: BTreeMap::from([("lab".to_owned(), pve(&estate)?)]),
+            regions: BTreeMap::from([("lab".to_owned(), pve(&estate)?)]).into(),
         };
         let settings = Settings { cluster_endpoint: Some(ENDPOINT.to_owned()), ..Settings::default() };
         let (stop, stopped) = oneshot::channel();
