@@ -3,6 +3,7 @@
 //! Every verb writes to the writer it is given, so that the binary alone knows about standard output; only the log of
 //! one that runs on goes there by itself.
 
+pub mod adopt;
 pub mod cloud_config;
 pub mod completions;
 pub mod controller;
@@ -14,6 +15,7 @@ pub mod plan;
 mod prices;
 mod reason_reference;
 pub mod reference;
+pub mod regions;
 pub mod render;
 #[cfg(feature = "sim")]
 pub mod sim;

@@ -1,10 +1,12 @@
 //! The command line: every verb and flag, with the words `--help` and the reference page show.
 
 use clap::{Parser, Subcommand};
+use tenon_cli::adopt::Adopt;
 use tenon_cli::completions::Shell;
 use tenon_cli::controller::Controller;
 use tenon_cli::instance_types::InstanceTypes;
 use tenon_cli::plan::Plan;
+use tenon_cli::regions::RegionsArgs;
 use tenon_cli::render::Render;
 use tenon_cli::sim::demo::Demo;
 use tenon_cli::sim::pve_sim::PveSim;
@@ -38,6 +40,8 @@ pub(crate) enum Verb {
     Plan(Box<Plan>),
     InstanceTypes(InstanceTypes),
     Render(Box<Render>),
+    Regions(RegionsArgs),
+    Adopt(Adopt),
     /// Print the custom resource definitions, for `kubectl apply --server-side -f -`.
     Crds,
     PveSim(PveSim),

@@ -38,6 +38,8 @@ fn run(verb: &Verb) -> anyhow::Result<()> {
         Verb::Plan(args) => tenon_cli::plan::run(args, &mut out, &mut io::stderr(), solve)?,
         Verb::InstanceTypes(args) => tenon_cli::instance_types::run(args, &mut out)?,
         Verb::Render(args) => tenon_cli::render::run(args, &mut out, &mut io::stderr())?,
+        Verb::Regions(args) => tenon_cli::regions::run(args, &mut out)?,
+        Verb::Adopt(args) => tenon_cli::adopt::run(args, &mut out)?,
         Verb::Crds => tenon_cli::crds::print(&mut out)?,
         Verb::PveSim(args) => tenon_cli::sim::pve_sim::run(args, &mut out)?,
         Verb::Reference { name } => {
