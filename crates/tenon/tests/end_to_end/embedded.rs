@@ -15,9 +15,10 @@ use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use tenon_api::{instance_types_file, plan_options};
 use tenon_controllers::{
-    Clients, Clock, CloudControllerManager, Controllers, CsrApprover, Metrics, Probe, RunError, Settings,
+    Clients, Clock, CloudControllerManager, Controllers, CsrApprover, Metrics, Probe, RegionChange, RegionSetup,
+    Regions, RunError, Settings,
 };
-use tenon_model::{LaunchLimits, NodePolicy};
+use tenon_model::{LaunchLimits, NodePolicy, RegionCapacity};
 use tenon_pve::{Endpoint, Password, Token, Transport};
 use tenon_sim::{Actors, Cluster, ClusterConfig, Estate, EstateConfig};
 use tokio::sync::oneshot;
@@ -34,6 +35,8 @@ pub(crate) struct Embedded {
     pub(crate) cluster: Cluster,
     actors: Option<Actors>,
     controller: Option<Running>,
+    /// The regions of the controllers that run, which may be replaced.
+    live: Regions,
     gate: Arc<Mutex<Gate>>,
     token: Mutex<(String, String)>,
     /// How the next controllers reach the API server.
@@ -95,6 +98,7 @@ impl Embedded {
             cluster,
             actors,
             controller: None,
+            live: Regions::default(),
             gate,
             token,
             workload,
@@ -135,7 +139,8 @@ impl Embedded {
     /// Starts the controllers.
     pub(crate) fn start_controller(&mut self, estate: &Estate) -> anyhow::Result<()> {
         let client = self.workload.clone();
-        let clients = Clients { workload: client, home: None, regions: self.regions(estate)? };
+        self.live = self.regions(estate)?.into();
+        let clients = Clients { workload: client, home: None, regions: self.live.clone() };
         let settings = Settings {
             cluster_endpoint: Some(self.server.clone()),
             cluster_id: self.cluster_id.clone(),
@@ -167,6 +172,14 @@ impl Embedded {
             let _ = stopped.await;
         }));
         self.controller = Some(Running { task, stop, metrics, probe });
+        Ok(())
+    }
+
+    /// The controllers that run take over the token, and the region of every world or its absence.
+    pub(crate) fn reconfigure(&self, estate: &Estate, has_lab: bool) -> anyhow::Result<()> {
+        let all = self.regions(estate)?.into_iter().filter(|(name, _)| has_lab || name != "lab");
+        let setup = |client| RegionChange::Use(Box::new(RegionSetup { client, rules: RegionCapacity::default() }));
+        self.live.replace(all.map(|(name, client)| (name, setup(client))).collect());
         Ok(())
     }
 

@@ -22,6 +22,8 @@ pub(crate) struct Real {
     port: u16,
     /// A second Proxmox cluster, and its port.
     beside: Option<(Server, u16)>,
+    /// Whether the cloud config has the region of every world.
+    has_lab: bool,
     dir: TempDir,
     controller: Option<Child>,
     /// What the next controller has switched on.
@@ -52,6 +54,7 @@ impl Real {
             tls,
             port: 0,
             beside: None,
+            has_lab: true,
             dir,
             controller: None,
             gates,
@@ -93,6 +96,12 @@ impl Real {
         }
     }
 
+    /// Writes the cloud config with the token, and with the region of every world or without it.
+    pub(crate) fn reconfigure(&mut self, token: (&str, &str), has_lab: bool) -> anyhow::Result<()> {
+        self.has_lab = has_lab;
+        self.configure(token)
+    }
+
     /// Writes the cloud config, with this token.
     pub(crate) fn configure(&self, (id, secret): (&str, &str)) -> anyhow::Result<()> {
         let path = self.dir.path();
@@ -104,7 +113,8 @@ impl Real {
             )
         };
         let beside = self.beside.as_ref().map(|(_, port)| cluster(("attic", *port)));
-        let config = format!("clusters:\n{}{}", cluster(("lab", self.port)), beside.unwrap_or_default());
+        let lab = if self.has_lab { cluster(("lab", self.port)) } else { String::new() };
+        let config = format!("clusters:\n{lab}{}", beside.unwrap_or_default());
         Ok(fs::write(path.join("cloud.yaml"), config)?)
     }
 

@@ -1,6 +1,7 @@
 //! A cluster as the Go controllers leave it: pools, classes, claims, nodes and VMs, written as those write them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Node;
@@ -19,6 +20,8 @@ pub(crate) const CLASS_HASH: &str = "12164463184420211932";
 const IN_PLACE_HASH: &str = "14695981039346656037";
 /// The hash in the description of a template of the reference.
 pub(crate) const IMAGE: &str = "15108473915739476123";
+/// As often as a kubelet says that it lives.
+const HEARTBEAT: Duration = Duration::from_secs(10);
 /// A hash from before the pool was changed.
 pub(crate) const OLD_HASH: &str = "1234567890123456789";
 
@@ -39,21 +42,65 @@ pub(crate) const NODES: [GoNode; 3] = [
     GoNode { name: "default-x7k2p", host: "pve2", vmid: 20_002, drifted: false },
 ];
 
+/// A dozen nodes on two hosts, none of which has drifted.
+pub(crate) fn dozen() -> Vec<GoNode> {
+    let node = |number: u32| {
+        let name: &'static str =
+            String::leak(format!("default-{}", ["a", "b"][number as usize % 2].repeat(4) + &number.to_string()));
+        GoNode { name, host: ["pve1", "pve2"][number as usize % 2], vmid: 20_000 + number, drifted: false }
+    };
+    (0..12).map(node).collect()
+}
+
 /// The template on a host, with this image.
 pub(crate) fn template(host: &str, vmid: u32, image: &str) -> TemplateSpec {
     let told = format!("The virtual machine managed by Karpenter, do not delete it. Hash: {image}");
-    let config = BTreeMap::from([("description".to_owned(), told)]);
+    let cpu = ("cpu".to_owned(), "x86-64-v2-AES".to_owned());
+    let config = BTreeMap::from([("description".to_owned(), told), cpu]);
     TemplateSpec { host: host.into(), vmid, name: "talos".into(), config, ..TemplateSpec::default() }
 }
 
 /// Everything the Go controllers leave behind.
 pub(crate) async fn leave_behind(world: &World) -> anyhow::Result<()> {
+    leave_nodes(world, &NODES).await
+}
+
+/// The same with these nodes.
+pub(crate) async fn leave_nodes(world: &World, nodes: &[GoNode]) -> anyhow::Result<()> {
     let owner = leave_rules(world).await?;
-    for node in NODES {
+    for node in nodes {
         world.estate.add_vm(&node.vm())?;
         node.write(world, &owner).await?;
     }
     Ok(())
+}
+
+/// The kubelets of nodes that no guest runs: a Node stays Ready as long as its VM is there.
+pub(crate) struct Kubelets(tokio::task::JoinHandle<()>);
+
+impl Kubelets {
+    pub(crate) fn of(world: &World, nodes: Vec<GoNode>) -> Kubelets {
+        let (api, estate) = (Api::<Node>::all(world.admin.clone()), world.estate.clone());
+        Kubelets(tokio::spawn(async move {
+            loop {
+                for node in nodes.iter().filter(|node| estate.vm(node.vmid).is_some()) {
+                    let now = k8s_openapi::jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+                    let ready = json!([{ "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "ready",
+                        "lastHeartbeatTime": now, "lastTransitionTime": "2026-01-01T00:00:00Z" }]);
+                    let status = Patch::Strategic(json!({ "status": { "conditions": ready } }));
+                    // A Node that is gone needs none.
+                    let _ = api.patch_status(node.name, &PatchParams::default(), &status).await;
+                }
+                tokio::time::sleep(HEARTBEAT).await;
+            }
+        }))
+    }
+}
+
+impl Drop for Kubelets {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// So many claims, whose nodes and VMs nobody looks at here.
@@ -67,7 +114,7 @@ pub(crate) async fn leave_claims(world: &World, number: u32) -> anyhow::Result<(
 }
 
 /// Templates, a class and a pool; returns the pool's uid.
-async fn leave_rules(world: &World) -> anyhow::Result<String> {
+pub(crate) async fn leave_rules(world: &World) -> anyhow::Result<String> {
     world.estate.add_template(&template("pve1", 1000, IMAGE))?;
     world.estate.add_template(&template("pve2", 1001, IMAGE))?;
     world.add_template("talos").await?;
@@ -92,7 +139,7 @@ fn class() -> Value {
     })
 }
 
-/// An empty node of this pool may go at once: that those of the reference stay is no mercy of the pool's.
+/// No node of this pool is disrupted until a scenario says otherwise.
 fn pool() -> Value {
     json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodePool",
@@ -112,7 +159,7 @@ fn pool() -> Value {
             },
             "disruption": {
                 "consolidateAfter": "0s", "consolidationPolicy": "WhenEmptyOrUnderutilized",
-                "budgets": [{ "nodes": "100%" }],
+                "budgets": [{ "nodes": "0" }],
             },
         },
     })
@@ -172,7 +219,7 @@ impl GoNode {
     }
 
     /// A VM with the reference's description, serial and tags.
-    fn vm(&self) -> VmSpec {
+    pub(crate) fn vm(&self) -> VmSpec {
         let serial = base64(&format!("h={};i={}", self.name, self.vmid));
         let smbios = format!("uuid={},base64=1,sku={},serial={serial}", uuid(self.vmid), base64("s1.4VCPU-16GB"));
         let config = [
@@ -194,7 +241,8 @@ impl GoNode {
         VmSpec { base, running: true }
     }
 
-    async fn write(&self, world: &World, pool_uid: &str) -> anyhow::Result<()> {
+    /// Claim and Node.
+    pub(crate) async fn write(&self, world: &World, pool_uid: &str) -> anyhow::Result<()> {
         let uid = self.write_claim(world, pool_uid).await?;
         let nodes: Api<Node> = Api::all(world.admin.clone());
         nodes.create(&PostParams::default(), &from_json(self.node(&uid))?).await?;
@@ -203,7 +251,8 @@ impl GoNode {
         Ok(())
     }
 
-    async fn write_claim(&self, world: &World, pool_uid: &str) -> anyhow::Result<String> {
+    /// The claim without its Node.
+    pub(crate) async fn write_claim(&self, world: &World, pool_uid: &str) -> anyhow::Result<String> {
         let claims: Api<NodeClaim> = Api::all(world.admin.clone());
         let claim = claims.create(&PostParams::default(), &from_json(self.claim(pool_uid))?).await?;
         let status = Patch::Merge(json!({ "status": self.claim_status() }));

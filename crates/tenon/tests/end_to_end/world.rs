@@ -190,6 +190,17 @@ impl World {
         }
     }
 
+    /// The controller that runs hears of another token, and whether the region of this world is still there.
+    pub(crate) fn reconfigure(&mut self, token: (&str, &str), has_lab: bool) -> anyhow::Result<()> {
+        match &mut self.ground {
+            Ground::Real(real) => real.reconfigure(token, has_lab),
+            Ground::Embedded(embedded) => {
+                embedded.configure(token);
+                embedded.reconfigure(&self.estate, has_lab)
+            }
+        }
+    }
+
     /// What the next controller has switched on, as the text of its flag.
     pub(crate) fn switch(&mut self, gates: &str) {
         match &mut self.ground {
