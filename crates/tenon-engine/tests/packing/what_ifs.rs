@@ -65,7 +65,7 @@ proptest! {
                 let remove = chosen(&snapshot, *remove);
                 let cordon = chosen(&snapshot, cordon & rare);
                 let expected = planned(&once_full(&once_going(&snapshot, &remove), &cordon));
-                let change = Change { remove: &remove, cordon: &cordon, most_new_nodes: None };
+                let change = Change { remove: &remove, cordon: &cordon, ..Change::default() };
                 prop_assert_eq!(what_ifs.plan(&change), Some(expected.clone()), "{:?}", change);
                 let most = Change { most_new_nodes: expected.new_nodes.len().checked_sub(1), ..change };
                 if most.most_new_nodes.is_some() {
