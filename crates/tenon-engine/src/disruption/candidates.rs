@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use tenon_model::labels::{CAPACITY_TYPE, INSTANCE_TYPE, ZONE};
 use tenon_model::{
-    BoundPod, CandidateNode, CandidatePod, CatalogType, DisruptionPool, NodeStage, NodeState, Pool, Price, Snapshot,
-    Timestamp,
+    BoundPod, CandidateNode, CandidatePod, CatalogType, DisruptionPool, NodeStage, NodeState, Offering, Pool, Price,
+    Snapshot, Timestamp,
 };
 
 use super::blocked::{DisruptionBlocked, Protected};
@@ -84,12 +84,14 @@ pub(super) fn instance_type<'p>(state: &NodeState, pool: &'p Pool) -> Option<&'p
     pool.catalog.find(state.labels.get(INSTANCE_TYPE)?)
 }
 
-/// What a node costs by its labels, whether or not another could be had now.
+/// What a node costs by its labels, whether or not another could be had now. An offering that names no zone needs no label.
 fn price(state: &NodeState, pool: &Pool) -> Option<Price> {
-    let (zone, capacity_type) = (state.labels.get(ZONE)?, state.labels.get(CAPACITY_TYPE)?);
-    let is_it = |admits: &dyn Fn(&str, &str) -> bool| admits(ZONE, zone) && admits(CAPACITY_TYPE, capacity_type);
+    let is_its = |way: &Offering, label: &str| {
+        let own = state.labels.get(label);
+        way.requirements.get(label).is_none_or(|demand| own.is_some_and(|value| demand.has(value)))
+    };
     let ways = &instance_type(state, pool)?.offerings;
-    let way = ways.iter().find(|way| is_it(&|label, value| way.requirements.admit(label, value)))?;
+    let way = ways.iter().find(|way| [ZONE, CAPACITY_TYPE].into_iter().all(|label| is_its(way, label)))?;
     (!way.price.value().is_nan()).then_some(way.price)
 }
 
@@ -180,4 +182,9 @@ impl<'s> Node<'s> {
             None => Ok(()),
         }
     }
+}
+
+/// What every node with a NodeClaim costs, as far as that is known.
+pub fn prices(snapshot: &Snapshot) -> Vec<Option<Price>> {
+    nodes(snapshot).iter().map(|node| node.price).collect()
 }

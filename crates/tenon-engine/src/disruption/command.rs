@@ -57,6 +57,8 @@ pub struct Command {
     pub removed: Vec<RemovedNode>,
     /// What comes for them.
     pub replacements: Vec<Replacement>,
+    /// Why nothing comes for them first, where something should.
+    pub terminate_first: Option<TerminateFirst>,
     /// Where their pods go.
     pub moves: Vec<Move>,
     /// How much less is paid afterwards.
@@ -71,6 +73,25 @@ impl Command {
     /// The nodes that go, by name.
     pub fn names(&self) -> Vec<&str> {
         self.removed.iter().map(|removed| removed.node.as_str()).collect()
+    }
+}
+
+/// Why a node goes before what comes for it is there. Planning for pending pods, or the static pool, makes up for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TerminateFirst {
+    /// Its pods fit nowhere but on capacity that was set aside and that the node itself uses.
+    NoReservedCapacity,
+    /// Its static pool may have no node more.
+    StaticAtLimit,
+}
+
+impl TerminateFirst {
+    /// Its name, as in Karpenter's metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TerminateFirst::NoReservedCapacity => "no-reserved-capacity",
+            TerminateFirst::StaticAtLimit => "static-at-limit",
+        }
     }
 }
 

@@ -126,6 +126,7 @@ impl<'s> Scan<'s> {
             removed: going.iter().map(|node| node.removed()).collect(),
             fingerprint: fingerprint(&going, &planned),
             replacements: planned.into_iter().map(|new| Replacement::Planned(Box::new(new))).collect(),
+            terminate_first: None,
             moves,
             savings: saved,
             score: None,

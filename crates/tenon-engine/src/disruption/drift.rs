@@ -1,7 +1,11 @@
 //! Which node that is not what its NodePool says any more goes next, and what comes for it?
 
+use std::collections::BTreeMap;
+
+use tenon_model::Plan;
+
 use super::candidates::{Class, Node};
-use super::command::{Command, Method, Replacement};
+use super::command::{Command, Method, Replacement, TerminateFirst};
 use super::kept::Kept;
 use super::scan::Scan;
 use crate::lifecycle::StaticCounts;
@@ -21,7 +25,7 @@ impl<'s> Scan<'s> {
         for number in row {
             let judged = match budgets.left(self.nodes[number].pool_name()) {
                 0 => Err(self.budget_limit(&budgets, &self.nodes[number])),
-                _ => self.replaced_with_any(number),
+                _ => self.replaced_with_any(number).or_else(|why| self.terminated_first(number, why)),
             };
             match judged {
                 Ok(command) => found.extend(self.take(command, &[number])),
@@ -46,7 +50,7 @@ impl<'s> Scan<'s> {
         let mut row = self.drifted(Method::StaticDrift, Node::is_static);
         row.sort_by_key(|number| (self.nodes[*number].seen.claim.drifted_since, *number));
         let mut found = Vec::new();
-        let mut counts = std::collections::BTreeMap::new();
+        let mut counts = BTreeMap::new();
         for number in row {
             let pool = self.nodes[number].pool_name();
             let counts = counts.entry(pool).or_insert_with(|| self.static_counts(pool));
@@ -57,21 +61,27 @@ impl<'s> Scan<'s> {
             });
             // The limit is asked last: what it grants is set aside.
             let judged = judged.and_then(|()| match counts.reserve(self.node_limit(pool), 1) {
+                0 if self.may_go_at_limit(number) => Ok(Some(TerminateFirst::StaticAtLimit)),
                 0 => Err(Kept::StaticLimit { pool: pool.to_owned() }),
-                _ => Ok(()),
+                _ => Ok(None),
             });
             match judged {
-                Ok(()) => {
-                    let mut command =
-                        self.command(Method::StaticDrift, &[number], (&tenon_model::Plan::default(), Vec::new()));
-                    command.replacements = vec![Replacement::Template { pool: pool.to_owned() }];
-                    command.savings = 0.0;
+                Ok(terminate_first) => {
+                    let command = self.static_move(number, terminate_first);
                     found.extend(self.take(command, &[number]));
                 }
                 Err(why) => self.keep(Method::StaticDrift, number, why),
             }
         }
         found
+    }
+
+    /// A node of a static pool goes, and its pool makes another: before it, or after it.
+    fn static_move(&self, number: usize, terminate_first: Option<TerminateFirst>) -> Command {
+        let pool = self.nodes[number].pool_name().to_owned();
+        let new = terminate_first.is_none().then_some(Replacement::Template { pool });
+        let command = self.command(Method::StaticDrift, &[number], (&Plan::default(), Vec::new()));
+        Command { replacements: new.into_iter().collect(), savings: 0.0, terminate_first, ..command }
     }
 
     /// Whether the pool of a static node has no more nodes than it should.

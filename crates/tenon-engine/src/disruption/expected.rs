@@ -30,6 +30,9 @@ pub fn expected(snapshot: &Snapshot, command: &Command, suffix: &str) -> Snapsho
     for (name, replacement) in names.iter().zip(&command.replacements) {
         arrive(&mut after, name, (replacement, gone.first().map(AsRef::as_ref)));
     }
+    let placed: BTreeSet<&PodKey> = command.moves.iter().map(|place| &*place.pod).collect();
+    let without = pods.values().filter(|pod| pod.needs_another_node() && !placed.contains(&*pod.key));
+    after.pods.extend(without.map(|pod| Arc::new(pod.unbound())));
     let mut moved: BTreeMap<&str, Vec<Arc<BoundPod>>> = BTreeMap::new();
     for place in &command.moves {
         let to = match &place.to {

@@ -1,6 +1,7 @@
 //! Which nodes are disrupted, and why the others are not?
 //!
-//! `scan` looks at a snapshot once, method by method: `empty_nodes`, `drift`, `multi_node`, `single_node`. What all methods ask of
+//! `scan` looks at a snapshot once, method by method: `empty_nodes`, `drift` (with `terminate_first`),
+//! `multi_node`, `single_node`. What all methods ask of
 //! a node is in `candidates`, what budgets leave in `pool_budgets`, whether moved pods find a place in `consolidation`, whether a
 //! replacement costs less in `prices`, whether a move is worth it in `balanced`. `kept` and `blocked` have the reasons against
 //! it. `confirmation` decides a second time before something is done; `expected` is the cluster once a move is done.
@@ -24,11 +25,13 @@ mod pool_budgets;
 mod prices;
 mod scan;
 mod single_node;
+mod terminate_first;
 mod validation;
 
 pub use blocked::{DisruptionBlocked, Protected};
 pub use budget::{AllowedDisruptions, InvalidBudget, UNBOUNDED, allowed_disruptions};
-pub use command::{Command, Destination, Method, Move, RemovedNode, Replacement};
+pub use candidates::prices;
+pub use command::{Command, Destination, Method, Move, RemovedNode, Replacement, TerminateFirst};
 pub use confirmation::{Rejection, confirm};
 pub use emptiness::{Consolidatable, EmptinessInput, EmptinessVerdict, judge_emptiness, validate_emptiness};
 pub use expected::expected;

@@ -123,3 +123,22 @@ fn h3_nodes_that_are_going_or_not_ready_use_budgets_up_and_those_that_never_came
     let other = "node n3 is=small zone=a pool=spare not-ready";
     assert!(!decided(&text(other)).commands.is_empty(), "another pool has a budget of its own");
 }
+
+#[test]
+fn h1_a_node_of_an_instance_type_without_zones_has_a_price_and_stays_for_want_of_the_label() {
+    let text = pair("", "").replace("price=1 zone=a", "price=1").replace("need:zone=In:a", "").replace(" zone=a", "");
+    let mut snapshot = super::world::world(&text);
+    for pool in &mut snapshot.pools {
+        let pool = std::sync::Arc::make_mut(pool);
+        let mut sizes = pool.catalog.types().to_vec();
+        for way in sizes.iter_mut().flat_map(|size| &mut size.offerings) {
+            way.requirements.remove("topology.kubernetes.io/zone");
+        }
+        pool.catalog = std::sync::Arc::new(tenon_model::Catalog::new(sizes));
+    }
+    let prices = tenon_engine::disruption::prices(&snapshot);
+    assert_eq!(prices, [Some(tenon_model::Price::new(1.0)); 2]);
+    let found = tenon_engine::disruption::decide(&snapshot);
+    assert!(found.commands.is_empty());
+    assert!(found.kept[0].reasons[0].1.to_string().contains("the node has no label topology.kubernetes.io/zone"));
+}

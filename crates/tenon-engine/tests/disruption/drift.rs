@@ -100,6 +100,37 @@ fn h13_nodes_of_a_static_pool_are_replaced_one_for_one_within_budget_and_limit()
 }
 
 #[test]
+fn h13_a_static_pool_at_its_limit_goes_first_only_with_the_gate() {
+    let text = with(
+        "pool web replicas=1 limit:nodes=1\nnode n1 is=mid zone=a pool=web drifted=60\ngate terminate-first-drift",
+    );
+    let found = decided(&text);
+    assert_eq!(told(&found.commands[0]), "static-drift: n1");
+    assert_eq!(found.commands[0].terminate_first.unwrap().as_str(), "static-at-limit");
+    assert!(kept("n1", &text.replace("gate terminate-first-drift", "")).contains("raise spec.limits.nodes"));
+}
+
+#[test]
+fn h6_a_node_on_a_full_reservation_goes_first_only_with_the_gate_and_where_nothing_else_helps() {
+    let world = |types: &str, gate: &str| {
+        format!(
+            "type mid cpu=4 memory=16Gi price=2 zone=a {types}\noffering mid price=0.1 zone=a capacity-type=reserved id=r left=0\n\
+             pool web after=Never\nnode n1 is=mid zone=a kind=reserved pool=web drifted=60 label:example.com/reservation-id=r\n\
+             bound p1 on=n1 cpu=3 need:capacity-type=In:reserved\n{gate}"
+        )
+    };
+    let gate = "gate terminate-first-drift";
+    assert!(kept("n1", &world("", "")).contains("pod default/p1 would be unschedulable"));
+    let found = decided(&world("", gate));
+    assert_eq!(told(&found.commands[0]), "drift: n1");
+    assert_eq!(found.commands[0].terminate_first.unwrap().as_str(), "no-reserved-capacity");
+    let flexible = world("", gate).replace(" need:capacity-type=In:reserved", "");
+    expect(&flexible, &["drift: n1 => web/mid/on-demand | p1>#0"]);
+    let two = format!("{}\nbound p2 on=n1 cpu=2 need:capacity-type=In:reserved", world("", gate));
+    assert!(kept("n1", &two).contains("would be unschedulable"), "one node more is proven, not two");
+}
+
+#[test]
 fn h13_each_static_pool_has_its_own_budget() {
     let text = with(
         "pool a replicas=1 budget=1\npool b replicas=1 budget=1\nnode n1 is=mid zone=a pool=a drifted=60\n\

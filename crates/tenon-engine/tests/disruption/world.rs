@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! gate  spot-to-spot
+//! gate  terminate-first-drift
 //! pool  web policy=Balanced after=30s budget=10% budget=0@Drifted budget=1@@0_8_*_*_*;10h
 //! node  n1 is=small zone=a kind=spot pool=web drifted=60 quiet=10 nominated keep keep-claim deleting not-ready
 //!       bounded-drain foreign uninitialized in-progress
@@ -44,7 +45,11 @@ pub(crate) fn world(text: &str) -> Snapshot {
         let name = line.split_whitespace().nth(1).unwrap_or_default();
         let words = words(line);
         match line.split_whitespace().next().unwrap_or_default() {
-            "gate" => snapshot.disruption.gates.spot_to_spot |= name == "spot-to-spot",
+            "gate" => match name {
+                "spot-to-spot" => snapshot.disruption.gates.spot_to_spot = true,
+                "terminate-first-drift" => snapshot.disruption.gates.terminate_first_drift = true,
+                other => panic!("{other} is no gate"),
+            },
             "pool" => {
                 let pool = snapshot.pools.iter_mut().find(|pool| pool.name == name).unwrap();
                 let pool = Arc::make_mut(pool);
