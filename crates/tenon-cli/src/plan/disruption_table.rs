@@ -102,7 +102,8 @@ fn kept(report: &DisruptionReport, page: &mut String) {
 
 fn totals(report: &DisruptionReport, page: &mut String) {
     let stats = &report.stats;
-    let end = if stats.settled { "nothing is left to do" } else { "more may be possible afterwards; see --rounds" };
+    let end =
+        if stats.settled { "no further move is possible now" } else { "more may be possible afterwards; see --rounds" };
     let _ = writeln!(
         page,
         "\n{}: {} moved\nnodes: {} before, {} after\nprice: {} before, {} after\n{end}\ntime: {} for {}",
