@@ -71,6 +71,7 @@ fn candidate_claim(claim: &NodeClaim) -> CandidateClaim {
         last_pod_event: status.and_then(|status| status.last_pod_event_time.as_ref()).map(timestamp),
         consolidatable_since: true_condition(claim, "Consolidatable").map(|told| timestamp(&told.last_transition_time)),
         drifted_since: true_condition(claim, "Drifted").map(|told| timestamp(&told.last_transition_time)),
+        has_bounded_drain: claim.spec.termination_grace_period.is_some(),
     }
 }
 

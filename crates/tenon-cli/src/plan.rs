@@ -4,6 +4,11 @@
 mod broken_text_tests;
 pub mod collect;
 mod companions;
+pub mod disruption;
+pub mod disruption_report;
+mod disruption_table;
+#[cfg(test)]
+mod disruption_tests;
 #[cfg(test)]
 mod fault_tests;
 mod head;
@@ -77,7 +82,19 @@ pub struct Plan {
     /// Output format of the plan.
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: Output,
+    /// Show which nodes would be deleted or replaced, what that saves, where their pods would go, and why the other nodes stay.
+    #[arg(long)]
+    disruption: bool,
+    /// With --disruption: the time to plan for, such as 2026-03-01T12:00:00Z; unset: the current time.
+    #[arg(long, value_name = "TIME", requires = "disruption", conflicts_with = "kubeconfig")]
+    now: Option<jiff::Timestamp>,
+    /// With --disruption: carry out what is planned and plan again until there is nothing to do, at most this many times.
+    #[arg(long, value_name = "N", requires = "disruption", value_parser = clap::value_parser!(u32).range(1..=ROUNDS_MAX))]
+    rounds: Option<u32>,
 }
+
+/// More rounds than this are a loop of ours and not a plan.
+const ROUNDS_MAX: i64 = 100_000;
 
 /// Everything a plan is made from.
 #[derive(Debug)]
@@ -90,6 +107,8 @@ pub struct Input {
     pub supply: Supply,
     /// Settings.
     pub options: PlanOptions,
+    /// Whether nodes are disrupted, too, and how often.
+    pub disruption: Option<disruption::Rounds>,
     /// How long reading took.
     pub loading: Duration,
 }
@@ -140,7 +159,8 @@ pub fn gather(args: &Plan, stdin: &mut dyn io::Read, notes: &mut dyn Write) -> a
     if objects.node_pools.is_empty() {
         writeln!(notes, "note: the input has no NodePool, so no new nodes can be planned; add a NodePool with -f")?;
     }
-    Ok(Input { objects, workloads, supply, options, loading: begun.elapsed() })
+    let disruption = args.disruption.then_some(disruption::Rounds { now: args.now, most: args.rounds });
+    Ok(Input { objects, workloads, supply, options, disruption, loading: begun.elapsed() })
 }
 
 fn print_notes(found: &[String], notes: &mut dyn Write) -> io::Result<()> {

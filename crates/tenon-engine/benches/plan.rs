@@ -2,6 +2,8 @@
 //!
 //! The catalogue is that of the reference's own benchmark: 400 sizes with five offerings each.
 
+mod scan;
+
 use std::hint::black_box;
 use std::sync::Arc;
 
@@ -199,5 +201,5 @@ fn what_ifs(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, plans, checks, what_ifs);
+criterion_group!(benches, plans, checks, what_ifs, scan::scans);
 criterion_main!(benches);

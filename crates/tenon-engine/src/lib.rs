@@ -30,4 +30,4 @@ pub use lifecycle::{
 };
 pub use plan::{LaunchRefusal, NoAddress, give, launches};
 pub use solver::Effort;
-pub use what_ifs::{Change, WhatIfs};
+pub use what_ifs::{Change, Destinations, MovedPods, WhatIfs};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tenon_model::Plan;
+use tenon_model::{Plan, PodKey};
 
 use crate::base::Base;
-use crate::index::NodeIx;
+use crate::index::{Bits, NodeIx, PodIx};
 use crate::plan::finished;
 use crate::solver::{Memo, Removal, Ties, Trust, Work};
 
@@ -18,12 +18,40 @@ pub struct Change<'c> {
     pub cordon: &'c [&'c str],
     /// More new nodes than this are not wanted.
     pub most_new_nodes: Option<usize>,
+    /// Which pods of nodes that go need another one.
+    pub pods: MovedPods,
+    /// Where pods of nodes that go are put.
+    pub destinations: Destinations,
+}
+
+/// Which pods of nodes that go need another one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MovedPods {
+    /// All of them.
+    #[default]
+    All,
+    /// Those that nothing keeps on their node.
+    Free,
+}
+
+/// Where pods of nodes that go are put. Pods that wait anyway may go everywhere.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Destinations {
+    /// On any node.
+    #[default]
+    Any,
+    /// Not on nodes that had pod events a moment ago.
+    Settled,
 }
 
 /// A snapshot that is asked what would be planned if something changed.
 pub struct WhatIfs<'e> {
     work: Work<'e>,
     nodes: BTreeMap<&'e str, NodeIx>,
+    /// Pods that stay where they are.
+    kept: Bits<PodIx>,
+    /// Nodes that had pod events a moment ago.
+    unsettled: Bits<NodeIx>,
 }
 
 impl<'e> WhatIfs<'e> {
@@ -31,7 +59,18 @@ impl<'e> WhatIfs<'e> {
         let mut work = Work::new(base, Memo::new(base), (Ties::usual(base), trust));
         work.keep_journal();
         let nodes = base.nodes.nodes.pairs().map(|(number, node)| (node.name.as_str(), number)).collect();
-        WhatIfs { work, nodes }
+        WhatIfs { work, nodes, kept: Bits::default(), unsettled: Bits::default() }
+    }
+
+    /// Says which pods nothing moves, and which nodes had pod events a moment ago, for changes that ask for it.
+    pub fn knowing(mut self, is_kept: impl Fn(&PodKey) -> bool, unsettled: &[&str]) -> WhatIfs<'e> {
+        let base = self.work.base;
+        self.kept = Bits::those(base.pods.len(), |pod: PodIx| is_kept(&base.pods[pod].0.key));
+        self.unsettled = Bits::default();
+        for node in unsettled.iter().filter_map(|name| self.nodes.get(name)) {
+            self.unsettled.insert(*node);
+        }
+        self
     }
 
     /// The plan that would be made then, if it needs no more new nodes than may be. Nothing of it stays.
@@ -43,7 +82,10 @@ impl<'e> WhatIfs<'e> {
             numbers
         };
         let (gone, closed) = (numbers(change.remove), numbers(change.cordon));
-        self.work.remove(&Removal { gone, closed, most_new_nodes: change.most_new_nodes });
+        let kept = if change.pods == MovedPods::Free { self.kept.clone() } else { Bits::default() };
+        let is_choosy = change.destinations == Destinations::Settled;
+        let avoided = if is_choosy { self.unsettled.clone() } else { Bits::default() };
+        self.work.remove(Removal { gone, closed, most_new_nodes: change.most_new_nodes, kept, avoided });
         self.work.solve();
         let plan = (!self.work.needs_too_many).then(|| finished(&mut self.work));
         self.work.roll_back();

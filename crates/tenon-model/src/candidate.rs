@@ -45,6 +45,8 @@ pub struct CandidateClaim {
     pub consolidatable_since: Option<Timestamp>,
     /// Since when its condition Drifted is true.
     pub drifted_since: Option<Timestamp>,
+    /// Whether its `terminationGracePeriod` bounds how long its pods may take to leave.
+    pub has_bounded_drain: bool,
 }
 
 /// What decides whether a node may be disrupted, besides its pods. Part of a snapshot's nodes.

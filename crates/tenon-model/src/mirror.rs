@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::bound_pod::BoundPod;
+use crate::disruption_inputs::DisruptionInputs;
 use crate::launch::Seconds;
 use crate::launch_site::LaunchSite;
 use crate::node_state::NodeState;
@@ -156,6 +157,7 @@ impl Mirror {
             daemons: self.daemons.values().cloned().collect(),
             launch_site: LaunchSite::default(),
             options: options.clone(),
+            disruption: DisruptionInputs::default(),
             now,
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::disruption_inputs::DisruptionInputs;
 use crate::host_rules::HostRules;
 use crate::launch::Seconds;
 use crate::launch_site::LaunchSite;
@@ -35,6 +36,8 @@ pub struct Snapshot {
     pub launch_site: LaunchSite,
     /// What an operator decides.
     pub options: Options,
+    /// What decides which nodes are disrupted. No part of which nodes are created.
+    pub disruption: DisruptionInputs,
     /// When it was taken.
     pub now: Seconds,
 }

@@ -198,9 +198,19 @@ pub struct PodDisruptionBudget {
     pub metadata: ObjectMeta,
     /// Which pods, and how many.
     pub spec: Option<PodDisruptionBudgetSpec>,
+    /// What Kubernetes says of it.
+    pub status: Option<PodDisruptionBudgetStatus>,
 }
 
 resource!(PodDisruptionBudget, NamespaceResourceScope, "policy", "v1", "poddisruptionbudgets");
+
+/// What Kubernetes says of a budget.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PodDisruptionBudgetStatus {
+    /// So many pods may leave now.
+    pub disruptions_allowed: Option<i32>,
+}
 
 /// Which pods may leave, and how many.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

@@ -9,6 +9,7 @@ mod default_spread;
 mod follower;
 mod namespaces;
 mod nodes;
+mod pod_holds;
 mod pod_shapes;
 mod pods;
 mod pool_totals;
@@ -29,6 +30,7 @@ use crate::{NodeClaim, NodePool};
 pub use crate::pod_predicates::{is_provisionable, is_terminal};
 pub use catalog::catalog;
 pub use follower::Follower;
+pub use pod_holds::pod_holds;
 pub use pool_totals::pool_totals;
 
 /// What whoever gathers the objects knows besides.

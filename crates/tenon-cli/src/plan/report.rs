@@ -8,7 +8,8 @@ use std::io::{self, Write};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use super::table;
+use super::disruption_report::DisruptionReport;
+use super::{disruption_table, table};
 
 /// The version of the format.
 pub const VERSION: u32 = 1;
@@ -39,6 +40,9 @@ pub struct Report {
     pub unschedulable: Vec<Unschedulable>,
     /// How much, and how long it took.
     pub stats: Stats,
+    /// Which nodes would be disrupted, if that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disruption: Option<DisruptionReport>,
     /// How each workload was planned; only for people.
     #[serde(skip)]
     pub workloads: Vec<String>,
@@ -157,7 +161,10 @@ impl Report {
     /// Prints it.
     pub fn print(&self, output: Output, out: &mut dyn Write) -> io::Result<()> {
         match output {
-            Output::Table => out.write_all(table::page(self).as_bytes()),
+            Output::Table => match &self.disruption {
+                Some(disruption) => out.write_all(disruption_table::page(disruption).as_bytes()),
+                None => out.write_all(table::page(self).as_bytes()),
+            },
             Output::Json => {
                 serde_json::to_writer_pretty(&mut *out, self)?;
                 writeln!(out)
@@ -178,6 +185,7 @@ impl Default for Report {
             existing_nodes: Vec::new(),
             unschedulable: Vec::new(),
             stats: Stats::default(),
+            disruption: None,
             workloads: Vec::new(),
             warnings: Vec::new(),
         }

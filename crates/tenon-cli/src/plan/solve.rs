@@ -9,8 +9,8 @@ use tenon_api::{NodeClaim, NodePool, names, pool_not_ready};
 use tenon_engine::{CheckedPlan, Engine, sound_part};
 use tenon_model::{Catalog, NewNode, Overrides, Placement, Plan, Reason, Resources, Seconds, Snapshot, Unplaced};
 
-use super::Input;
 use super::report::{Demand, ExistingNode, NewClaim, Offering, Report, Stats, Unschedulable};
+use super::{Input, disruption};
 
 /// Violations that are named before the rest is only counted: one bug may break a rule for each of many pods.
 const VIOLATIONS_NAMED: usize = 5;
@@ -18,14 +18,18 @@ const VIOLATIONS_NAMED: usize = 5;
 /// Plans, and checks the plan. What breaks a rule is dropped from it, as in the controller.
 pub fn solve(input: &Input) -> Report {
     let begun = Instant::now();
-    let now = Seconds(jiff::Timestamp::now().as_second());
-    let snapshot = input.supply.to_snapshot(&input.objects, &input.options, now);
+    let now = input.disruption.and_then(|rounds| rounds.now).unwrap_or_else(jiff::Timestamp::now);
+    let mut snapshot = input.supply.to_snapshot(&input.objects, &input.options, Seconds(now.as_second()));
+    if input.disruption.is_some() {
+        disruption::prepare(&mut snapshot, input);
+    }
     let engine = Engine::of(&snapshot);
     let built = Instant::now();
     let plan = engine.plan();
     let solved = built.elapsed();
     let mut report = report(&snapshot, plan);
     (report.stats.solve_micros, report.stats.build_micros) = (micros(solved), micros(built - begun));
+    report.disruption = input.disruption.map(|rounds| disruption::played(snapshot, rounds));
     report
 }
 
@@ -73,11 +77,11 @@ impl Surroundings for Files {
     }
 }
 
-fn micros(duration: Duration) -> u64 {
+pub(super) fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
-fn claim(node: &NewNode) -> NewClaim {
+pub(super) fn claim(node: &NewNode) -> NewClaim {
     let label = |label: &str| node.chosen.labels.get(label).cloned().unwrap_or_default();
     NewClaim {
         node_pool: node.pool.clone(),

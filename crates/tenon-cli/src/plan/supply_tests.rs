@@ -111,7 +111,7 @@ impl Site {
         let known = Proxmox::look(&self.client, regions, types, &mut collector).await.unwrap();
         let Collected { objects, workloads, notes } = collector.finish().unwrap();
         let (supply, options) = (Supply::Proxmox(known), PlanOptions::default());
-        (solve(&Input { objects, workloads, supply, options, loading: Duration::ZERO }), notes)
+        (solve(&Input { objects, workloads, supply, options, disruption: None, loading: Duration::ZERO }), notes)
     }
 }
 
@@ -173,7 +173,14 @@ fn built_in(objects: &str) -> Report {
     super::load::read_text(&"x.yaml".into(), objects, &mut collector).unwrap();
     let Collected { objects, workloads, notes } = collector.finish().unwrap();
     assert!(notes[0].starts_with("--instance-types is not given: using the built-in instance types"), "{notes:?}");
-    solve(&Input { objects, workloads, supply, options: PlanOptions::default(), loading: Duration::ZERO })
+    solve(&Input {
+        objects,
+        workloads,
+        supply,
+        options: PlanOptions::default(),
+        disruption: None,
+        loading: Duration::ZERO,
+    })
 }
 
 #[test]

@@ -9,7 +9,7 @@ use tenon_model::{
 };
 
 use super::blocked::{DisruptionBlocked, Protected};
-use super::budget::{AllowedDisruptions, InvalidBudget, allowed_disruptions};
+use super::pool_budgets::{self, Counted, PoolDisruption};
 
 /// Everything the verdict rests on.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,23 +47,8 @@ pub enum Consolidatable {
     },
 }
 
-/// What a NodePool's budgets allow empty nodes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PoolDisruption {
-    /// The pool.
-    pub pool: String,
-    /// How many nodes may be disrupted at once.
-    pub allowed: u32,
-    /// How many are being removed or not ready.
-    pub disrupting: u32,
-    /// How many there are.
-    pub total: u32,
-    /// Budgets that cannot be read; with any of them, nothing is allowed.
-    pub invalid: Vec<InvalidBudget>,
-}
-
 /// How much of `consolidateAfter` has passed.
-enum Wait<'a> {
+pub(super) enum Wait<'a> {
     Over,
     Until(Timestamp),
     Never,
@@ -163,12 +148,12 @@ fn candidate<'a>(
 }
 
 /// Whether a pod needs its node: it has to run somewhere, and moving it costs something.
-fn needs_node(pod: &CandidatePod) -> bool {
+pub(super) fn needs_node(pod: &CandidatePod) -> bool {
     pod.is_reschedulable && pod.eviction_cost > 0.0
 }
 
 /// What is asked of the node itself, before its pool and its pods.
-fn is_disruptable(candidate: &CandidateNode) -> Result<(), DisruptionBlocked> {
+pub(super) fn is_disruptable(candidate: &CandidateNode) -> Result<(), DisruptionBlocked> {
     let node = candidate.node.as_ref().ok_or(DisruptionBlocked::NodeMissing)?;
     let claim = &candidate.claim;
     let blocked = if candidate.is_deleting() {
@@ -206,7 +191,7 @@ fn consolidatable(node: &CandidateNode, pools: &Pools<'_>, now: Timestamp) -> Op
 }
 
 /// How much of the time has passed that began with the last pod event, or with the node itself.
-fn wait<'a>(node: &CandidateNode, pool: &'a DisruptionPool, now: Timestamp) -> Wait<'a> {
+pub(super) fn wait<'a>(node: &CandidateNode, pool: &'a DisruptionPool, now: Timestamp) -> Wait<'a> {
     let consolidate_after = match &pool.consolidate_after {
         Ok(TimespanOrNever::After(span)) => span.as_duration(),
         Ok(TimespanOrNever::Never) => return Wait::Never,
@@ -219,21 +204,10 @@ fn wait<'a>(node: &CandidateNode, pool: &'a DisruptionPool, now: Timestamp) -> W
 
 /// What each pool's budgets allow, and what of it is used up. Nodes that never took pods count nowhere.
 fn pool_disruptions(input: &EmptinessInput) -> Vec<PoolDisruption> {
-    let mut counts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
-    let counted = |node: &&CandidateNode| node.is_initialized() && !node.claim.is_instance_terminating;
-    for node in input.nodes.iter().filter(counted) {
-        let Some(pool) = node.pool.as_deref() else { continue };
-        let (total, disrupting) = counts.entry(pool).or_default();
-        *total += 1;
-        *disrupting += u32::from(node.is_deleting() || !node.is_ready());
-    }
-    let pools: Pools<'_> = input.pools.iter().map(|pool| (pool.name.as_str(), pool)).collect();
-    let disruption = |pool: &DisruptionPool| {
-        let (total, disrupting) = counts.get(pool.name.as_str()).copied().unwrap_or_default();
-        let nodes = usize::try_from(total).unwrap_or(usize::MAX);
-        let AllowedDisruptions { count, invalid } =
-            allowed_disruptions(&pool.budgets, DisruptionReason::Empty, nodes, input.now);
-        PoolDisruption { pool: pool.name.clone(), allowed: count, disrupting, total, invalid }
-    };
-    pools.into_values().map(disruption).collect()
+    let is_counted = |node: &&CandidateNode| node.is_initialized() && !node.claim.is_instance_terminating;
+    let counted = input.nodes.iter().filter(is_counted).filter_map(|node| {
+        let is_disrupting = node.is_deleting() || !node.is_ready();
+        Some(Counted { pool: node.pool.as_deref()?, is_disrupting })
+    });
+    pool_budgets::pool_disruptions(counted, input.pools.iter(), (DisruptionReason::Empty, input.now))
 }

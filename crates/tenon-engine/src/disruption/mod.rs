@@ -1,16 +1,41 @@
 //! Which nodes are disrupted, and why the others are not?
 //!
-//! `emptiness` decides which empty nodes are deleted, `budget` how many at once, `validation` how long a node must stay
-//! empty first. `blocked` has the reasons against it, with a sentence for each.
+//! `scan` looks at a snapshot once, method by method: `empty_nodes`, `drift` (with `terminate_first`),
+//! `multi_node`, `single_node`. What all methods ask of
+//! a node is in `candidates`, what budgets leave in `pool_budgets`, whether moved pods find a place in `consolidation`, whether a
+//! replacement costs less in `prices`, whether a move is worth it in `balanced`. `kept` and `blocked` have the reasons against
+//! it. `confirmation` decides a second time before something is done; `expected` is the cluster once a move is done.
+//!
+//! `emptiness` and `validation` decide about empty nodes for the controller as it is now.
 
+mod balanced;
 mod blocked;
 mod budget;
+mod candidates;
+mod command;
+mod confirmation;
+mod consolidation;
+mod drift;
 mod emptiness;
+mod empty_nodes;
+mod expected;
+mod kept;
+mod multi_node;
+mod pool_budgets;
+mod prices;
+mod scan;
+mod single_node;
+mod terminate_first;
 mod validation;
 
 pub use blocked::{DisruptionBlocked, Protected};
 pub use budget::{AllowedDisruptions, InvalidBudget, UNBOUNDED, allowed_disruptions};
-pub use emptiness::{
-    Consolidatable, EmptinessInput, EmptinessVerdict, PoolDisruption, judge_emptiness, validate_emptiness,
-};
+pub use candidates::prices;
+pub use command::{Command, Destination, Method, Move, RemovedNode, Replacement, TerminateFirst};
+pub use confirmation::{Rejection, confirm};
+pub use emptiness::{Consolidatable, EmptinessInput, EmptinessVerdict, judge_emptiness, validate_emptiness};
+pub use expected::expected;
+pub use kept::{BudgetLimit, Kept};
+pub use pool_budgets::{PoolDisruption, TightestBudget};
+pub use scan::{Disruption, KeptNode, decide};
 pub use validation::Validation;

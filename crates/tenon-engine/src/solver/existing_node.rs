@@ -22,6 +22,7 @@ impl<'b> Work<'b> {
         let mut left = known.unwrap_or_else(|| self.nodes_for(ask));
         let allowed = self.allowed_nodes(step);
         let allowed = self.reaching_volumes((step, pod), allowed);
+        let allowed = self.without_avoided(pod, allowed);
         let found = self.first_with_room((asked, pod), &mut left, allowed.as_ref());
         self.refused[ask].nodes_left = Some(left);
         let Some(node) = found else { return false };

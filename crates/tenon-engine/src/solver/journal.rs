@@ -61,6 +61,8 @@ impl Work<'_> {
         self.failures.clear();
         self.gone.clear();
         self.closed.clear();
+        self.moved.clear();
+        self.avoided.clear();
         self.tried.clone_from(&base.waiting);
         (self.most_new_nodes, self.needs_too_many) = (None, false);
         self.open = OpenNodes::new(Ties::usual(base), base.topology.is_used());

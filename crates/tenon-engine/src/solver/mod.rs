@@ -79,6 +79,9 @@ pub(crate) struct Work<'b> {
     /// Nodes that are taken away, and with them those that no pod is put on.
     gone: Bits<NodeIx>,
     closed: Bits<NodeIx>,
+    /// Pods of nodes that are taken away, and nodes that take none of them.
+    moved: Bits<PodIx>,
+    avoided: Bits<NodeIx>,
     /// The most nodes that may be planned, and whether more were needed: then the solve was given up.
     most_new_nodes: Option<usize>,
     pub(crate) needs_too_many: bool,
@@ -113,6 +116,8 @@ impl<'b> Work<'b> {
             tried: base.waiting.clone(),
             gone: Bits::default(),
             closed: Bits::default(),
+            moved: Bits::default(),
+            avoided: Bits::default(),
             most_new_nodes: None,
             needs_too_many: false,
             journal: Journal::default(),

@@ -4,7 +4,7 @@ use tenon_model::{Quantity, Resources, Unplaced};
 
 use super::Work;
 use crate::capacity::Allowance;
-use crate::index::{GroupIx, NodeIx, PodClassIx};
+use crate::index::{Bits, GroupIx, NodeIx, PodClassIx, PodIx};
 use crate::topology::{Meanings, Spot};
 
 /// What is tried.
@@ -16,25 +16,42 @@ pub(crate) struct Removal {
     pub(crate) closed: Vec<NodeIx>,
     /// The most nodes that may be planned.
     pub(crate) most_new_nodes: Option<usize>,
+    /// Pods of nodes that go and that no other node is looked for.
+    pub(crate) kept: Bits<PodIx>,
+    /// Nodes that take no pods of nodes that go.
+    pub(crate) avoided: Bits<NodeIx>,
 }
 
 impl Work<'_> {
     /// Takes nodes away, before anything is placed.
-    pub(crate) fn remove(&mut self, removal: &Removal) {
+    pub(crate) fn remove(&mut self, removal: Removal) {
         let base = self.base;
+        self.avoided = removal.avoided;
         self.most_new_nodes = removal.most_new_nodes;
         removal.closed.iter().for_each(|node| self.closed.insert(*node));
         for node in &removal.gone {
             self.gone.insert(*node);
             self.closed.insert(*node);
-            for (pod, is_counted) in base.movable.of(*node).iter().flat_map(|found| &found.pods) {
+            let pods = base.movable.of(*node).into_iter().flat_map(|found| &found.pods);
+            for (pod, is_counted) in pods.filter(|(pod, _)| !removal.kept.has(*pod)) {
                 self.tried.push(*pod);
+                self.moved.insert(*pod);
                 self.uncount(base.pods[*pod].1, (*node, *is_counted));
             }
         }
         self.tried.sort_unstable();
         removal.gone.iter().for_each(|node| self.leave_domains(*node));
         self.give_back(&removal.gone);
+    }
+
+    /// Nodes that may take a pod, without those that take none of nodes that go. `None` is all of them.
+    pub(super) fn without_avoided(&self, pod: PodIx, allowed: Option<Bits<NodeIx>>) -> Option<Bits<NodeIx>> {
+        if self.avoided.is_empty() || !self.moved.has(pod) {
+            return allowed;
+        }
+        let mut left = allowed.unwrap_or_else(|| Bits::all(self.base.nodes.nodes.len()));
+        left.drop_all(&self.avoided);
+        Some(left)
     }
 
     /// A pod no longer counts on its node.
@@ -73,7 +90,7 @@ impl Work<'_> {
     }
 
     /// Domains of a group that new nodes can be in.
-    fn provided(&self, group: GroupIx) -> crate::index::Bits<crate::index::DomainIx> {
+    fn provided(&self, group: GroupIx) -> Bits<crate::index::DomainIx> {
         let (topology, classes) = (&self.base.topology, &self.base.classes);
         let meanings = Meanings { demands: &classes.demands, tolerations: &classes.tolerations };
         let found = &topology.groups[group];

@@ -3,7 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a text of the test's own that does not read is a failed test")]
 
 mod budgets;
+mod candidates;
+mod confirmation;
+mod consolidation;
 mod drain;
+mod drift;
 mod emptiness;
 mod emptiness_laws;
+mod moves_brute_force;
 mod nodes;
+mod settling;
+mod world;

@@ -1,0 +1,217 @@
+//! Why does a node stay? A reason for each method that could have disrupted it, with the next step where there is one.
+//!
+//! What is against any disruption of a node is in `blocked.rs`.
+
+use std::fmt;
+
+use tenon_model::{DisruptionReason, HoldKind, PodHold, PodKey, Price, Reason};
+
+use super::blocked::DisruptionBlocked;
+use super::command::Method;
+use super::pool_budgets::TightestBudget;
+
+/// Why a node stays.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kept {
+    /// Something is against any disruption.
+    Blocked(DisruptionBlocked),
+    /// It is being disrupted already.
+    InProgress,
+    /// It is being started again.
+    Rebooting,
+    /// Its NodePool can make no node of any instance type.
+    NoInstanceTypes {
+        /// The pool.
+        pool: String,
+    },
+    /// A pod cannot be evicted.
+    PodHeld {
+        /// The pod.
+        pod: PodKey,
+        /// By what.
+        hold: PodHold,
+    },
+    /// A label that says what the node costs is missing, or its instance type is not offered any more.
+    UnknownPrice {
+        /// What is missing.
+        what: String,
+    },
+    /// Its NodePool only removes empty nodes.
+    OnlyWhenEmpty {
+        /// The pool.
+        pool: String,
+    },
+    /// The budgets of its NodePool allow no more disruptions.
+    Budget(Box<BudgetLimit>),
+    /// A pod of it would not be scheduled.
+    Unschedulable {
+        /// The pod.
+        pod: PodKey,
+        /// Why.
+        reason: Box<Reason>,
+    },
+    /// A pod of it would be put on a node that takes no pods yet.
+    Uninitialized {
+        /// The pod.
+        pod: PodKey,
+        /// That node.
+        node: String,
+    },
+    /// Its pods would need more than one new node.
+    NeedsSeveral,
+    /// The new node would not cost less.
+    NotCheaper {
+        /// The cheapest instance type that would do.
+        instance_type: String,
+        /// What it costs.
+        price: Price,
+        /// What the nodes cost that it would replace.
+        current: Price,
+    },
+    /// The new node would have fewer values of a label than its NodePool asks for.
+    MinValues,
+    /// Spot nodes are not replaced by spot nodes.
+    SpotToSpotOff,
+    /// Too few instance types are cheaper.
+    FewSpotTypes {
+        /// How many there are.
+        found: usize,
+    },
+    /// It saves too little for the pods that would be moved.
+    BelowThreshold {
+        /// The pool whose policy is `Balanced`.
+        pool: String,
+        /// The score, of which 0.5 is needed.
+        score: f64,
+    },
+    /// Its static NodePool has more nodes than `spec.replicas`.
+    StaticExcess {
+        /// The pool.
+        pool: String,
+    },
+    /// Its static NodePool may have no node more.
+    StaticLimit {
+        /// The pool.
+        pool: String,
+    },
+    /// The same move was tried, and its new node did not become ready.
+    ReplacementFailed,
+    /// It could go, and another goes first.
+    Later {
+        /// The method that the other goes by.
+        method: Method,
+        /// The other.
+        node: String,
+    },
+}
+
+/// What the budgets of a NodePool leave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BudgetLimit {
+    /// The pool.
+    pub pool: String,
+    /// What the nodes would be disrupted for.
+    pub reason: DisruptionReason,
+    /// How many may be disrupted at once.
+    pub allowed: u32,
+    /// How many are, those that are chosen now included.
+    pub disrupting: u32,
+    /// How many there are.
+    pub total: u32,
+    /// The budget that allows the fewest.
+    pub tightest: Option<TightestBudget>,
+    /// What is wrong with a budget that cannot be read.
+    pub invalid: Option<String>,
+}
+
+impl fmt::Display for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kept::Blocked(blocked) => blocked.fmt(f),
+            Kept::InProgress => f.write_str("the node is already being disrupted"),
+            Kept::Rebooting => f.write_str("the node is rebooting"),
+            Kept::NoInstanceTypes { pool } => write!(f, "NodePool {pool} has no instance types; see its conditions"),
+            Kept::PodHeld { pod, hold } => held(f, pod, hold),
+            Kept::UnknownPrice { what } => write!(f, "the price of the node is unknown: {what}"),
+            Kept::OnlyWhenEmpty { pool } => write!(
+                f,
+                "NodePool {pool} has consolidationPolicy WhenEmpty and the node runs pods; set WhenEmptyOrUnderutilized to \
+                 consolidate nodes in use"
+            ),
+            Kept::Budget(limit) => limit.fmt(f),
+            Kept::Unschedulable { pod, reason } => write!(f, "pod {pod} would be unschedulable: {reason}"),
+            Kept::Uninitialized { pod, node } => {
+                write!(f, "pod {pod} would be scheduled on node {node}, which is not initialized yet")
+            }
+            Kept::NeedsSeveral => f.write_str("the pods of the node would need more than one new node"),
+            Kept::NotCheaper { instance_type, price, current } => write!(
+                f,
+                "the cheapest replacement, {instance_type}, costs {price}, which is not less than the current {current}"
+            ),
+            Kept::MinValues => f.write_str("the replacement would not meet the minValues of its NodePool"),
+            Kept::SpotToSpotOff => f.write_str(
+                "spot nodes are not replaced by spot nodes; switch on the feature gate SpotToSpotConsolidation to allow it",
+            ),
+            Kept::FewSpotTypes { found } => write!(
+                f,
+                "only {found} cheaper spot instance types would do, and replacing one spot node by another needs 15"
+            ),
+            Kept::BelowThreshold { pool, score } => write!(
+                f,
+                "the savings are too small for the pods that would be moved: score {score:.2}, and NodePool {pool} with \
+                 consolidationPolicy Balanced needs 0.50"
+            ),
+            Kept::StaticExcess { pool } => {
+                write!(f, "NodePool {pool} has more nodes than spec.replicas; wait until the extra nodes are removed")
+            }
+            Kept::StaticLimit { pool } => write!(
+                f,
+                "NodePool {pool} is at its limit, so no replacement can be created first; raise spec.limits.nodes by 1"
+            ),
+            Kept::ReplacementFailed => f.write_str(
+                "the replacement failed before and nothing has changed since; see the events of NodeClaims that were deleted",
+            ),
+            Kept::Later { method, node } => write!(f, "the node can be disrupted after node {node} ({method})"),
+        }
+    }
+}
+
+fn held(f: &mut fmt::Formatter<'_>, pod: &PodKey, hold: &PodHold) -> fmt::Result {
+    let budgets = hold.budgets.join(" and ");
+    match hold.kind {
+        HoldKind::Now => write!(
+            f,
+            "PodDisruptionBudget {budgets} does not allow to evict pod {pod} now; wait until more pods are ready, or change the \
+             budget"
+        ),
+        HoldKind::Always => {
+            write!(f, "PodDisruptionBudget {budgets} never allows to evict pod {pod}; change the budget")
+        }
+        HoldKind::Several => write!(
+            f,
+            "PodDisruptionBudgets {budgets} choose pod {pod}, and Kubernetes evicts no pod that several choose; leave one"
+        ),
+    }
+}
+
+impl fmt::Display for BudgetLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BudgetLimit { pool, allowed, disrupting, total, .. } = self;
+        if let Some(fault) = &self.invalid {
+            return write!(f, "NodePool {pool} allows no disruption: {fault}; correct the budget");
+        }
+        match &self.tightest {
+            Some(budget) => write!(
+                f,
+                "spec.disruption.budgets[{}] of NodePool {pool} ({}) allows {allowed} of {total} nodes",
+                budget.index, budget.nodes
+            )?,
+            None => write!(f, "the budgets of NodePool {pool} allow {allowed} of {total} nodes")?,
+        }
+        write!(f, " to be disrupted at once for {:?}, and {disrupting} are", self.reason)?;
+        match self.tightest.as_ref().and_then(|budget| budget.until) {
+            Some(until) => write!(f, "; its window closes at {until}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What is disrupted now, and why does every other node stay? One look at a snapshot, method by method.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tenon_model::{DisruptionReason, NodeStage, PodHold, PodKey, ReservedMode, Snapshot, Timestamp};
+
+use super::balanced::PoolTotals;
+use super::candidates::{Node, nodes};
+use super::command::{Command, Method};
+use super::consolidation::rising;
+use super::kept::{BudgetLimit, Kept};
+use super::pool_budgets::{Counted, PoolDisruption, pool_disruptions, tightest};
+use crate::engine::Engine;
+use crate::what_ifs::WhatIfs;
+
+/// The order methods are tried in; the first that finds something to do ends the pass.
+const METHODS: [Method; 5] =
+    [Method::Emptiness, Method::StaticDrift, Method::Drift, Method::MultiNode, Method::SingleNode];
+
+/// What is disrupted now, and why all else is not.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Disruption {
+    /// What is done. All of one method: the first that finds something.
+    pub commands: Vec<Command>,
+    /// Every node with a NodeClaim that stays, by name, with a reason for each method that could have disrupted it.
+    pub kept: Vec<KeptNode>,
+    /// What the budgets of each pool allow, by name, before anything of `commands` is done.
+    pub pools: Vec<PoolDisruption>,
+    /// How often it was asked what would be if nodes were gone.
+    pub simulated: usize,
+}
+
+/// A node that stays.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeptNode {
+    /// Its name.
+    pub node: String,
+    /// Its pool.
+    pub pool: Option<String>,
+    /// Why, for each method that could have disrupted it.
+    pub reasons: Vec<(Method, Kept)>,
+}
+
+/// A look at a snapshot.
+pub(super) struct Scan<'s> {
+    pub(super) snapshot: &'s Snapshot,
+    pub(super) now: Timestamp,
+    pub(super) nodes: Vec<Node<'s>>,
+    pub(super) what_ifs: WhatIfs<'s>,
+    /// Nodes that take no pods yet.
+    pub(super) rising: BTreeSet<&'s str>,
+    pub(super) totals: BTreeMap<&'s str, PoolTotals>,
+    pub(super) simulated: usize,
+    kept: BTreeMap<usize, Vec<(Method, Kept)>>,
+    /// Nodes of commands that were found, and the first of them with its method.
+    chosen: BTreeSet<usize>,
+    first: Option<(Method, String)>,
+}
+
+/// Decides what is disrupted. The order of the snapshot's lists does not matter.
+pub fn decide(snapshot: &Snapshot) -> Disruption {
+    let engine = Engine::with_pods_on_nodes(&simulated(snapshot));
+    Scan::new(snapshot, engine.what_ifs(false)).run()
+}
+
+/// The snapshot that moves are tried on: other capacity is taken where what was set aside is used up.
+pub(super) fn simulated(snapshot: &Snapshot) -> Snapshot {
+    let mut simulated = snapshot.clone();
+    if simulated.options.reserved == ReservedMode::Strict {
+        simulated.options.reserved = ReservedMode::Fallback;
+    }
+    simulated
+}
+
+impl<'s> Scan<'s> {
+    pub(super) fn new(snapshot: &'s Snapshot, what_ifs: WhatIfs<'s>) -> Scan<'s> {
+        let nodes = nodes(snapshot);
+        let held = &snapshot.disruption.held;
+        let guarded = nodes.iter().flat_map(|node| node.seen.pods.iter()).filter(|pod| pod.has_do_not_disrupt);
+        let guarded: BTreeSet<_> = guarded.map(|pod| pod.key.clone()).collect();
+        let is_kept = |pod: &PodKey| guarded.contains(pod) || held.get(pod).is_some_and(PodHold::is_lasting);
+        let mut scan = Scan {
+            now: Timestamp::from(snapshot.now),
+            totals: PoolTotals::of(&nodes),
+            rising: rising(&snapshot.nodes),
+            nodes,
+            what_ifs,
+            snapshot,
+            simulated: 0,
+            kept: BTreeMap::new(),
+            chosen: BTreeSet::new(),
+            first: None,
+        };
+        let unsettled = scan.unsettled();
+        scan.what_ifs = scan.what_ifs.knowing(is_kept, &unsettled);
+        scan
+    }
+
+    /// Nodes that had pod events less than `consolidateAfter` ago: nothing is moved there, because more pods may come.
+    fn unsettled(&self) -> Vec<&'s str> {
+        let is_recent =
+            |node: &&Node<'s>| node.seen.claim.initialized_at.is_some() && matches!(self.waited(node), Ok(Err(_)));
+        self.nodes.iter().filter(is_recent).map(Node::name).collect()
+    }
+
+    fn run(mut self) -> Disruption {
+        let mut commands = Vec::new();
+        for method in METHODS {
+            let found = match method {
+                Method::Emptiness => self.empty_nodes(),
+                Method::StaticDrift => self.static_drift(),
+                Method::Drift => self.drift(),
+                Method::MultiNode => self.multi_node(),
+                Method::SingleNode => self.single_node(),
+            };
+            if commands.is_empty() {
+                commands = found;
+            }
+        }
+        let pools = self.pool_budgets(DisruptionReason::Underutilized);
+        let Scan { nodes, mut kept, chosen, simulated, .. } = self;
+        let staying = nodes.iter().enumerate().filter(|(number, _)| !chosen.contains(number));
+        let kept = staying.map(|(number, node)| KeptNode {
+            node: node.name().to_owned(),
+            pool: node.state.pool.clone(),
+            reasons: kept.remove(&number).unwrap_or_default(),
+        });
+        Disruption { kept: kept.collect(), commands, pools, simulated }
+    }
+
+    /// Notes why a node stays.
+    pub(super) fn keep(&mut self, method: Method, node: usize, why: Kept) {
+        self.kept.entry(node).or_default().push((method, why));
+    }
+
+    /// Takes a move if nothing goes first; otherwise its nodes stay for now.
+    pub(super) fn take(&mut self, command: Command, nodes: &[usize]) -> Option<Command> {
+        let method = command.method;
+        match &self.first {
+            Some((first, name)) if *first != method || method != Method::StaticDrift => {
+                let (first, name) = (*first, name.clone());
+                for node in nodes {
+                    self.keep(method, *node, Kept::Later { method: first, node: name.clone() });
+                }
+                None
+            }
+            _ => {
+                self.chosen.extend(nodes);
+                self.first = Some((method, command.removed.first()?.node.clone()));
+                Some(command)
+            }
+        }
+    }
+
+    /// Numbers of the nodes that no command takes yet and that a method looks at.
+    pub(super) fn those(&self, is_one: impl Fn(&Node<'s>) -> bool) -> Vec<usize> {
+        let free = |(number, _): &(usize, &Node<'s>)| !self.chosen.contains(number);
+        let nodes = self.nodes.iter().enumerate().filter(free).filter(|(_, node)| is_one(node));
+        nodes.map(|(number, _)| number).collect()
+    }
+
+    /// What budgets leave for a reason, by pool.
+    pub(super) fn budgets(&self, reason: DisruptionReason) -> Budgets {
+        let pools = self.pool_budgets(reason).into_iter();
+        Budgets { reason, pools: pools.map(|pool| (pool.pool.clone(), pool)).collect() }
+    }
+
+    fn pool_budgets(&self, reason: DisruptionReason) -> Vec<PoolDisruption> {
+        let is_rebooting = |node: &Node<'s>| node.state.stage == NodeStage::Rebooting;
+        let is_counted = |node: &&Node<'s>| {
+            (node.seen.is_initialized() || is_rebooting(node)) && !node.seen.claim.is_instance_terminating
+        };
+        // To be repaired, a node that is not ready is the reason and no disruption by itself.
+        let is_unready = |node: &Node<'s>| reason != DisruptionReason::Unhealthy && !node.seen.is_ready();
+        let in_progress = &self.snapshot.disruption.in_progress;
+        let counted = self.nodes.iter().filter(is_counted).filter_map(|node| {
+            let is_disrupting = node.is_going() || is_rebooting(node) || in_progress.contains(node.name());
+            Some(Counted { pool: node.state.pool.as_deref()?, is_disrupting: is_disrupting || is_unready(node) })
+        });
+        let pools = self.snapshot.pools.iter().filter_map(|pool| pool.disruption.as_deref());
+        pool_disruptions(counted, pools, (reason, self.now))
+    }
+
+    /// Why the budgets of the pool of a node are in the way.
+    pub(super) fn budget_limit(&self, budgets: &Budgets, node: &Node<'s>) -> Kept {
+        let name = node.pool_name();
+        let Some(pool) = budgets.pools.get(name) else { return Kept::InProgress };
+        let tightest = node.rules().and_then(|rules| tightest(rules, (budgets.reason, self.now), pool.total));
+        Kept::Budget(Box::new(BudgetLimit {
+            pool: name.to_owned(),
+            reason: budgets.reason,
+            allowed: pool.allowed,
+            disrupting: pool.disrupting,
+            total: pool.total,
+            tightest,
+            invalid: pool.invalid.first().map(ToString::to_string),
+        }))
+    }
+}
+
+/// What budgets leave for a reason while nodes are chosen.
+#[derive(Debug, Clone)]
+pub(super) struct Budgets {
+    reason: DisruptionReason,
+    pools: BTreeMap<String, PoolDisruption>,
+}
+
+impl Budgets {
+    /// How many more nodes of a pool may be disrupted.
+    pub(super) fn left(&self, pool: &str) -> u32 {
+        self.pools.get(pool).map_or(0, PoolDisruption::left)
+    }
+
+    /// Takes one node of a pool, if one is left.
+    pub(super) fn spend(&mut self, pool: &str) -> bool {
+        let Some(pool) = self.pools.get_mut(pool).filter(|pool| pool.left() > 0) else { return false };
+        pool.disrupting += 1;
+        true
+    }
+}
