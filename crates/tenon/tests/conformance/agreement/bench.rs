@@ -124,6 +124,10 @@ impl Bench {
         let (first, last): (Vec<&Value>, Vec<&Value>) = waiting.partition(|pod| first.contains(&key(pod)));
         let refused = self.bind_each(first, &placed).await?.into_iter().map(|(pod, _)| pod);
         let refused = self.bind_each(refused.chain(last).collect(), &placed).await?;
+        // Nodes that are being removed are domains for as long as they are there; a plan counts on their end.
+        self.remove_leaving(scenario, !refused.is_empty()).await?;
+        let refused = refused.into_iter().map(|(pod, _)| pod).collect();
+        let refused = self.bind_each(refused, &placed).await?;
         // Whoever did not get the node of the plan may have another.
         let refusals = self.without_those_bound_elsewhere(refused).await?;
         let left: Vec<String> = list(&scenario.plan["unschedulable"]).iter().map(|one| text(&one["pod"])).collect();
@@ -139,6 +143,17 @@ impl Bench {
         Ok((refusals, left.iter().filter(|pod| bound.contains(*pod)).map(reason).collect()))
     }
 
+    /// Removes nodes that are being removed, if pods wait.
+    async fn remove_leaving(&self, scenario: &Scenario, is_waited_for: bool) -> anyhow::Result<()> {
+        let (nodes, existing) = (self.api("Node", None), scenario.existing());
+        let leaving = existing.iter().filter(|node| is_waited_for && node["spec"]["unschedulable"] == true);
+        for name in leaving.map(|node| text(&node["metadata"]["name"])) {
+            nodes.delete(&name, &DeleteParams::default()).await?;
+            eventually("the node is gone", async || Ok(nodes.get_opt(&name).await?.is_none().then_some(()))).await?;
+        }
+        Ok(())
+    }
+
     /// Lets pods go to their nodes, again and again until no more of them is bound. Returns who is left, and why.
     async fn bind_each<'s>(
         &self,
@@ -151,7 +166,7 @@ impl Bench {
             left = Vec::new();
             for pod in waiting {
                 let node = &placed[&key(pod)];
-                if let Err(why) = self.bind(pod, node).await? {
+                if let Err(why) = self.bind(pod, Some(node.as_str())).await? {
                     left.push((pod, format!("{} on {node}: {why}", key(pod))));
                 }
             }
@@ -162,12 +177,13 @@ impl Bench {
 
     /// Lets pods go wherever the scheduler wants them. Returns what was said of those that are bound nowhere.
     async fn without_those_bound_elsewhere(&self, refused: Vec<(&Value, String)>) -> anyhow::Result<Vec<String>> {
-        let pods: Vec<&Value> = refused.iter().map(|(pod, _)| *pod).collect();
-        for pod in &pods {
-            self.create_pod(&waiting_pod(pod)).await?;
+        let mut left = Vec::new();
+        for (pod, told) in refused {
+            if self.bind(pod, None).await?.is_err() {
+                left.push(told);
+            }
         }
-        let bound = self.release(&pods, AT_ONCE).await?;
-        Ok(refused.into_iter().filter(|(pod, _)| !bound.contains(&key(pod))).map(|(_, told)| told).collect())
+        Ok(left)
     }
 
     /// Makes a pod. One that the server refuses because its parts ask for more than the whole is made with what the whole asks for:
@@ -179,18 +195,21 @@ impl Bench {
         }
     }
 
-    /// Lets a pod go to its node. If it goes nowhere or elsewhere, it is taken back. One at a time, because the scheduler counts
+    /// Lets a pod go to its node, or to any. If it goes nowhere or elsewhere, it is taken back. One at a time, because the scheduler counts
     /// pods that are nominated as if they were there.
-    async fn bind(&self, pod: &Value, node: &str) -> anyhow::Result<Result<(), String>> {
+    async fn bind(&self, pod: &Value, node: Option<&str>) -> anyhow::Result<Result<(), String>> {
         self.create_pod(&waiting_pod(pod)).await?;
-        self.patch(pod, ("status", json!({ "status": { "nominatedNodeName": node } }))).await?;
+        if let Some(node) = node {
+            self.patch(pod, ("status", json!({ "status": { "nominatedNodeName": node } }))).await?;
+        }
         self.patch(pod, ("", json!({ "spec": { "schedulingGates": null } }))).await?;
         let (api, name) = (self.api("Pod", Some(&namespace(pod))), text(&pod["metadata"]["name"]));
         let told = eventually("the scheduler says something", async || {
             self.provision(pod).await?;
             let found = api.get(&name).await?;
             if let Some(found) = found.data["spec"]["nodeName"].as_str() {
-                return Ok(Some(if found == node { Ok(()) } else { Err(format!("it goes to {found}")) }));
+                let is_right = node.is_none_or(|node| found == node);
+                return Ok(Some(if is_right { Ok(()) } else { Err(format!("it goes to {found}")) }));
             }
             let told = list(&found.data["status"]["conditions"]);
             let why = told.iter().find(|one| one["type"] == "PodScheduled" && one["reason"] == "Unschedulable");
