@@ -225,7 +225,7 @@ async fn managed_templates_and_objects_without_a_spec(site: &Site) -> anyhow::Re
         assert_eq!(is_noted, name == "made", "{name}: {:?}", template.annotations());
         let status = template.status.unwrap_or_default();
         let (state, reason, message) = told(status.conditions.as_ref(), "ProxmoxVirtualMachineTemplateReady");
-        assert_eq!((state.as_str(), reason.as_str()), expected, "{name}");
+        assert_eq!((state.as_str(), reason), expected, "{name}");
         assert!(message.contains(says), "{message}");
         assert_eq!(told(status.conditions.as_ref(), "Ready").0, expected.0, "{name}");
     }
