@@ -19,11 +19,19 @@ pub(super) struct Candidate<'a> {
     pub(super) config: &'a VmConfig,
 }
 
+/// What is believed of a VM that was adopted.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Adopted {
+    /// What it is made from.
+    number: String,
+    uuid: String,
+}
+
 /// What is made of it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Adoption {
-    /// It is ours from now on; the number it is made from and its UUID.
-    Adopt { number: String, uuid: String },
+    /// It is ours from now on.
+    Adopt(Adopted),
     /// It was ours before, and is on its way out.
     Ours,
     /// It is left alone; why.
@@ -56,7 +64,7 @@ pub(super) fn judge(candidate: &Candidate<'_>) -> Adoption {
         return Adoption::Refuse("its description has no `Hash:` with a number".to_owned());
     }
     match config.uuid() {
-        Some(uuid) => Adoption::Adopt { number, uuid },
+        Some(uuid) => Adoption::Adopt(Adopted { number, uuid }),
         None => Adoption::Refuse("its configuration has no SMBIOS UUID".to_owned()),
     }
 }
@@ -65,10 +73,11 @@ pub(super) fn judge(candidate: &Candidate<'_>) -> Adoption {
 /// download it.
 pub(super) fn record(
     candidate: &Candidate<'_>,
-    (number, uuid): (String, String),
+    adopted: Adopted,
     spec: &ProxmoxTemplateSpec,
     now: Seconds,
 ) -> TemplateBuild {
+    let Adopted { number, uuid } = adopted;
     let disk = candidate.config.boot_disk().and_then(|(_, drive)| drive.storage().map(str::to_owned));
     let first = spec.storage_ids.first().cloned().unwrap_or_default();
     TemplateBuild {

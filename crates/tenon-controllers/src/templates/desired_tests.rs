@@ -1,5 +1,7 @@
 //! What a VM is to be, and what of one that is there differs from it.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 use tenon_api::ProxmoxTemplateSpec;
 use tenon_model::{Place, Seconds, TemplateBuild, TemplateStep};
@@ -56,8 +58,8 @@ fn with<T>(spec: &ProxmoxTemplateSpec, ask: impl FnOnce(&DesiredTemplate<'_>) ->
 
 #[test]
 fn a_vm_is_created_with_what_proxmox_takes_and_without_tags() {
-    let options = with(&spec(), |desired| desired.creation());
-    let said = |key: &str| options.iter().find(|(name, _)| name == key).map(|(_, text)| text.as_str());
+    let options: BTreeMap<String, String> = with(&spec(), |desired| desired.creation().into_iter().collect());
+    let said = |key: &str| options.get(key).map(String::as_str);
     for (key, text) in [
         ("scsi0", "fast:0,import-from=images:import/debian-1.qcow2,iothread=1"),
         ("efidisk0", "fast:0,efitype=4m"),
@@ -84,11 +86,11 @@ fn a_vm_is_created_with_what_proxmox_takes_and_without_tags() {
 
 /// What Proxmox shows of a VM that was created so.
 fn stored(edit: impl FnOnce(&mut Vec<String>)) -> VmConfig {
-    let mut lines: Vec<String> = with(&spec(), |desired| desired.kept())
-        .into_iter()
-        .filter(|(key, _)| !matches!(key.as_str(), "net0" | "net3" | "description"))
-        .map(|(key, text)| format!("{key}: {text}"))
-        .collect();
+    let is_plain = |key: &str| !matches!(key, "net0" | "net3" | "description");
+    let mut lines: Vec<String> = with(&spec(), |desired| {
+        let kept = desired.kept().into_iter().filter(|(key, _)| is_plain(key));
+        kept.map(|(key, text)| format!("{key}: {text}")).collect()
+    });
     lines.push("net0: virtio=BC:24:11:5C:2F:10,bridge=vmbr0,mtu=1500".to_owned());
     lines.push("net3: e1000=BC:24:11:5C:2F:13,bridge=vmbr1,firewall=0,tag=7".to_owned());
     lines.push("digest: abc".to_owned());

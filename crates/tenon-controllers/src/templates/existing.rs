@@ -69,8 +69,8 @@ impl Existing {
                 );
                 self.events.push(Event::new(&event_reasons::TEMPLATE_LEFT_ALONE, note));
             }
-            Adoption::Adopt { number, uuid } => {
-                let mut build = adoption::record(&candidate, (number, uuid), run.work.spec(), run.now());
+            Adoption::Adopt(adopted) => {
+                let mut build = adoption::record(&candidate, adopted, run.work.spec(), run.now());
                 let row = estate.storage(&place.region, place.host.as_str(), &build.disk_storage);
                 build.shared = row.is_some_and(|row| row.shared);
                 self.events.push(Event::new(

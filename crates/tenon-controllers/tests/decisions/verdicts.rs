@@ -199,16 +199,15 @@ fn every_placement_strategy_is_acted_on() {
 }
 
 #[test]
-fn fields_nobody_acts_on_are_named() {
+fn every_field_of_a_class_is_acted_on() {
     let estate = Estate { regions: BTreeMap::new() };
     let found = zones(&["lab/pve1/9001"]);
     let judge = |extra| judged(extra, &found, &estate);
-    {
-        let (extra, field) =
-            (json!({ "instanceTemplateRef": { "kind": "ProxmoxTemplate", "name": "x" } }), "ProxmoxTemplate");
-        let template = judge(extra).template;
-        assert!(template.reason() == "FieldNotSupportedYet" && template.message().contains(field), "{template:?}");
-    }
+    // Both kinds of templates are acted on, and the text names the right one.
+    let managed = json!({ "instanceTemplateRef": { "kind": "ProxmoxTemplate", "name": "x" } });
+    assert_eq!(judge(managed.clone()).template.status(), ConditionStatus::True);
+    let missing = judge_class(&spec(managed), None, &estate, &Ok(())).template;
+    assert_eq!(missing.message(), "ProxmoxTemplate x does not exist; create it");
     for extra in [json!({ "cloneMode": "Full" }), json!({ "securityGroups": [{ "name": "web" }] })] {
         assert_eq!(judge(extra).template.reason(), judge(json!({})).template.reason());
     }

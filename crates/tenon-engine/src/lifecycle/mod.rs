@@ -11,6 +11,7 @@ mod static_victims;
 pub mod template;
 mod template_end;
 mod template_set;
+mod template_sight;
 
 pub use static_pool::StaticCounts;
 pub use static_victims::{Sparing, StaticNode, StaticPod, StaticStage, lifetime_remaining};

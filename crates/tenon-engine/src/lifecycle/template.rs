@@ -6,6 +6,9 @@
 use tenon_model::{Seconds, TemplateBuild, TemplateStep, VmId};
 
 use super::template_end::{delete_image_step, destroy_step};
+pub use super::template_sight::{
+    BuildFailure, BuildSight, ObservedImage, ObservedTemplate, TemplateTask, TemplateUsers,
+};
 
 /// A request that was sent is carried out within this time or not at all: until then a VM that is not there may still come.
 pub(crate) const IN_FLIGHT_S: i64 = 60;
@@ -15,138 +18,6 @@ const RETRY_FIRST_S: i64 = 30;
 
 /// … up to this: what is wrong is then something a person has to change, and every try may load a whole image.
 const RETRY_MOST_S: i64 = 900;
-
-/// What is seen of the VM under the recorded id.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ObservedTemplate {
-    /// Nobody looked: nothing depends on it now.
-    Unseen,
-    /// There is none.
-    Absent,
-    /// Something is being created under the id, or was when its worker died: it has a lock and nothing else.
-    Creating,
-    /// It is ours and something holds it.
-    Locked(String),
-    /// It is proven to be ours.
-    Ours {
-        /// Whether it is a template.
-        is_template: bool,
-        /// Whether it has all that its object says.
-        is_as_described: bool,
-    },
-    /// It may be ours, and may be not; what is known of it.
-    Disputed(String),
-    /// It is somebody else's; why we think so.
-    Foreign(String),
-    /// The id is in use, and the API token may not read by whom.
-    Hidden,
-    /// Its host cannot be reached.
-    Unreachable,
-}
-
-/// What is seen of the task of the step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TemplateTask {
-    /// No task is recorded, and none of ours was found.
-    None,
-    /// None is recorded, but Proxmox knows one of ours that does this step: its UPID.
-    Found(String),
-    /// It runs; how much of a download is done, in percent.
-    Running(Option<u32>),
-    /// It ended well.
-    Done,
-    /// It ended otherwise.
-    Failed(BuildFailure),
-    /// Its worker died, or nobody knows it any more: what it had done must be looked for.
-    Lost,
-    /// The host that runs it does not answer.
-    Unreachable,
-}
-
-/// How a step failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BuildFailure {
-    /// Somebody else has the id.
-    IdTaken,
-    /// The image is not on its storage any more.
-    ImageMissing(String),
-    /// Another file has the name of the image.
-    ImageNameTaken(String),
-    /// It failed with these words.
-    Other(String),
-}
-
-impl BuildFailure {
-    /// What happened, as a fragment.
-    pub fn words(&self) -> &str {
-        match self {
-            BuildFailure::IdTaken => "the VM ID is in use by another VM",
-            BuildFailure::ImageMissing(words) | BuildFailure::ImageNameTaken(words) | BuildFailure::Other(words) => {
-                words
-            }
-        }
-    }
-}
-
-/// What is seen of the image on its storage.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ObservedImage {
-    /// Nobody looked.
-    Unseen,
-    /// It is there.
-    Present,
-    /// It is not.
-    Absent,
-    /// Another host is loading it onto the same storage.
-    LoadedBy(String),
-    /// It could not be looked for; why.
-    Unknown(String),
-}
-
-/// What still needs a template that is to go.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TemplateUsers {
-    /// Nobody looked.
-    Unseen,
-    /// Nothing.
-    None,
-    /// These: how many, and as a sentence.
-    Some {
-        /// How many.
-        count: u32,
-        /// Who, and what to do.
-        words: String,
-    },
-    /// It could not be found out; why.
-    Unknown(String),
-}
-
-/// Everything that is seen of one build.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BuildSight {
-    /// The VM.
-    pub vm: ObservedTemplate,
-    /// The task.
-    pub task: TemplateTask,
-    /// The image.
-    pub image: ObservedImage,
-    /// Who needs it.
-    pub users: TemplateUsers,
-    /// Whether another build that is not at its end is made from the same image.
-    pub image_is_needed: bool,
-}
-
-impl Default for BuildSight {
-    fn default() -> BuildSight {
-        BuildSight {
-            vm: ObservedTemplate::Unseen,
-            task: TemplateTask::None,
-            image: ObservedImage::Unseen,
-            users: TemplateUsers::Unseen,
-            image_is_needed: false,
-        }
-    }
-}
 
 /// What the object says, as far as a step depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,6 +20,8 @@ use tenon_controllers::RegistrationBook;
 use tenon_controllers::first_boot::NodeSecrets;
 use tenon_controllers::join::JoinChecks;
 use tenon_controllers::status::{StatusContext, pass};
+use tenon_controllers::templates::{TemplateContext, TemplateMemory};
+use tenon_model::VmIdRange;
 use tenon_pve::{Endpoint, Token, Transport};
 use tenon_sim::{Cluster, ClusterConfig, Estate, EstateConfig, TemplateSpec};
 
@@ -175,18 +177,18 @@ async fn objects_say_what_is_in_the_way_and_a_second_look_changes_nothing() -> a
     assert_eq!(site.pool().await?.0, "True");
 
     lost_and_found(&mut site).await?;
-    a_field_that_is_not_acted_on(&site).await?;
-    what_is_not_acted_on_as_a_whole(&site).await
+    a_template_of_the_other_kind(&site).await?;
+    managed_templates_and_objects_without_a_spec(&site).await
 }
 
 #[tokio::test]
-async fn an_embedded_server_is_told_of_objects_that_nobody_acts_on() -> anyhow::Result<()> {
+async fn an_embedded_server_is_told_of_managed_templates_and_objects_without_a_spec() -> anyhow::Result<()> {
     let cluster = Cluster::new(ClusterConfig::default())?;
-    what_is_not_acted_on_as_a_whole(&site(cluster.client()).await?).await
+    managed_templates_and_objects_without_a_spec(&site(cluster.client()).await?).await
 }
 
 /// A ProxmoxTemplate, and objects without a spec: each is told of, and nothing else suffers.
-async fn what_is_not_acted_on_as_a_whole(site: &Site) -> anyhow::Result<()> {
+async fn managed_templates_and_objects_without_a_spec(site: &Site) -> anyhow::Result<()> {
     let version = "karpenter.proxmox.sinextra.dev/v1alpha1";
     let spec = json!({
         "sourceImage": { "url": "https://images.example.com/a.qcow2" }, "storageIDs": ["local"],
@@ -203,17 +205,29 @@ async fn what_is_not_acted_on_as_a_whole(site: &Site) -> anyhow::Result<()> {
         (Api::all(site.admin.clone()), Api::all(site.admin.clone()));
     classes.create(&post, &ProxmoxNodeClass::new("bare", ProxmoxNodeClassSpec::default())).await?;
     found.create(&post, &ProxmoxUnmanagedTemplate::new("bare", ProxmoxUnmanagedTemplateSpec::default())).await?;
+    let managed = TemplateContext {
+        workload: site.admin.clone(),
+        regions: site.context.regions.clone(),
+        cluster_id: "cluster-1".to_owned(),
+        node_ids: VmIdRange::default(),
+        memory: TemplateMemory::default(),
+    };
+    tenon_controllers::templates::pass(&managed, &now()?).await?;
     site.settle().await?;
 
-    for name in ["made", "bare"] {
+    for (name, expected, says) in [
+        ("made", ("Unknown", "NodeTemplateClassResolutionError"), "host pve1 downloads the image to storage local"),
+        ("bare", ("False", "TemplateValidation"), "spec is missing"),
+    ] {
         let template = templates.get(name).await?;
         // What a Go controller's number stands for is noted on first sight, or nobody could tell later whether it changed.
-        assert!(template.annotations().contains_key("tenon.dev/template-seen"), "{name}: {:?}", template.annotations());
+        let is_noted = template.annotations().contains_key("tenon.dev/template-seen");
+        assert_eq!(is_noted, name == "made", "{name}: {:?}", template.annotations());
         let status = template.status.unwrap_or_default();
         let (state, reason, message) = told(status.conditions.as_ref(), "ProxmoxVirtualMachineTemplateReady");
-        assert_eq!((state.as_str(), reason), ("False", "FieldNotSupportedYet"), "{name}");
-        assert!(message.starts_with("spec.sourceImage is not supported yet"), "{message}");
-        assert_eq!(told(status.conditions.as_ref(), "Ready").0, "False", "{name}");
+        assert_eq!((state.as_str(), reason), expected, "{name}");
+        assert!(message.contains(says), "{message}");
+        assert_eq!(told(status.conditions.as_ref(), "Ready").0, expected.0, "{name}");
     }
     let conditions = classes.get("bare").await?.status.and_then(|status| status.conditions);
     let (_, reason, message) = told(conditions.as_ref(), "InstanceTemplateReady");
@@ -243,16 +257,16 @@ async fn lost_and_found(site: &mut Site) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A field nobody acts on is named instead of being passed over.
-async fn a_field_that_is_not_acted_on(site: &Site) -> anyhow::Result<()> {
+/// A template of the other kind is looked for under that kind, even if there is one of the same name.
+async fn a_template_of_the_other_kind(site: &Site) -> anyhow::Result<()> {
     let classes: Api<ProxmoxNodeClass> = Api::all(site.admin.clone());
     let managed = json!({ "spec": { "instanceTemplateRef": { "kind": "ProxmoxTemplate", "name": "debian" } } });
     classes.patch("default", &PatchParams::default(), &Patch::Merge(managed)).await?;
     site.settle().await?;
     let (_, reason, message) = site.class().await?;
-    assert_eq!(reason, "FieldNotSupportedYet");
-    assert!(message.starts_with("spec.instanceTemplateRef.kind ProxmoxTemplate is not supported yet"), "{message}");
-    assert_eq!(site.pool().await?.1, "FieldNotSupportedYet");
+    assert_eq!(reason, "TemplatesNotFound");
+    assert!(message.starts_with("ProxmoxTemplate debian does not exist"), "{message}");
+    assert_eq!(site.pool().await?.1, "TemplatesNotFound");
     Ok(())
 }
 
