@@ -56,7 +56,7 @@ fn with<T>(spec: &ProxmoxTemplateSpec, ask: impl FnOnce(&DesiredTemplate<'_>) ->
 
 #[test]
 fn a_vm_is_created_with_what_proxmox_takes_and_without_tags() {
-    let options = with(&spec(), DesiredTemplate::creation);
+    let options = with(&spec(), |desired| desired.creation());
     let said = |key: &str| options.iter().find(|(name, _)| name == key).map(|(_, text)| text.as_str());
     for (key, text) in [
         ("scsi0", "fast:0,import-from=images:import/debian-1.qcow2,iothread=1"),
@@ -84,7 +84,7 @@ fn a_vm_is_created_with_what_proxmox_takes_and_without_tags() {
 
 /// What Proxmox shows of a VM that was created so.
 fn stored(edit: impl FnOnce(&mut Vec<String>)) -> VmConfig {
-    let mut lines: Vec<String> = with(&spec(), DesiredTemplate::kept)
+    let mut lines: Vec<String> = with(&spec(), |desired| desired.kept())
         .into_iter()
         .filter(|(key, _)| !matches!(key.as_str(), "net0" | "net3" | "description"))
         .map(|(key, text)| format!("{key}: {text}"))

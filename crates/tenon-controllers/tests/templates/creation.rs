@@ -79,7 +79,7 @@ async fn a_shared_image_storage_is_downloaded_to_once_for_templates_on_several_h
     let downloads = site.estate.ledger().into_iter().filter(|call| call.path.ends_with("/download-url")).count();
     assert_eq!((downloads, site.images().len()), (1, 1));
     site.delete().await;
-    site.run(|builds| builds.is_none()).await;
+    site.run(Option::is_none).await;
     assert!(site.images().is_empty() && site.vm_templates().is_empty());
 }
 
@@ -245,6 +245,6 @@ async fn a_foreign_vm_with_the_same_name_or_the_chosen_id_is_left_alone() {
         (before.config, taken.config)
     );
     site.delete().await;
-    site.run(|builds| builds.is_none()).await;
+    site.run(Option::is_none).await;
     assert_eq!(site.estate.vms().len(), 2, "only ours is deleted");
 }
