@@ -55,6 +55,7 @@ fn with<T>(spec: &ProxmoxTemplateSpec, ask: impl FnOnce(&DesiredTemplate<'_>) ->
 }
 
 #[test]
+#[expect(clippy::redundant_closure_for_method_calls, reason = "the method itself is of one lifetime only")]
 fn a_vm_is_created_with_what_proxmox_takes_and_without_tags() {
     let options = with(&spec(), |desired| desired.creation());
     let said = |key: &str| options.iter().find(|(name, _)| name == key).map(|(_, text)| text.as_str());
@@ -83,6 +84,7 @@ fn a_vm_is_created_with_what_proxmox_takes_and_without_tags() {
 }
 
 /// What Proxmox shows of a VM that was created so.
+#[expect(clippy::redundant_closure_for_method_calls, reason = "the method itself is of one lifetime only")]
 fn stored(edit: impl FnOnce(&mut Vec<String>)) -> VmConfig {
     let mut lines: Vec<String> = with(&spec(), |desired| desired.kept())
         .into_iter()
