@@ -48,7 +48,7 @@ fn spec(url: &str) -> Value {
     json!({ "sourceImage": { "url": url }, "storageIDs": ["local"], "network": [{ "bridge": "vmbr0" }] })
 }
 
-fn build(host: &str, vmid: u32, number: &str, more: Value) -> Value {
+fn build(host: &str, vmid: u32, number: &str, more: &Value) -> Value {
     let mut build = json!({ "region": "lab", "host": host, "vmid": vmid, "number": number, "imageStorage": "local",
         "imageName": "debian-13.qcow2", "diskStorage": "local", "step": "Ready", "attempt": 0, "uuid": "u", "startedAt": 1,
         "lastProgressAt": 1 });
@@ -71,10 +71,10 @@ async fn rolling(client: &Client) -> String {
         serde_json::from_value(json!({ "metadata": { "name": "debian" }, "spec": spec })).unwrap();
     let number = hash::of_template(&read.spec);
     let builds = json!([
-        build("pve2", 1002, &number, json!({ "step": "Download", "progress": 40 })),
-        build("pve1", 1000, "17", json!({ "step": "Destroy", "retired": true, "clones": 2 })),
-        build("pve1", 1001, &number, json!({})),
-        build("pve3", 1003, &number, json!({ "step": "Create", "attempt": 3, "error": "storage local is full" })),
+        build("pve2", 1002, &number, &json!({ "step": "Download", "progress": 40 })),
+        build("pve1", 1000, "17", &json!({ "step": "Destroy", "retired": true, "clones": 2 })),
+        build("pve1", 1001, &number, &json!({})),
+        build("pve3", 1003, &number, &json!({ "step": "Create", "attempt": 3, "error": "storage local is full" })),
     ]);
     let object = json!({ "apiVersion": format!("{GROUP}/v1alpha1"), "kind": "ProxmoxTemplate", "spec": spec,
         "metadata": { "name": "debian", "annotations": { "tenon.dev/template-builds": builds.to_string(),
