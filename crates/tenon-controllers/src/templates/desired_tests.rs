@@ -57,7 +57,6 @@ fn with<T>(spec: &ProxmoxTemplateSpec, ask: impl FnOnce(&DesiredTemplate<'_>) ->
 }
 
 #[test]
-#[expect(clippy::redundant_closure_for_method_calls, reason = "the method itself is of one lifetime only")]
 fn a_vm_is_created_with_what_proxmox_takes_and_without_tags() {
     let options: BTreeMap<String, String> = with(&spec(), |desired| desired.creation().into_iter().collect());
     let said = |key: &str| options.get(key).map(String::as_str);
@@ -86,7 +85,6 @@ fn a_vm_is_created_with_what_proxmox_takes_and_without_tags() {
 }
 
 /// What Proxmox shows of a VM that was created so.
-#[expect(clippy::redundant_closure_for_method_calls, reason = "the method itself is of one lifetime only")]
 fn stored(edit: impl FnOnce(&mut Vec<String>)) -> VmConfig {
     let is_plain = |key: &str| !matches!(key, "net0" | "net3" | "description");
     let mut lines: Vec<String> = with(&spec(), |desired| {

@@ -93,7 +93,12 @@ async fn the_api_server_takes_what_the_chart_renders_whatever_the_values() -> an
 }
 
 /// The container of a Deployment as the command line and environment of a process.
-fn deployed(deployment: &Value) -> anyhow::Result<(Vec<String>, Vec<(String, String)>)> {
+struct Deployed {
+    args: Vec<String>,
+    variables: Vec<(String, String)>,
+}
+
+fn deployed(deployment: &Value) -> anyhow::Result<Deployed> {
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
     let texts =
         |list: &Value| list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
@@ -105,7 +110,7 @@ fn deployed(deployment: &Value) -> anyhow::Result<(Vec<String>, Vec<(String, Str
         Some((row["name"].as_str()?.to_owned(), value?.to_owned()))
     };
     let variables = container["env"].as_array().into_iter().flatten().filter_map(variable).collect();
-    Ok((texts(&container["args"]), variables))
+    Ok(Deployed { args: texts(&container["args"]), variables })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -136,7 +141,7 @@ async fn a_release_of_the_go_providers_chart_is_upgraded_with_its_values_runs_an
     let pools = admin.kubectl(&["get", "nodepools,proxmoxnodeclasses,proxmoxunmanagedtemplates", "-o", "name"])?;
     ensure!(pools.lines().count() == 3, "{pools}");
     let deployment = admin.kubectl(&["get", "deployment", "karpenter-tenon", "-n", "kube-system", "-o", "json"])?;
-    let (args, variables) = deployed(&serde_json::from_str(&deployment)?)?;
+    let Deployed { args, variables } = deployed(&serde_json::from_str(&deployment)?)?;
     ensure!(args.iter().any(|arg| arg == "-proxmox-vmid=21000"), "{args:?}");
 
     let account = world.testbed()?.service_account_kubeconfig("kube-system", "karpenter-tenon").await?;
