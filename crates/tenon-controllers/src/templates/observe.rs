@@ -228,11 +228,8 @@ pub(super) fn is_denied(error: &Error) -> bool {
 
 /// The percentage in a line of `wget`.
 fn percent(line: &str) -> Option<u32> {
-    let words = line.split_whitespace().rev();
-    words
-        .filter_map(|word| word.strip_suffix('%'))
-        .find_map(|digits| digits.parse().ok())
-        .filter(|percent| *percent <= 100)
+    let read = |word: &str| word.strip_suffix('%')?.parse().ok().filter(|percent| *percent <= 100);
+    line.split_whitespace().rev().find_map(read)
 }
 
 /// Whether the configuration of a finished template is worth a read.
