@@ -228,14 +228,8 @@ pub(super) fn is_denied(error: &Error) -> bool {
 
 /// The percentage in a line of `wget`.
 fn percent(line: &str) -> Option<u32> {
-<<<<<<< HEAD
-    let words = line.split_whitespace().rev();
-    let percentages = words.filter_map(|word| word.strip_suffix('%'));
-    percentages.filter_map(|digits| digits.parse().ok()).find(|percent| *percent <= 100)
-=======
     let read = |word: &str| word.strip_suffix('%')?.parse().ok().filter(|percent| *percent <= 100);
     line.split_whitespace().rev().find_map(read)
->>>>>>> h-core
 }
 
 /// Whether the configuration of a finished template is worth a read.
