@@ -163,7 +163,7 @@ async fn both_kinds_of_a_name_are_shown_and_none_is_an_error_that_names_others()
     let text = table(&shown);
     let told = "ProxmoxUnmanagedTemplate debian: Ready is False (TemplatesNotFound)\nno VM template named debian\n\nThere are no";
     assert!(text.contains(told), "{text}");
-    let told = look(&client, "debain").await.unwrap_err().to_string();
+    let told = look(&client, "absent").await.unwrap_err().to_string();
     assert!(told.ends_with("which has ProxmoxTemplate debian, ProxmoxUnmanagedTemplate debian"), "{told}");
 }
 
