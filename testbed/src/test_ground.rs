@@ -9,7 +9,7 @@ use crate::programs::Program;
 use crate::proof::with_programs;
 
 /// What a loaded machine needs at most for anything a control plane does by itself.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// How often is asked again.
 const ASK_EVERY: Duration = Duration::from_millis(100);
