@@ -85,9 +85,9 @@ impl fmt::Display for DisruptionBlocked {
         match self {
             Blocked::NodeMissing => f.write_str("the NodeClaim has no Node yet"),
             Blocked::Deleting => f.write_str("the NodeClaim or its Node is already being deleted"),
-            Blocked::ForeignVm => {
-                f.write_str("the VM was created by another controller; delete the NodeClaim to remove the node")
-            }
+            Blocked::ForeignVm => f.write_str(
+                "the VM was created by another controller and is not adopted; see condition Adopted of the NodeClaim",
+            ),
             Blocked::NotInitialized => f.write_str("the node is not initialized yet"),
             Blocked::Nominated => f.write_str("pending pods are nominated to the node"),
             Blocked::DoNotDisrupt { on } => {
