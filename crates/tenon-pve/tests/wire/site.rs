@@ -10,8 +10,8 @@ use bytes::Bytes;
 use tenon_model::{HostName, VmId};
 use tenon_pve::{
     Client, CloneOptions, CloudInitDocument, ConfigView, Detail, Download, Endpoint, Feature, NewRule, PoolChange,
-    Proof, ProvenVm, ResourceKind, Result, Shutdown, Stop, StorageFilter, Suspend, TaskFilter, Token, Transport, Upid,
-    Upload, VolumeFilter,
+    Proof, ProvenVm, ResourceKind, Result, Shutdown, Stop, StorageFilter, Suspend, TaskFilter, TemplateMark,
+    TemplateProof, Token, Transport, Upid, Upload, VolumeFilter,
 };
 use tenon_sim::{ContainerSpec, Estate, EstateConfig, ReplyLost, TemplateSpec, VmSpec};
 use tower::ServiceExt as _;
@@ -89,6 +89,11 @@ pub(crate) fn client_over(transport: Transport) -> Client {
 
 fn proof(vmid: VmId) -> Proof {
     Proof { mark: mark(vmid), uuid: None }
+}
+
+fn template_proof(vmid: VmId) -> TemplateProof {
+    let mark = TemplateMark { cluster: "c1".to_owned(), template: "t1".to_owned(), vmid };
+    TemplateProof { mark, uuid: "9e01f0b4-0000-4000-8000-000000000001".to_owned() }
 }
 
 fn rule() -> NewRule {
@@ -247,6 +252,8 @@ pub(crate) const CALLS: &[Case] = calls! {
     has_feature "GET" "/nodes/*/qemu/*/feature" []
         |site| done(site.client.has_feature(&on(), id(9000), Feature::LinkedClone).await);
     prove "GET" "/nodes/*/qemu/*/config" [] |site| done(site.client.prove(&on(), &proof(RUNS())).await);
+    prove_template "GET" "/nodes/*/qemu/*/config" []
+        |site| done(site.client.prove_template(&on(), &template_proof(RUNS())).await);
     cloudinit_pending "GET" "/nodes/*/qemu/*/cloudinit" []
         |site| done(site.client.cloudinit_pending(&on(), RUNS()).await);
     cloudinit_document "GET" "/nodes/*/qemu/*/cloudinit/dump" []

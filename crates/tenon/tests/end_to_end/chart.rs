@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
+use kube::ResourceExt;
+use kube::api::Api;
 use serde_json::Value;
+use tenon_api::ProxmoxNodeClass;
 use testbed::proof::with_programs;
 use testbed::{Program, Testbed, eventually, own_testbed};
 
@@ -151,6 +154,13 @@ async fn a_release_of_the_go_providers_chart_is_upgraded_with_its_values_runs_an
     ensure!(world.vms().iter().all(|id| *id >= 21_000), "{:?}", world.vms());
     world.scale("web", 0).await?;
     world.until_nothing_is_left().await?;
+    let classes: Api<ProxmoxNodeClass> = Api::all(world.admin.clone());
+    // A class that is in use keeps its finalizer, and without the controller nobody takes it off.
+    world
+        .until("the class is not in use", async || {
+            Ok(classes.get("default").await?.finalizers().is_empty().then_some(()))
+        })
+        .await?;
     let log = world.log();
     ensure!(log.contains("--vm-memory-overhead-percent (0.075) has no effect"), "{log}");
 
@@ -159,7 +169,6 @@ async fn a_release_of_the_go_providers_chart_is_upgraded_with_its_values_runs_an
     admin.helm(&["uninstall", "karpenter", "--namespace", "kube-system"])?;
     let kinds =
         "clusterroles,clusterrolebindings,nodepools,proxmoxnodeclasses,proxmoxunmanagedtemplates,priorityclasses";
-    // The controller takes its finalizer off the class.
     let left = || admin.kubectl(&["get", kinds, "-l", "app.kubernetes.io/instance=karpenter", "-o", "name"]);
     eventually("nothing of the release is left", async || Ok(left()?.is_empty().then_some(()))).await?;
     world.end().await
