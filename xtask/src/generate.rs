@@ -72,7 +72,7 @@ const fn of_kind(path: &'static str, args: &'static [&'static str]) -> Generated
 
 /// A file that is written from the table of rights on the Kubernetes API.
 const fn of_rights(path: &'static str, args: &'static [&'static str]) -> Generated {
-    Generated { path, source: "tenon-cli", args, which: Which::All }
+    Generated { path, source: "tenon", args, which: Which::All }
 }
 
 /// A page that is written from a table of reasons.

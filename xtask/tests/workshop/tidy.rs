@@ -189,6 +189,10 @@ fn a_generated_file_that_is_missing_or_stale_is_refused() -> anyhow::Result<()> 
     tree.add_crate("tenon", "")?;
     std::fs::remove_file(tree.path().join("crates/tenon/src/lib.rs"))?;
     tree.write("crates/tenon/src/main.rs", "//! Prints a page.\nfn main() { println!(\"today\"); }\n")?;
+    // The other files that the binary alone is asked for.
+    for path in ["docs/reference/kubernetes-rights.md", "charts/tenon/templates/roles.yaml"] {
+        tree.write(path, "today\n")?;
+    }
     tree.expect_problem("docs/reference/cli.md", "is missing: run `cargo xtask generate`")?;
     tree.write("docs/reference/cli.md", "yesterday\n")?;
     tree.expect_problem("docs/reference/cli.md", "is stale: run `cargo xtask generate`")?;
