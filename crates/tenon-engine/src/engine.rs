@@ -23,12 +23,12 @@ pub struct Engine {
 impl Engine {
     /// Reads a snapshot.
     pub fn of(snapshot: &Snapshot) -> Engine {
-        Engine { base: Base::of(snapshot, &Base::default(), OnNodes::Stay) }
+        Engine { base: Base::of(snapshot, Base::default(), OnNodes::Stay) }
     }
 
     /// Reads a snapshot with the pods that are on nodes, so that it can be asked what would be if nodes were gone.
     pub fn with_pods_on_nodes(snapshot: &Snapshot) -> Engine {
-        Engine { base: Base::of(snapshot, &Base::default(), OnNodes::MayMove) }
+        Engine { base: Base::of(snapshot, Base::default(), OnNodes::MayMove) }
     }
 
     /// What would be planned if nodes were gone. With `shadow`, whatever is remembered to be refused is asked again.
@@ -38,7 +38,7 @@ impl Engine {
 
     /// Reads the next snapshot. What is the same as in the last one is not read again; the plans are those of a new engine.
     pub fn advance(&mut self, snapshot: &Snapshot) {
-        self.base = Base::of(snapshot, &self.base, OnNodes::Stay);
+        self.base = Base::of(snapshot, std::mem::take(&mut self.base), OnNodes::Stay);
     }
 
     /// Pools that could make nodes, but what they demand leaves nothing to make them of.

@@ -36,10 +36,13 @@ fn are_same<T>(these: &[Arc<T>], those: &[Arc<T>]) -> bool {
 }
 
 impl Base {
-    /// The nodes of the last snapshot, if they are the same.
-    pub(super) fn same_nodes(&self, now: &Ground) -> Option<Arc<Nodes>> {
-        let are_same = self.ground.is_same(now) && are_same(&self.ground.nodes, &now.nodes);
-        are_same.then(|| self.nodes.clone())
+    /// The nodes as they are now. Those of the last snapshot that are the same are not read again.
+    pub(super) fn nodes_now(&mut self, now: &Ground, daemons: &[&Pod]) -> Arc<Nodes> {
+        let mut nodes = std::mem::take(&mut self.nodes);
+        let is_right = self.ground.is_same(now)
+            && (are_same(&self.ground.nodes, &now.nodes)
+                || Arc::get_mut(&mut nodes).is_some_and(|nodes| nodes.follow(&now.nodes, daemons, &now.columns)));
+        if is_right { nodes } else { Arc::new(Nodes::new(&now.nodes, daemons, &now.columns)) }
     }
 
     /// What the last snapshot made of a pool, if it would be made the same way again.

@@ -78,8 +78,8 @@ pub(crate) enum OnNodes {
 }
 
 impl Base {
-    /// Reads a snapshot. Catalogues, pools and nodes that are the same as before are not read again.
-    pub(crate) fn of(snapshot: &Snapshot, before: &Base, on_nodes: OnNodes) -> Base {
+    /// Reads a snapshot. Catalogues, pools and nodes that are the same as before are not read again; `before` is used up.
+    pub(crate) fn of(snapshot: &Snapshot, mut before: Base, on_nodes: OnNodes) -> Base {
         let options = &snapshot.options;
         let is_judged = |daemon: &&Arc<Pod>| !options.ignore_resource_claims || daemon.resource_claims.is_empty();
         let shared: Vec<Arc<Pod>> = snapshot.daemons.iter().filter(is_judged).cloned().collect();
@@ -92,7 +92,7 @@ impl Base {
         let pods: Vec<(Arc<Pod>, PodClassIx)> =
             pods.into_iter().chain(movable).map(|pod| (pod.clone(), sorted.class_of(pod))).collect();
         let columns = Columns::of(sorted.requests().chain(daemons.iter().map(|daemon| &daemon.requests)));
-        let (catalogs, hosts) = (catalogs(snapshot, before), Hosts::new(&snapshot.hosts));
+        let (catalogs, hosts) = (catalogs(snapshot, &before), Hosts::new(&snapshot.hosts));
         let ground = Ground {
             daemons: shared.clone(),
             columns: columns.clone(),
@@ -100,15 +100,14 @@ impl Base {
             nodes: snapshot.nodes.clone(),
         };
         let supplies = Supplies { daemons: &daemons, columns: &columns, options, hosts: &hosts, ground: &ground };
-        let (pools, templates) = templates(snapshot, &catalogs, (&supplies, before));
+        let (pools, templates) = templates(snapshot, &catalogs, (&supplies, &before));
         // A pool whose demands leave nothing to make nodes of still has nodes that are there.
         let in_use = pools.iter().map(|(pool, _)| pool).filter(|pool| !is_out_of_use(pool));
         let has_advice = in_use.flat_map(|pool| &pool.taints).any(|taint| taint.effect == Effect::PreferNoSchedule);
         let mut build = Build::new(snapshot);
         let mut classes = sorted.classes(&columns, &Rules { options, has_advice }, &mut build);
         let pods = in_order(pods, &classes);
-        let read = || Arc::new(Nodes::new(&snapshot.nodes, &daemons, &columns));
-        let nodes = before.same_nodes(&ground).unwrap_or_else(read);
+        let nodes = before.nodes_now(&ground, &daemons);
         let (movable, waiting) = Movable::new(on_nodes, &pods, &nodes);
         let attachments = Attachments::new(&pods, &nodes.nodes, &catalogs);
         let topology = match relevant.is_used {

@@ -50,14 +50,29 @@ impl<I: Id> LabelIndex<I> {
         for (position, set) in sets.into_iter().enumerate() {
             let number = I::of(position);
             index.length = position + 1;
-            for (label, demand) in set.borrow().iter() {
-                match index.labels.get_mut(label) {
-                    Some(column) => column.read(number, demand),
-                    None => index.labels.entry(label.to_owned()).or_default().read(number, demand),
-                }
-            }
+            set.borrow().iter().for_each(|(label, demand)| index.read(number, label, demand));
         }
         index
+    }
+
+    /// A set says something else from here on.
+    pub(crate) fn replace(&mut self, number: I, before: &Requirements, now: &Requirements) {
+        for (label, demand) in before.iter().filter(|(label, demand)| now.get(label) != Some(demand)) {
+            let Some(column) = self.labels.get_mut(label) else { continue };
+            column.forget(number, demand);
+            if column.defined.is_empty() {
+                self.labels.remove(label);
+            }
+        }
+        let changed = now.iter().filter(|(label, demand)| before.get(label) != Some(demand));
+        changed.for_each(|(label, demand)| self.read(number, label, demand));
+    }
+
+    fn read(&mut self, number: I, label: &str, demand: &Requirement) {
+        match self.labels.get_mut(label) {
+            Some(column) => column.read(number, demand),
+            None => self.labels.entry(label.to_owned()).or_default().read(number, demand),
+        }
     }
 
     /// Sets that share a value with `wanted` on each label both speak of, or may both do without the label.
@@ -110,6 +125,19 @@ impl<I: Id> Column<I> {
         }
     }
 
+    fn forget(&mut self, number: I, demand: &Requirement) {
+        self.defined.remove(number);
+        self.absent.remove(number);
+        self.open.retain(|(other, _)| *other != number);
+        for value in demand.values() {
+            let Some(sets) = self.values.get_mut(value) else { continue };
+            sets.remove(number);
+            if sets.is_empty() {
+                self.values.remove(value);
+            }
+        }
+    }
+
     fn sharing(&self, wanted: &Requirement) -> Bits<I> {
         if !self.is_mixed && wanted.operator() == Operator::NotIn && wanted.bounds() == (None, None) {
             let mut sharing = self.defined.clone();
@@ -157,6 +185,25 @@ mod tests {
             prop_assert_eq!(index.intersecting(&wanted), by_hand);
             let by_hand = Bits::those(sets.len(), |number: NodeIx| sets[number.position()].can_meet(&wanted, |_| false));
             prop_assert_eq!(index.meeting(&wanted), by_hand);
+        }
+
+        #[test]
+        fn sets_that_were_replaced_answer_as_if_they_had_been_read_first(
+            mut sets in proptest::collection::vec(any_requirements(), 1..20),
+            changes in proptest::collection::vec((0..20_usize, any_requirements()), 1..20),
+            wanted in any_requirements(),
+        ) {
+            let mut index: LabelIndex<NodeIx> = LabelIndex::new(&sets);
+            for (position, now) in changes {
+                let position = position % sets.len();
+                index.replace(NodeIx::of(position), &sets[position], &now);
+                sets[position] = now;
+            }
+            let read: LabelIndex<NodeIx> = LabelIndex::new(&sets);
+            prop_assert_eq!(index.intersecting(&wanted), read.intersecting(&wanted));
+            prop_assert_eq!(index.meeting(&wanted), read.meeting(&wanted));
+            let labels = |index: &LabelIndex<NodeIx>| index.labels.keys().cloned().collect::<Vec<_>>();
+            prop_assert_eq!(labels(&index), labels(&read), "nothing is kept of what nobody says any more");
         }
 
         #[test]

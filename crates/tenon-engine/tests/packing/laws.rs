@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use tenon_engine::{Engine, plan};
-use tenon_model::{BoundPod, NodeStage, NodeState, Pod, Quantity, Resources, Snapshot};
+use tenon_model::{BoundPod, Effect, NodeStage, NodeState, Pod, Quantity, Resources, Snapshot, Taint, labels};
 
 use crate::packing::cluster::{attach, cluster, sound_plan};
 
@@ -225,6 +225,20 @@ proptest! {
     }
 }
 
+/// The same, but for what one node says of itself.
+fn with_one_node_changed(snapshot: &Snapshot, node: usize, change: u8) -> Snapshot {
+    let mut snapshot = snapshot.clone();
+    let count = snapshot.nodes.len().max(1);
+    let Some(node) = snapshot.nodes.get_mut(node % count).map(Arc::make_mut) else { return snapshot };
+    match change {
+        0 => node.labels = [(labels::ZONE.to_owned(), "elsewhere".to_owned())].into_iter().collect(),
+        1 => node.taints.push(Taint { key: "changed".to_owned(), value: String::new(), effect: Effect::NoSchedule }),
+        2 => node.bound = node.allocatable.clone(),
+        _ => node.bound = Resources::default(),
+    }
+    snapshot
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, rng_seed: SEED, ..ProptestConfig::default() })]
 
@@ -232,11 +246,16 @@ proptest! {
     fn an_engine_that_goes_from_one_snapshot_to_the_next_plans_as_a_new_one(
         first in any_cluster(),
         second in any_cluster(),
+        changes in proptest::collection::vec((0..20_usize, 0..4_u8), 1..4),
     ) {
         let (first, second) = (cluster(&first), cluster(&second));
         let mut engine = Engine::default();
-        // What is carried out shares most of what it has with what it was made from.
-        for snapshot in [&first, &carried_out(&first), &first, &second, &carried_out(&second)] {
+        let mut snapshots = vec![first.clone(), carried_out(&first), first, second.clone(), carried_out(&second)];
+        // What is carried out shares most of what it has with what it was made from; here a node is another in each.
+        for (node, change) in changes {
+            snapshots.push(with_one_node_changed(&snapshots[snapshots.len() - 1], node, change));
+        }
+        for snapshot in &snapshots {
             engine.advance(snapshot);
             prop_assert_eq!(engine.plan(), plan(snapshot));
             prop_assert_eq!(engine.plan(), plan(snapshot), "nothing is used up by a plan");
