@@ -67,8 +67,9 @@ impl World {
 
 async fn a_deployment_that_is_spread_over_zones_gets_a_node_in_each_and_frees_them(kind: Kind) -> anyhow::Result<()> {
     let Some(world) = World::running(kind).await? else { return Ok(()) };
+    // Without minDomains, kube-scheduler spreads over the zones that have a node already: whichever joins first may get all.
     let spread = json!({ "topologySpreadConstraints": [{
-        "maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule",
+        "maxSkew": 1, "minDomains": 3, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule",
         "labelSelector": { "matchLabels": { "app": "web" } },
     }] });
     world.deploy_pods(("web", 3), little(), spread).await?;

@@ -168,8 +168,13 @@ async fn a_proxmox_that_cannot_be_asked_is_named_and_used_again_once_it_can() ->
 
 /// A new pod, the template and the log say the cause and the next move. What was known of the template stays.
 async fn is_told_of(world: &World, app: &str, (cause, next): (&str, &str)) -> anyhow::Result<()> {
+    let ready = ("debian", "ProxmoxVirtualMachineTemplateReady");
+    let told = world.until_condition::<ProxmoxUnmanagedTemplate>(ready, ("Unknown", "RegionUnreachable")).await?;
+    assert!(told.contains("region lab") && told.contains(cause) && told.contains(next), "{told}");
+    assert!(!told.contains(TOKEN.1), "the secret is in {told}");
+    world.until_told(("ProxmoxUnmanagedTemplate", "debian"), ready.1, cause).await?;
     world.deploy(app, 1).await?;
-    // A plan made of a listing of a moment ago misses the template first.
+    // A plan made of a listing of a moment ago would still find a host, and the pod would wait for that node.
     let is_refused = cause == "Authentication failed!";
     let sign = if is_refused { cause } else { "Proxmox API of region lab unavailable" };
     let told = world.until_pod_waits(app, sign).await?;
@@ -179,11 +184,6 @@ async fn is_told_of(world: &World, app: &str, (cause, next): (&str, &str)) -> an
     let by_class = is_refused && told.contains("region lab: ");
     assert!((by_plan || by_class) && told.contains(cause) && told.contains(next), "{told}");
     assert!(!told.contains(TOKEN.1), "the secret is in {told}");
-    let ready = ("debian", "ProxmoxVirtualMachineTemplateReady");
-    let told = world.until_condition::<ProxmoxUnmanagedTemplate>(ready, ("Unknown", "RegionUnreachable")).await?;
-    assert!(told.contains("region lab") && told.contains(cause) && told.contains(next), "{told}");
-    assert!(!told.contains(TOKEN.1), "the secret is in {told}");
-    world.until_told(("ProxmoxUnmanagedTemplate", "debian"), ready.1, cause).await?;
     world.until_warned(cause).await
 }
 
