@@ -6,8 +6,11 @@ use tenon_model::labels::NODEPOOL;
 use tenon_model::validation::requirement_faults;
 use tenon_model::{Operator, Preferred, Requirement, Requirements, WrittenRequirement};
 
+/// What a refusal is about.
+const REQUIRED: &str = "the required node affinity of the pod";
+
 /// The pod's node selector, joined with each of its required node-affinity terms; any one of the results is enough. And
-/// what of it cannot be judged, if something cannot.
+/// why no node is planned for it, whatever nodes there are.
 pub(crate) fn alternatives(spec: &PodSpec) -> (Vec<Requirements>, Option<String>) {
     let selector: Requirements =
         spec.node_selector.iter().flatten().map(|(label, value)| (label.clone(), Requirement::is(value))).collect();
@@ -20,11 +23,11 @@ pub(crate) fn alternatives(spec: &PodSpec) -> (Vec<Requirements>, Option<String>
                 joined.join(&wanted);
                 alternatives.push(joined);
             }
-            Err(what) => return (vec![selector], Some(what)),
+            Err(why) => return (vec![selector], Some(why)),
         }
     }
     if alternatives.is_empty() {
-        return (vec![selector], Some("node affinity that no node can meet".to_owned()));
+        return (vec![selector], Some(format!("{REQUIRED} has no term that a node can match; add matchExpressions")));
     }
     (alternatives, None)
 }
@@ -112,18 +115,19 @@ fn is_empty(term: &NodeSelectorTerm) -> bool {
 
 fn term_requirements(term: &NodeSelectorTerm) -> Result<Requirements, String> {
     if term.match_fields.iter().flatten().next().is_some() {
-        return Err("node affinity by fields".to_owned());
+        // Karpenter refuses the whole pod, too, whatever its other terms say.
+        return Err(format!(
+            "{REQUIRED} uses matchFields, and nodes are planned by their labels; use matchExpressions"
+        ));
     }
-    expressions_of(term)
+    expressions_of(term).map_err(|fault| format!("{REQUIRED} cannot be met: {fault}"))
 }
 
 /// What a term asks of labels, or what of it cannot be read.
 pub(crate) fn expressions_of(term: &NodeSelectorTerm) -> Result<Requirements, String> {
     let mut requirements = Requirements::default();
     for expression in term.match_expressions.iter().flatten() {
-        let unreadable = || format!("node affinity on {} with operator {}", expression.key, expression.operator);
-        let requirement =
-            demand(expression).ok().and_then(|demand| demand.requirement().ok()).ok_or_else(unreadable)?;
+        let requirement = demand(expression)?.requirement().map_err(|error| error.to_string())?;
         requirements.join(&Requirements::from_iter([(expression.key.clone(), requirement)]));
     }
     Ok(requirements)

@@ -4,6 +4,8 @@
 mod broken_text_tests;
 pub mod collect;
 mod companions;
+#[cfg(test)]
+mod default_spread_tests;
 pub mod disruption;
 pub mod disruption_report;
 mod disruption_table;

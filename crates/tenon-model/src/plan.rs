@@ -83,8 +83,6 @@ pub struct Unplaced {
 /// Why a pod waits.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reason {
-    /// It asks for something that is not judged yet.
-    Unsupported(String),
     /// It asks for something that no node of ours can ever be.
     Invalid(String),
     /// It asks for devices by claim, which are ignored.
@@ -213,7 +211,7 @@ pub struct Met {
 impl Reason {
     /// Whether the pod was refused before anything was tried.
     pub fn is_rejected(&self) -> bool {
-        matches!(self, Reason::Unsupported(_) | Reason::Invalid(_))
+        matches!(self, Reason::Invalid(_))
     }
 
     /// Whether the pod only waits for the next plan.

@@ -72,7 +72,7 @@ pub struct PodShape {
     pub alternatives: Vec<Requirements>,
     /// Taints it puts up with.
     pub tolerations: Vec<Toleration>,
-    /// A demand we cannot judge yet; a pod with one is never placed.
+    /// Why no node is planned for it, whatever nodes there are: its required node affinity is none that nodes are planned by.
     pub unsupported: Option<String>,
     /// Its labels, by which other pods choose it. Whoever read the pod has the same.
     pub labels: Arc<BTreeMap<String, String>>,

@@ -12,7 +12,6 @@ const CORES_BY_MISTAKE: i64 = 1_000_000;
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::Unsupported(what) => write!(f, "the pod uses {what}, which Tenon does not support yet"),
             Reason::Invalid(why) => f.write_str(why),
             Reason::ResourceClaims => {
                 f.write_str("the pod has resource claims (DRA), and such pods are ignored; to plan them, set --ignore-dra-requests=false")

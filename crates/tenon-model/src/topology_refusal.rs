@@ -30,6 +30,8 @@ pub enum TopologyConstraint {
     },
     /// The pod wants to be with others.
     Affinity,
+    /// The same, and the others have to match several required terms at once.
+    AffinityOfSeveralTerms,
     /// The pod must not be with others.
     AntiAffinity,
     /// Others must not be with the pod.
@@ -40,12 +42,15 @@ impl fmt::Display for TopologyRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.constraint {
             TopologyConstraint::Spread { .. } => "topology spread",
-            TopologyConstraint::Affinity => "pod affinity",
+            TopologyConstraint::Affinity | TopologyConstraint::AffinityOfSeveralTerms => "pod affinity",
             TopologyConstraint::AntiAffinity => "pod anti-affinity",
             TopologyConstraint::Inverse => "pod anti-affinity of another pod",
         };
         write!(f, "unsatisfiable topology constraint for {what}, key={}: ", self.label)?;
         if self.domains.is_empty() && self.label == HOSTNAME {
+            if self.constraint == TopologyConstraint::AffinityOfSeveralTerms {
+                return f.write_str("a new node has no pod that matches all required terms");
+            }
             return f.write_str("a new node has no pod to be with");
         }
         if self.domains.is_empty() {
@@ -56,6 +61,9 @@ impl fmt::Display for TopologyRefusal {
             _ if self.is_allowed => f.write_str("it allows only ")?,
             TopologyConstraint::Spread { max_skew } => write!(f, "maxSkew {max_skew} allows no more pods in ")?,
             TopologyConstraint::Affinity => f.write_str("no pod to be with runs in ")?,
+            TopologyConstraint::AffinityOfSeveralTerms => {
+                f.write_str("no pod that matches all required terms runs in ")?;
+            }
             TopologyConstraint::AntiAffinity => f.write_str("pods to stay away from run in ")?,
             TopologyConstraint::Inverse => f.write_str("pods that must not run beside it run in ")?,
         }
@@ -95,6 +103,20 @@ mod tests {
         let many: Vec<(String, u32)> = (0..12).map(|number| (number.to_string(), 1)).collect();
         let many: Vec<(&str, u32)> = many.iter().map(|(name, pods)| (name.as_str(), *pods)).collect();
         assert!(told(TopologyConstraint::AntiAffinity, &many).ends_with("9 (1 pod) and 2 more"));
+    }
+
+    #[test]
+    fn of_several_required_terms_it_is_said_that_a_pod_has_to_match_all() {
+        let told = |label: &str, domains: &[(&str, u32)]| {
+            let domains = domains.iter().map(|(domain, pods)| ((*domain).to_owned(), *pods)).collect();
+            let (constraint, label) = (TopologyConstraint::AffinityOfSeveralTerms, label.to_owned());
+            TopologyRefusal { constraint, label, domains, is_allowed: false }.to_string()
+        };
+        assert_eq!(
+            told("zone", &[("a", 0)]),
+            "unsatisfiable topology constraint for pod affinity, key=zone: no pod that matches all required terms runs in a (0 pods)"
+        );
+        assert!(told(HOSTNAME, &[]).ends_with("a new node has no pod that matches all required terms"));
     }
 
     #[test]

@@ -21,6 +21,9 @@ use crate::tree::workspace_root;
 /// The seeds that are planned: those that `cargo xtask diff` compares with Karpenter.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=300;
 
+/// And some with pods that care where others are. Not more, so that the check takes seconds.
+const TOPOLOGY_SEEDS: std::ops::RangeInclusive<u64> = 1_000_001..=1_000_050;
+
 /// This many changed plans are named before the rest is only counted.
 const NAMED: usize = 10;
 
@@ -88,7 +91,8 @@ impl Golden {
 
 fn cases() -> Vec<(String, Scenario)> {
     let made = handmade::all().into_iter().map(|(name, scenario)| (name.to_owned(), scenario));
-    SEEDS.map(|seed| (format!("seed-{seed:03}"), Scenario::generate(seed))).chain(made).collect()
+    let seeds = SEEDS.chain(TOPOLOGY_SEEDS);
+    seeds.map(|seed| (format!("seed-{seed:03}"), Scenario::generate(seed))).chain(made).collect()
 }
 
 /// Plans every scenario, on all cores, and leaves files and plans in the folder.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::judge::{EPSILON, Verdict};
 use super::outcome::{Outcome, Run, Summary};
 use super::scenario::{Scenario, sorted};
+use super::topology_void;
 
 /// The kind of each pod: pods of one kind differ only in name and age.
 struct Kinds(BTreeMap<String, String>);
@@ -81,12 +82,26 @@ pub(super) fn judge(ours: &Outcome, theirs: &Summary, scenario: &Scenario) -> (V
     };
     let placed = kinds.placed(&nearest.placed);
     let said = format!("kinds of which Karpenter places more: {}; Tenon: {}", more(&placed, &own), more(&own, &placed));
+    let mut fewer = placed.iter().filter(|(kind, count)| own.get(*kind).is_none_or(|own| own < *count));
     let verdict = if least(&placed) {
         Verdict::More(said)
+    } else if fewer.any(|(kind, _)| has_terms_to_match_together(scenario, kind)) {
+        Verdict::Void(topology_void::EACH_TERM_ALONE)
     } else {
         Verdict::Judged { nodes: ours.nodes(), cost: ours.cost(), faults: vec![said] }
     };
     (verdict, theirs.clone())
+}
+
+/// Whether the pod that a kind is named for has several required terms of pod affinity that choose different pods.
+fn has_terms_to_match_together(scenario: &Scenario, kind: &str) -> bool {
+    let (namespace, name) = kind.split_once('/').unwrap_or(("default", kind));
+    let is_it = |pod: &&Value| {
+        let metadata = &pod["metadata"];
+        metadata["name"] == name && metadata["namespace"].as_str().unwrap_or("default") == namespace
+    };
+    let pod = items(scenario).filter(|item| item["kind"] == "Pod").find(is_it);
+    pod.is_some_and(|pod| topology_void::has_terms_to_match_together(&pod["spec"]))
 }
 
 fn beyond(ours: &Outcome, equal: &Summary) -> Vec<String> {
@@ -157,6 +172,22 @@ mod tests {
     fn more_pods_are_told_and_their_cost_is_not_compared() {
         let said = told(&plan(&["a-1", "a-2", "b-1"], 9.0), &[plan(&["a-2", "b-1"], 1.0)]);
         assert!(said.starts_with("more: "), "{said}");
+    }
+
+    #[test]
+    fn fewer_pods_say_nothing_if_several_terms_of_pod_affinity_have_to_be_matched_together() {
+        let judged = |terms: Value| {
+            let mut scenario = scenario();
+            let affinity = json!({"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}});
+            for pod in [2, 3] {
+                scenario.objects["items"][pod]["spec"]["affinity"] = affinity.clone();
+            }
+            judge(&plan(&["a-1"], 1.0), &Summary::of(&[plan(&["a-1", "b-1"], 2.0)]).unwrap(), &scenario).0
+        };
+        let term = |app: &str| json!({"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": "zone"});
+        assert!(matches!(judged(json!([term("a"), term("b")])), Verdict::Void(_)));
+        assert!(matches!(judged(json!([term("a"), term("a")])), Verdict::Judged { .. }));
+        assert!(matches!(judged(json!([term("a")])), Verdict::Judged { .. }));
     }
 
     #[test]

@@ -10,6 +10,23 @@ use super::void::{key, list};
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
+/// Why a plan that leaves out pods which Karpenter places says nothing: kube-scheduler never binds them.
+pub(super) const EACH_TERM_ALONE: &str =
+    "of several required terms of pod affinity it looks at each alone, where only pods that match all of them count";
+
+/// Whether several required terms of pod affinity choose different pods.
+pub(super) fn has_terms_to_match_together(spec: &Value) -> bool {
+    let choices: BTreeSet<String> = list(&spec["affinity"]["podAffinity"][REQUIRED])
+        .iter()
+        .map(|term| {
+            let mut choice = sorted(term);
+            choice.as_object_mut().map(|fields| fields.remove("topologyKey"));
+            choice.to_string()
+        })
+        .collect();
+    choices.len() > 1
+}
+
 /// Why a comparison of constraints on topology would be void.
 pub(super) fn reason(scenario: &Scenario, pods: &[&Value], pools: &[&Value]) -> Option<&'static str> {
     let constraints: Vec<&Value> = pods.iter().flat_map(|pod| constraints(&pod["spec"])).collect();

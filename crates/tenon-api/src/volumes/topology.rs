@@ -30,9 +30,11 @@ fn of_volume(key: &str, volume: &PersistentVolume) -> Result<Vec<Requirements>, 
     // The pod moves to another node without this data, and no new node has the name of the old one.
     let is_of_a_node = volume.spec.local.is_some() || volume.spec.host_path.is_some();
     let place = |term: &NodeSelectorTerm| {
-        let mut place = expressions_of(term).map_err(|what| {
+        let mut place = expressions_of(term).map_err(|fault| {
             let name = volume.metadata.name.as_deref().unwrap_or_default();
-            format!("PersistentVolume {name} of PersistentVolumeClaim {key} has {what}, which cannot be evaluated")
+            format!(
+                "PersistentVolume {name} of PersistentVolumeClaim {key} has node affinity that cannot be met: {fault}"
+            )
         })?;
         if is_of_a_node {
             place.remove(LABEL_HOSTNAME);

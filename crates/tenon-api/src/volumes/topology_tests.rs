@@ -130,7 +130,7 @@ fn node_affinity_that_cannot_be_read_stops_the_pod() {
     let spec = json!({ "nodeAffinity": { "required": { "nodeSelectorTerms": [term] } } });
     let why = Storage::default().bound("data", &spec).refusal();
     assert!(
-        why.contains("PersistentVolume data of PersistentVolumeClaim shop/data has node affinity on rack"),
+        why.contains("PersistentVolume data of PersistentVolumeClaim shop/data has node affinity that cannot be met: requirement on label rack"),
         "{why}"
     );
 }

@@ -138,7 +138,10 @@ fn a_required_term_that_asks_for_nothing_matches_nothing() {
     };
     let zone = json!({ "matchExpressions": [{ "key": "zone", "operator": "Exists" }] });
     assert_eq!(with_terms(json!([{}, zone])).alternatives.len(), 1);
-    assert_eq!(with_terms(json!([{}])).unsupported.as_deref(), Some("node affinity that no node can meet"));
+    assert_eq!(
+        with_terms(json!([{}])).unsupported.as_deref(),
+        Some("the required node affinity of the pod has no term that a node can match; add matchExpressions")
+    );
 }
 
 #[test]

@@ -76,15 +76,25 @@ fn selector_and_each_affinity_term_make_an_alternative() {
 }
 
 #[test]
-fn a_demand_we_cannot_read_is_named() {
+fn a_demand_that_no_node_is_planned_by_is_named() {
     let terms = |terms: Value| {
         let required = json!({ "nodeSelectorTerms": terms });
         json!({ "containers": [], "affinity": { "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": required } } })
     };
     let fields = json!([{ "matchFields": [{ "key": "metadata.name", "operator": "In", "values": ["n"] }] }]);
-    assert_eq!(model(&terms(fields)).unsupported.as_deref(), Some("node affinity by fields"));
+    assert_eq!(
+        model(&terms(fields)).unsupported.as_deref(),
+        Some(
+            "the required node affinity of the pod uses matchFields, and nodes are planned by their labels; use matchExpressions"
+        )
+    );
     let odd = json!([{ "matchExpressions": [{ "key": "a", "operator": "Gt", "values": ["x"] }] }]);
-    assert_eq!(model(&terms(odd)).unsupported.as_deref(), Some("node affinity on a with operator Gt"));
+    assert_eq!(
+        model(&terms(odd)).unsupported.as_deref(),
+        Some(
+            "the required node affinity of the pod cannot be met: requirement on label a: operator Gt needs exactly one value, a non-negative integer"
+        )
+    );
     let ports = json!({ "containers": [{ "name": "c", "ports": [{ "containerPort": 80, "hostPort": 80 }] }] });
     assert_eq!(model(&ports).unsupported, None, "what can be read is for the engine to judge");
 }

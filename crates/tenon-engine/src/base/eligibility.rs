@@ -19,7 +19,7 @@ pub(crate) fn refused(snapshot: &Snapshot, pod: &Pod) -> Option<Reason> {
     if let Some(why) = pod.storage.refusal() {
         return Some(Reason::Invalid(why.to_owned()));
     }
-    pod.unsupported.clone().map(Reason::Unsupported)
+    pod.unsupported.clone().map(Reason::Invalid)
 }
 
 /// What is wrong with a demand, whatever nodes there are.

@@ -208,7 +208,9 @@ impl Known {
         }
         let domains_tolerated = build.has_taints.then_some(tolerations);
         let filter = NodeFilter { domains_tolerated, ..NodeFilter::default() };
-        owned.extend(stage.near().map(|term| build.term(Kind::Affinity, term, filter.clone())));
+        // A wish is judged alone: kube-scheduler weighs each by itself.
+        owned.extend(build.together(&shape.pod.pod_affinity, &filter));
+        owned.extend(stage.wished_near().map(|term| build.term(Kind::Affinity, term, filter.clone())));
         owned.extend(stage.apart().map(|term| build.term(Kind::AntiAffinity, term, filter.clone())));
         Step { ask: plain, at_volumes, strict, owned, keys: Vec::new(), hosts: Vec::new() }
     }

@@ -104,9 +104,9 @@ impl<'s> Stage<'s> {
         self.shape.tolerations.iter().cloned().chain(self.is_patient.then_some(more)).collect()
     }
 
-    /// Pods it wants to be with, required ones first.
-    pub(super) fn near(&self) -> impl Iterator<Item = &'s PodAffinityTerm> {
-        self.shape.pod_affinity.iter().chain(self.affinity.clone().into_iter().map(|wish| &wish.term))
+    /// Pods it would rather be with. Those it must be with are the same at every stage.
+    pub(super) fn wished_near(&self) -> impl Iterator<Item = &'s PodAffinityTerm> {
+        self.affinity.clone().into_iter().map(|wish| &wish.term)
     }
 
     /// Pods it does not want to be with, required ones first.

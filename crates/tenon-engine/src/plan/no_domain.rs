@@ -54,6 +54,7 @@ impl Work<'_> {
         let (key, count) = (&topology.keys[topology.groups[group].key], &self.counts.groups[group]);
         let constraint = match topology.groups[group].kind {
             Kind::Spread { max_skew, .. } => TopologyConstraint::Spread { max_skew },
+            Kind::Affinity if topology.groups[group].is_of_several() => TopologyConstraint::AffinityOfSeveralTerms,
             Kind::Affinity => TopologyConstraint::Affinity,
             Kind::AntiAffinity => TopologyConstraint::AntiAffinity,
             Kind::Inverse => TopologyConstraint::Inverse,

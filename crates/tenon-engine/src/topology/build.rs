@@ -8,7 +8,7 @@ use tenon_model::{NamespaceChoice, NodeState, PodAffinityTerm, PodKey, Snapshot,
 use super::bound::{Counting, Repelling, filtered, is_hostname, values};
 use super::counts::Counts;
 use super::domains::{Key, Provider};
-use super::groups::{Group, Kind, Namespaces, Scope, View};
+use super::groups::{Choice, Group, Kind, Namespaces, Scope, View};
 use super::node_filter::{Meanings, NodeFilter};
 use crate::base::PodClass;
 use crate::index::{Bits, FilterIx, GroupIx, Interner, KeyIx, NodeIx, PodClassIx, Table, ViewIx};
@@ -57,15 +57,34 @@ impl<'s> Build<'s> {
 
     /// The group of a spread that pods of a namespace ask for.
     pub(crate) fn spread(&mut self, spread: &Spread, namespace: &str, filter: NodeFilter) -> GroupIx {
-        let (key, filter) = (self.keys.number(spread.label.clone()), self.filters.number(filter));
-        self.groups.number(Group::of_spread(spread, key, namespace, filter))
+        let scope = self.scope(&spread.label, filter);
+        self.groups.number(Group::of_spread(spread, namespace, scope))
     }
 
-    /// The group of a term of affinity or anti-affinity.
+    /// The group of a term of affinity or anti-affinity that is judged alone.
     pub(crate) fn term(&mut self, kind: Kind, term: &PodAffinityTerm, filter: NodeFilter) -> GroupIx {
-        let (key, filter) = (self.keys.number(term.label.clone()), self.filters.number(filter));
-        let namespaces = self.namespaces(&term.namespaces);
-        self.groups.number(Group::of_term(kind, term, Scope { key, filter, namespaces }))
+        let (scope, choice) = (self.scope(&term.label, filter), self.choice(term));
+        self.groups.number(Group::of_term(kind, choice, scope))
+    }
+
+    /// The groups of the required terms of affinity of a pod: a pod is counted if all of them choose it.
+    pub(crate) fn together(&mut self, terms: &[PodAffinityTerm], filter: &NodeFilter) -> Vec<GroupIx> {
+        let choices: Vec<Choice> = terms.iter().map(|term| self.choice(term)).collect();
+        let mut groups = Vec::with_capacity(terms.len());
+        for term in terms {
+            let scope = self.scope(&term.label, filter.clone());
+            let group = Group::of_terms(choices.clone(), scope).map(|group| self.groups.number(group));
+            groups.extend(group.filter(|group| !groups.contains(group)));
+        }
+        groups
+    }
+
+    fn scope(&mut self, label: &str, filter: NodeFilter) -> Scope {
+        Scope { key: self.keys.number(label.to_owned()), filter: self.filters.number(filter) }
+    }
+
+    fn choice(&self, term: &PodAffinityTerm) -> Choice {
+        Choice::of(term, self.namespaces(&term.namespaces))
     }
 
     /// Namespaces that are named, and those with the labels.

@@ -1,6 +1,6 @@
 //! Which constraints are one? Pods that are counted the same way for the same label are one group, whoever asks for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tenon_model::{PodAffinityTerm, Selector, Spread, WrittenRequirement};
 
@@ -29,21 +29,29 @@ pub(crate) enum Kind {
 pub(crate) struct Group {
     pub(crate) kind: Kind,
     pub(crate) key: KeyIx,
-    selector: Option<Selector>,
-    namespaces: Namespaces,
+    choice: Choice,
+    /// What else has to choose a pod that is counted. Nothing, but for pods that must be with others in several respects.
+    also: Vec<Choice>,
     /// Nodes that count.
     pub(crate) filter: FilterIx,
 }
 
+/// Pods by their labels and namespace.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Choice {
+    selector: Option<Selector>,
+    namespaces: Namespaces,
+}
+
 /// Where a group is counted.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Scope {
     pub(crate) key: KeyIx,
     pub(crate) filter: FilterIx,
-    pub(crate) namespaces: Namespaces,
 }
 
 /// Namespaces whose pods are looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Namespaces {
     /// All of them.
     All,
@@ -64,18 +72,44 @@ pub(crate) struct View {
 }
 
 impl Group {
-    pub(crate) fn of_spread(spread: &Spread, key: KeyIx, namespace: &str, filter: FilterIx) -> Group {
+    pub(crate) fn of_spread(spread: &Spread, namespace: &str, Scope { key, filter }: Scope) -> Group {
         let kind = Kind::Spread { max_skew: spread.max_skew, min_domains: spread.min_domains };
         let namespaces = Namespaces::Named([namespace.to_owned()].into());
-        Group { kind, key, selector: spread.selector.as_ref().map(canonical), namespaces, filter }
+        let choice = Choice { selector: spread.selector.as_ref().map(canonical), namespaces };
+        Group { kind, key, choice, also: Vec::new(), filter }
     }
 
-    pub(crate) fn of_term(kind: Kind, term: &PodAffinityTerm, Scope { key, filter, namespaces }: Scope) -> Group {
-        Group { kind, key, selector: term.selector.as_ref().map(canonical), namespaces, filter }
+    /// The group of one term.
+    pub(crate) fn of_term(kind: Kind, choice: Choice, Scope { key, filter }: Scope) -> Group {
+        Group { kind, key, choice, also: Vec::new(), filter }
+    }
+
+    /// The group of a term of pods that must be with others in several respects: only pods that all of their terms choose are
+    /// counted, as kube-scheduler counts them. Karpenter counts for each term those that it alone chooses.
+    pub(crate) fn of_terms(mut choices: Vec<Choice>, Scope { key, filter }: Scope) -> Option<Group> {
+        choices.sort_unstable();
+        choices.dedup();
+        let mut choices = choices.into_iter();
+        Some(Group { kind: Kind::Affinity, key, choice: choices.next()?, also: choices.collect(), filter })
     }
 
     /// Whether pods of a namespace with these labels are counted, or meant. Nobody is, where there is no selector.
-    pub(crate) fn selects(&self, namespace: &str, labels: &std::collections::BTreeMap<String, String>) -> bool {
+    pub(crate) fn selects(&self, namespace: &str, labels: &BTreeMap<String, String>) -> bool {
+        self.choice.chooses(namespace, labels) && self.also.iter().all(|choice| choice.chooses(namespace, labels))
+    }
+
+    /// Whether several terms have to choose a pod that is counted.
+    pub(crate) fn is_of_several(&self) -> bool {
+        !self.also.is_empty()
+    }
+}
+
+impl Choice {
+    pub(crate) fn of(term: &PodAffinityTerm, namespaces: Namespaces) -> Choice {
+        Choice { selector: term.selector.as_ref().map(canonical), namespaces }
+    }
+
+    fn chooses(&self, namespace: &str, labels: &BTreeMap<String, String>) -> bool {
         let is_near = match &self.namespaces {
             Namespaces::All => true,
             Namespaces::Named(names) => names.contains(namespace),

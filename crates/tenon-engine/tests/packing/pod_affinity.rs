@@ -141,6 +141,70 @@ fn e10_namespaces_are_chosen_by_name_and_by_label() {
 }
 
 #[test]
+fn e10_pods_that_must_share_an_architecture_may_be_on_two_nodes() {
+    let sizes = "type x cpu=8 memory=16Gi arch=amd64\ntype y cpu=8 memory=16Gi arch=arm64";
+    let web = "label:app=web spread=hostname:1:app=web";
+    let text = format!("{sizes}\npod a cpu=2 {web} need:arch=In:arm64\npod b cpu=1 {web} with=arch:app=web");
+    expect(&text, &["default/y: a", "default/y: b"]);
+    let text = text.replace("with=arch", "apart=arch");
+    expect(&text, &["default/x: b", "default/y: a"]);
+}
+
+/// Zone a has a pod of each kind, zone b one of both kinds at once.
+const MATES: &str = "node n1 cpu=2 memory=2Gi label:zone=a\nbound w on=n1 cpu=1 label:app=web\n\
+    bound f on=n1 cpu=1 label:tier=front\nnode n2 cpu=1 memory=1Gi label:zone=b\n\
+    bound both on=n2 cpu=1 label:app=web label:tier=front";
+
+#[test]
+fn e10_of_several_required_terms_only_pods_that_all_of_them_choose_count() {
+    let text = |words: &str| format!("{ZONES}\n{MATES}\npod p cpu=6 {words}");
+    assert_eq!(zoned(&text("with=zone:app=web")), ["a: p"]);
+    assert_eq!(zoned(&text("with=zone:app=web with=zone:tier=front")), ["b: p"]);
+    assert_eq!(zoned(&text("with=zone:tier=front with=zone:app=web")), ["b: p"]);
+    assert_eq!(waiting(&text("with=zone:app=web with=zone:tier=front need:zone=In:a")), ["p"]);
+    let why = reason(&text("with=zone:app=web with=zone:app=db"));
+    let none =
+        "pod affinity, key=topology.kubernetes.io/zone: no pod that matches all required terms runs in a (0 pods)";
+    assert!(why.contains(none), "{why}");
+}
+
+#[test]
+fn e10_terms_on_several_labels_are_met_by_pods_that_all_of_them_choose() {
+    // The node has a pod for the one term, its zone one for the other, and nobody is both.
+    let there = "node n1 cpu=4 memory=4Gi label:zone=a\nbound f on=n1 cpu=1 label:tier=front\n\
+         node n2 cpu=1 memory=1Gi label:zone=a\nbound w on=n2 cpu=1 label:app=web";
+    let text = format!("{ZONES}\n{there}\npod p cpu=1 with=zone:app=web with=hostname:tier=front");
+    assert_eq!(waiting(&text), ["p"]);
+    let why = reason(&text);
+    let none = "key=kubernetes.io/hostname: a new node has no pod that matches all required terms";
+    assert!(why.contains(none), "{why}");
+    expect(&text.replace("label:tier=front\n", "label:tier=front label:app=web\n"), &["n1: p"]);
+}
+
+#[test]
+fn e10_only_a_pod_that_all_of_its_terms_choose_founds_a_domain() {
+    let own = "with=zone:app=web with=hostname:tier=front";
+    let pod = |name: &str, labels: &str| format!("pod {name} cpu=1 {labels} {own}");
+    let (one, two) = (pod("p", "label:app=web label:tier=front"), pod("q", "label:app=web label:tier=front"));
+    expect(&format!("{ZONES}\n{one}\n{two}"), &["default/one: p q"]);
+    assert_eq!(waiting(&format!("{ZONES}\n{}", pod("p", "label:app=web"))), ["p"]);
+    // Whoever waits follows one that founded.
+    expect(&format!("{ZONES}\n{one}\n{}", pod("q", "label:app=web")), &["default/one: p q"]);
+}
+
+#[test]
+fn e10_a_wish_to_be_with_others_is_judged_apart_from_what_is_required() {
+    let there = "node n1 cpu=1 memory=1Gi label:zone=a\nbound w on=n1 cpu=1 label:app=web\n\
+         node n2 cpu=2 memory=2Gi label:zone=b\nbound x on=n2 cpu=1 label:app=web\nbound d on=n2 cpu=1 label:app=db";
+    let text = |wish: &str| format!("{ZONES}\n{there}\npod p cpu=6 with=zone:app=web {wish}");
+    assert_eq!(zoned(&text("")), ["a: p"]);
+    assert_eq!(zoned(&text("with?=5:zone:app=db")), ["b: p"]);
+    assert_eq!(zoned(&text("with?=5:zone:app=nobody")), ["a: p"]);
+    // Two wishes that nobody meets at once.
+    assert_eq!(zoned(&format!("{ZONES}\n{there}\npod p cpu=6 with?=5:zone:app=web with?=3:zone:app=db")), ["b: p"]);
+}
+
+#[test]
 fn e10_selectors_that_exclude_each_other_need_two_nodes() {
     let text =
         format!("{ZONES}\npod a cpu=1 label:app=a apart=hostname:app=b\npod b cpu=1 label:app=b apart=hostname:app=a");

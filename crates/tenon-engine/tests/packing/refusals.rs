@@ -136,7 +136,7 @@ fn changed(text: &str, change: impl Fn(&mut Pod)) -> Snapshot {
 }
 
 #[test]
-fn a_demand_that_is_not_judged_yet_is_never_passed_over() {
+fn a_demand_that_no_node_is_planned_by_is_never_passed_over() {
     let text = format!("{ONE}\nnode n cpu=4 memory=8Gi\npod p cpu=1");
     let changes: [(&str, ChangePod); 2] = [
         ("data is Lost", Box::new(|pod| pod.storage = PodStorage::Refused("data is Lost".to_owned()))),

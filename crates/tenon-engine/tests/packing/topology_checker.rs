@@ -190,6 +190,24 @@ fn a_pod_is_with_one_that_its_affinity_selects_whoever_comes_first() {
 }
 
 #[test]
+fn a_pod_with_several_terms_is_with_pods_that_all_of_them_choose() {
+    let there = "bound w on=na label:app=web\nbound f on=na label:tier=front";
+    let snapshot = lab(&format!("{there}\npod a with=zone:app=web with=zone:tier=front"));
+    let told = format!(
+        "breaks its required affinity to app In [web] and to tier In [front]: {ZONE}=a has 0 selected pods besides it (no \
+         other domain has any)"
+    );
+    expect_broken(&snapshot, "a=+a", &[("a", &told)]);
+    let both = there.replace("label:app=web", "label:app=web label:tier=front");
+    expect_sound(&lab(&format!("{both}\npod a with=zone:app=web with=zone:tier=front")), "a=+a");
+    // The first of its kind is chosen by all of its terms.
+    let own = "with=zone:app=web with=hostname:tier=front";
+    expect_sound(&lab(&format!("pod a label:app=web label:tier=front {own}\npod b {own}")), "a,b=+a");
+    let snapshot = lab(&format!("pod a label:app=web {own}"));
+    assert_eq!(found(&snapshot, &hand_made(&snapshot, "a=+a")).len(), 1);
+}
+
+#[test]
 fn pods_that_wait_for_each_other_are_never_bound() {
     let snapshot = lab("pod a label:app=web with=zone:app=db\npod b label:app=db with=zone:app=web");
     let alone = |what: &str| {

@@ -122,6 +122,27 @@ fn e2_a_pod_that_can_only_go_to_a_full_zone_waits() {
 }
 
 #[test]
+fn e2_pods_that_their_own_selector_does_not_choose_are_not_kept_apart() {
+    let alone = pods(5, "spread=hostname:1:app=other spread=zone:1:app=other");
+    assert_eq!(by_node(&format!("{ZONES}{alone}")), [5]);
+}
+
+#[test]
+fn e2_pods_of_two_kinds_that_count_each_other_are_spread_by_the_others() {
+    let of = |kind: &str, other: &str| {
+        let name = |number: usize| format!("\npod {kind}{number} cpu=1 label:app={kind} spread=zone:1:app={other}");
+        (0..3).map(name).collect::<String>()
+    };
+    // Nobody is counted at first, so pods of one kind share a zone; those of the other kind avoid it, and share another.
+    let text = format!("{ZONES}{}{}", of("web", "db"), of("db", "web"));
+    assert_eq!(by_zone(&text), zones(&[("a", 3), ("b", 3)]));
+    let there =
+        "node n1 cpu=2 memory=2Gi label:zone=a\nbound x on=n1 cpu=1 label:app=db\nbound y on=n1 cpu=1 label:app=db";
+    let counts = by_zone(&format!("{ZONES}\n{there}{}", of("web", "db")));
+    assert!(counts.iter().all(|(zone, _)| zone != "a"), "{counts:?}");
+}
+
+#[test]
 fn e2_with_fewer_domains_than_min_domains_the_emptiest_counts_as_empty() {
     let spread = |least: u32| format!("spread=zone:1:app=web;min={least}");
     let text = |count, least| format!("{ZONES}\npool web need:zone=In:a,b{}", pods(count, &spread(least)));
@@ -167,6 +188,17 @@ fn e3_several_deployments_share_nodes() {
 }
 
 #[test]
+fn e3_deployments_for_different_architectures_share_no_nodes() {
+    let sizes = "type x cpu=8 memory=16Gi arch=amd64\ntype y cpu=8 memory=16Gi arch=arm64";
+    let web = pods(2, "need:arch=In:amd64 spread=hostname:1:app=web");
+    let db = pods(2, "need:arch=In:arm64 spread=hostname:1:app=db").replace("pod p", "pod q");
+    let db = db.replace("label:app=web", "label:app=db");
+    let text = format!("{sizes}{web}{db}");
+    assert_eq!(by_node(&text), [1, 1, 1, 1]);
+    assert_eq!(by_label("kubernetes.io/arch", &text), zones(&[("amd64", 2), ("arm64", 2)]));
+}
+
+#[test]
 fn e4_pods_are_spread_over_capacity_types_and_architectures() {
     let label = "karpenter.sh/capacity-type";
     let text = format!("{ZONES}{}", pods(4, "spread=capacity-type:1:app=web"));
@@ -198,6 +230,16 @@ fn e5_several_constraints_hold_at_once() {
 }
 
 #[test]
+fn e5_a_label_that_only_pools_require_shares_pods_among_pools_by_its_values() {
+    // Of five values one belongs to the pool on demand: it gets a fifth of the pods.
+    let pools = "pool demand need:capacity-type=In:on-demand need:share=In:1\n\
+                 pool spot need:capacity-type=In:spot need:share=In:2,3,4,5";
+    let text = format!("{ZONES}\n{pools}{}", pods(20, "spread=share:1:app=web"));
+    assert_eq!(by_label("share", &text), zones(&["1", "2", "3", "4", "5"].map(|value| (value, 4))));
+    assert_eq!(by_label("karpenter.sh/capacity-type", &text), zones(&[("on-demand", 4), ("spot", 16)]));
+}
+
+#[test]
 fn e6_match_label_keys_are_part_of_the_selector() {
     // The selector has the value of the pod's own label; another revision is another group.
     let pods = |revision: &str, names: [&str; 2]| {
@@ -225,6 +267,20 @@ fn e7_domains_of_pools_with_taints_count_unless_taints_are_honoured() {
     assert_eq!(sound_plan(&cluster(&text("spread=zone:1:app=web"))).unplaced.len(), 1);
     assert_eq!(by_zone(&text("spread=zone:1:app=web;taints=honor")), zones(&[("a", 2)]));
     assert_eq!(by_zone(&text("tolerate=gpu spread=zone:1:app=web;taints=honor")), zones(&[("a", 1), ("b", 1)]));
+}
+
+#[test]
+fn e7_pools_that_exclude_each_other_by_taints_share_zones_and_count_apart() {
+    let pools = "pool red need:zone=In:a,b taint=red:NoSchedule\npool blue need:zone=In:b,c taint=blue:NoSchedule";
+    let of = |name: &str, policy: &str| {
+        pods(4, &format!("tolerate={name} spread=zone:1:app=web{policy}")).replace("pod p", &format!("pod {name}"))
+    };
+    let (red, blue) = (of("red", ";taints=honor"), of("blue", ";taints=honor"));
+    assert_eq!(by_zone(&format!("{ZONES}\n{pools}{red}")), zones(&[("a", 2), ("b", 2)]));
+    assert_eq!(by_zone(&format!("{ZONES}\n{pools}{red}{blue}")), zones(&[("a", 2), ("b", 4), ("c", 2)]));
+    // Without that policy the zone that only the other pool has stays empty, and stops the rest.
+    let plan = sound_plan(&cluster(&format!("{ZONES}\n{pools}{}", of("red", ""))));
+    assert_eq!(plan.unplaced.len(), 2, "{:?}", told(&plan));
 }
 
 #[test]

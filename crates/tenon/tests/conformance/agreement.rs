@@ -4,6 +4,7 @@
 //! recorded are tried. A scenario with a `plan.json`, of Karpenter perhaps, is tried with that plan.
 
 mod bench;
+mod left_out;
 mod namespaces;
 mod scenario;
 mod storage;
@@ -15,6 +16,7 @@ use anyhow::Context as _;
 use testbed::{Lookup, Testbed};
 
 use self::bench::Bench;
+use self::left_out::{LeftOut, Rule};
 use self::scenario::Scenario;
 
 /// So many orders are tried.
@@ -22,7 +24,7 @@ const TRIES: usize = 8;
 
 /// A plan says where pods go; whether they can depends on who is there already. So whoever is left goes first in another try, with
 /// all pods of its kind: which of them is left says nothing.
-async fn bound_in_some_order(scenario: &Scenario) -> anyhow::Result<(Vec<String>, Vec<String>)> {
+async fn bound_in_some_order(scenario: &Scenario) -> anyhow::Result<(Vec<String>, Vec<LeftOut>)> {
     let (mut first, mut last) = (BTreeSet::new(), (Vec::new(), Vec::new()));
     for _ in 0..TRIES {
         let testbed = Testbed::start_with(&Lookup::from_env()?)?;
@@ -50,7 +52,7 @@ async fn kube_scheduler_binds_every_pod_that_a_plan_places() -> anyhow::Result<(
     if testbed::shared_testbed()?.is_none() {
         return Ok(());
     }
-    let mut faults = Vec::new();
+    let (mut faults, mut left_out) = (Vec::new(), Vec::new());
     for folder in scenarios()? {
         let scenario = Scenario::read(&folder)?;
         let name = folder.file_name().unwrap_or_default().display().to_string();
@@ -64,11 +66,18 @@ async fn kube_scheduler_binds_every_pod_that_a_plan_places() -> anyhow::Result<(
         };
         println!("{name}: {} placed, {} of them pending", scenario.placed().len(), pending.len());
         pending.iter().for_each(|told| println!("  pending: {told}"));
-        bound.iter().for_each(|told| println!("  bound, although the plan leaves it out: {told}"));
-        if !pending.is_empty() {
-            faults.push(format!("{name}: {}", pending.join(", ")));
+        for LeftOut { rule, told } in &bound {
+            println!("  bound, although the plan leaves it out ({rule}): {told}");
+            if *rule == Rule::Unexplained {
+                faults.push(format!("{name}: bound, and no rule explains why the plan leaves it out: {told}"));
+            }
         }
+        if !pending.is_empty() {
+            faults.push(format!("{name}: pending, although the plan places it: {}", pending.join(", ")));
+        }
+        left_out.extend(bound);
     }
-    anyhow::ensure!(faults.is_empty(), "kube-scheduler leaves pods pending that a plan places: {}", faults.join("; "));
+    println!("pods that are bound although a plan leaves them out: {}", left_out::summary(left_out.iter()));
+    anyhow::ensure!(faults.is_empty(), "kube-scheduler and plans disagree: {}", faults.join("; "));
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Does every planned pod find the pods it must be with, in an order in which pods can be bound?
 //!
+//! A pod that must be with others in several respects finds those that all of its terms choose, for each term where its label says.
+//!
 //! Pods that may be the first of their kind are bound before others of that kind: one order in which pods can be bound is enough.
 //! Any other pod is bound once a pod that its term chooses is bound in its domain. When nothing moves any more, one that chooses
 //! itself may be the first of its kind, unless there is a pod of that kind where it could have gone.
@@ -7,10 +9,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use tenon_model::{PodKey, PodShape};
+use tenon_model::PodKey;
 
 use super::placed::{Domains, Placed};
-use super::terms::{Term, Terms, words};
+use super::terms::{Kind, Terms};
 
 struct Replay<'p, 'a> {
     placed: &'p Placed<'a>,
@@ -28,7 +30,7 @@ pub(super) fn broken<'a>(
     placed: &Placed<'a>,
     domains: &BTreeMap<&'a str, Domains<'_>>,
 ) -> Vec<(&'a Arc<PodKey>, String)> {
-    let terms = Terms::of(placed, domains, placed.planned_classes, |shape: &PodShape| &shape.pod_affinity);
+    let terms = Terms::of(placed, domains, placed.planned_classes, Kind::Affinity);
     if terms.all.is_empty() {
         return Vec::new();
     }
@@ -134,7 +136,7 @@ impl Replay<'_, '_> {
 
     fn may_found(&self, pod: usize, term: usize, domain: usize) -> bool {
         let planned = &self.placed.planned[pod];
-        let Term { term: asked, domains } = &self.terms.all[term];
+        let (asked, domains) = (self.terms.all[term].term, self.terms.all[term].domains);
         let found: Vec<&str> = self.populated(term).map(|(domain, _)| domains.names[domain]).collect();
         // Of several alternatives the one that led here counts; which one that was is not known.
         let leads_only_here = |alternative: &tenon_model::Requirements| {
@@ -151,8 +153,8 @@ impl Replay<'_, '_> {
 
     fn why(&self, pod: usize) -> String {
         let Some((term, domain)) = self.unmet(pod).next() else { return String::new() };
-        let Term { term: asked, domains } = &self.terms.all[term];
-        let (label, what) = (&asked.label, words(asked.selector.as_ref()));
+        let asked = &self.terms.all[term];
+        let (label, what, domains) = (&asked.term.label, asked.words(), asked.domains);
         let Some(domain) = domain else {
             return format!("breaks its required affinity to {what}: its node has no label {label}");
         };

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tenon_model::{PodKey, PodShape};
+use tenon_model::PodKey;
 
 use super::placed::{Domains, Placed};
-use super::terms::{Term, Terms, pods, words};
+use super::terms::{Kind, Terms, pods};
 
 /// Who is in a domain of a term: the first of them, and how many there are.
 #[derive(Default)]
@@ -36,7 +36,7 @@ pub(super) fn broken<'a>(
     placed: &Placed<'a>,
     domains: &BTreeMap<&'a str, Domains<'_>>,
 ) -> Vec<(&'a Arc<PodKey>, String)> {
-    let terms = Terms::of(placed, domains, placed.classes.len(), |shape: &PodShape| &shape.pod_anti_affinity);
+    let terms = Terms::of(placed, domains, placed.classes.len(), Kind::AntiAffinity);
     if terms.all.is_empty() {
         return Vec::new();
     }
@@ -92,7 +92,7 @@ impl<'a> Tally<'_, 'a> {
 
     /// What a term selects, and a domain of its label.
     fn words(&self, (term, domain): (usize, usize)) -> (String, String) {
-        let Term { term, domains } = &self.terms.all[term];
-        (words(term.selector.as_ref()), format!("{}={}", term.label, domains.names[domain]))
+        let asked = &self.terms.all[term];
+        (asked.words(), format!("{}={}", asked.term.label, asked.domains.names[domain]))
     }
 }

@@ -56,6 +56,15 @@ impl<'p, 'a> Chooser<'p, 'a> {
     }
 }
 
+/// Which required terms of pods are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Only pods that all terms of their owner choose count for one of them.
+    Affinity,
+    /// Each term stands alone.
+    AntiAffinity,
+}
+
 /// Required terms of one kind, each once.
 pub(super) struct Terms<'p, 'a> {
     pub(super) all: Vec<Term<'p, 'a>>,
@@ -67,7 +76,18 @@ pub(super) struct Terms<'p, 'a> {
 
 pub(super) struct Term<'p, 'a> {
     pub(super) term: &'a PodAffinityTerm,
+    /// Terms that have to choose a pod that counts, this one among them.
+    together: &'a [PodAffinityTerm],
     pub(super) domains: &'p Domains<'p>,
+}
+
+impl Kind {
+    fn of(self, shape: &PodShape) -> &[PodAffinityTerm] {
+        match self {
+            Kind::Affinity => &shape.pod_affinity,
+            Kind::AntiAffinity => &shape.pod_anti_affinity,
+        }
+    }
 }
 
 impl<'p, 'a> Terms<'p, 'a> {
@@ -76,29 +96,56 @@ impl<'p, 'a> Terms<'p, 'a> {
         placed: &'p Placed<'a>,
         domains: &'p BTreeMap<&'a str, Domains<'p>>,
         owners: usize,
-        own: impl Fn(&'a PodShape) -> &'a [PodAffinityTerm],
+        kind: Kind,
     ) -> Terms<'p, 'a> {
         let chooser = Chooser::of(placed);
         let count = placed.classes.len();
         let mut terms = Terms { all: Vec::new(), own: vec![Vec::new(); count], choosing: vec![Vec::new(); count] };
-        let mut known: BTreeMap<&PodAffinityTerm, usize> = BTreeMap::new();
+        let mut known: BTreeMap<(&PodAffinityTerm, &[PodAffinityTerm]), usize> = BTreeMap::new();
         for (class, owner) in placed.classes.iter().enumerate().take(owners) {
-            for term in own(owner.shape) {
+            let own = kind.of(owner.shape);
+            for term in own {
                 let Some(domains) = domains.get(term.label.as_str()) else { continue };
-                let index = *known.entry(term).or_insert_with(|| {
-                    terms.all.push(Term { term, domains });
+                let together = if kind == Kind::Affinity { own } else { std::slice::from_ref(term) };
+                let index = *known.entry((term, together)).or_insert_with(|| {
+                    terms.all.push(Term { term, together, domains });
                     terms.all.len() - 1
                 });
                 terms.own[class].push(index);
             }
         }
-        for (index, Term { term, .. }) in terms.all.iter().enumerate() {
-            let is_in = |namespace: &str| chooser.is_in(&term.namespaces, namespace);
-            for class in chooser.chosen(term.selector.as_ref(), is_in) {
+        for (index, term) in terms.all.iter().enumerate() {
+            for class in term.chosen(&chooser) {
                 terms.choosing[class].push(index);
             }
         }
         terms
+    }
+}
+
+impl Term<'_, '_> {
+    /// Classes whose pods count.
+    fn chosen(&self, chooser: &Chooser<'_, '_>) -> Vec<usize> {
+        let of = |term: &PodAffinityTerm| {
+            chooser.chosen(term.selector.as_ref(), |namespace| chooser.is_in(&term.namespaces, namespace))
+        };
+        let mut chosen = of(self.term);
+        for other in self.together.iter().filter(|other| *other != self.term) {
+            let others = of(other);
+            chosen.retain(|class| others.binary_search(class).is_ok());
+        }
+        chosen
+    }
+
+    /// What has to be chosen, as people read it.
+    pub(super) fn words(&self) -> String {
+        let mut named: Vec<String> = Vec::new();
+        for what in self.together.iter().map(|term| words(term.selector.as_ref())) {
+            if !named.contains(&what) {
+                named.push(what);
+            }
+        }
+        named.join(" and to ")
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use testbed::eventually;
 use tokio::time::{Instant, sleep};
 
+use super::left_out::LeftOut;
 use super::scenario::{Scenario, admissible, asking_as_planned, key, list, namespace, text, waiting_pod};
 
 /// Pods that a plan leaves out are bound by then, or not at all.
@@ -66,7 +67,7 @@ impl Bench {
         &self,
         scenario: &Scenario,
         first: &BTreeSet<String>,
-    ) -> anyhow::Result<(Vec<String>, Vec<String>)> {
+    ) -> anyhow::Result<(Vec<String>, Vec<LeftOut>)> {
         self.prepare(scenario).await?;
         self.make_storage(scenario).await?;
         self.bind_old(scenario).await?;
@@ -116,14 +117,12 @@ impl Bench {
 
     /// Lets the pods go, each with its node nominated, again and again until no more of them is bound; then those that the plan
     /// leaves out. Returns pods of the plan that stay pending, and others that were bound.
-    async fn run(&self, scenario: &Scenario, first: &BTreeSet<String>) -> anyhow::Result<(Vec<String>, Vec<String>)> {
+    async fn run(&self, scenario: &Scenario, first: &BTreeSet<String>) -> anyhow::Result<(Vec<String>, Vec<LeftOut>)> {
         let placed = scenario.placed();
         let waiting: Vec<&Value> = scenario.of_kind("Pod").filter(|pod| placed.contains_key(&key(pod))).collect();
         let waiting = scenario.ordered(&waiting, first).into_iter();
-        // Those that go first are asked again before others take what is allowed.
         let (first, last): (Vec<&Value>, Vec<&Value>) = waiting.partition(|pod| first.contains(&key(pod)));
-        let refused = self.bind_each(first, &placed).await?.into_iter().map(|(pod, _)| pod);
-        let refused = self.bind_each(refused.chain(last).collect(), &placed).await?;
+        let refused = self.bind_in_turn((first, last), &placed).await?;
         // Nodes that are being removed are domains for as long as they are there; a plan counts on their end.
         self.remove_leaving(scenario, !refused.is_empty()).await?;
         let refused = refused.into_iter().map(|(pod, _)| pod).collect();
@@ -136,11 +135,8 @@ impl Bench {
             self.create_pod(&waiting_pod(pod)).await?;
         }
         let bound = self.release(&others, AT_ONCE).await?;
-        let reason = |pod: &String| {
-            let mut refused = list(&scenario.plan["unschedulable"]).into_iter().filter(|one| one["pod"] == **pod);
-            format!("{pod}: {}", refused.next().unwrap_or_default()["reasons"])
-        };
-        Ok((refusals, left.iter().filter(|pod| bound.contains(*pod)).map(reason).collect()))
+        let others: Vec<&Value> = others.into_iter().filter(|pod| bound.contains(&key(pod))).collect();
+        Ok((refusals, self.explain(scenario, &others).await?))
     }
 
     /// Removes nodes that are being removed, if pods wait.
@@ -152,6 +148,27 @@ impl Bench {
             eventually("the node is gone", async || Ok(nodes.get_opt(&name).await?.is_none().then_some(()))).await?;
         }
         Ok(())
+    }
+
+    /// Lets pods go to their nodes, some as soon as they can: they, and those that were refused since, are asked again after each pod
+    /// that is bound, before the next one takes what is allowed. Returns who is left, and why.
+    async fn bind_in_turn<'s>(
+        &self,
+        (eager, others): (Vec<&'s Value>, Vec<&'s Value>),
+        placed: &BTreeMap<String, String>,
+    ) -> anyhow::Result<Vec<(&'s Value, String)>> {
+        let pods = |refused: Vec<(&'s Value, String)>| refused.into_iter().map(|(pod, _)| pod).collect::<Vec<_>>();
+        let first: BTreeSet<String> = eager.iter().map(|pod| key(pod)).collect();
+        let mut left = pods(self.bind_each(eager, placed).await?);
+        for pod in others {
+            let node = &placed[&key(pod)];
+            if self.bind(pod, Some(node.as_str())).await?.is_err() {
+                left.push(pod);
+            } else if left.iter().any(|pod| first.contains(&key(pod))) {
+                left = pods(self.bind_each(left, placed).await?);
+            }
+        }
+        self.bind_each(left, placed).await
     }
 
     /// Lets pods go to their nodes, again and again until no more of them is bound. Returns who is left, and why.

@@ -1,7 +1,7 @@
 //! A scenario, the plan for it, and both as objects for a real API server.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use serde_json::{Map, Value, json};
@@ -26,6 +26,7 @@ pub(super) struct Scenario {
     items: Vec<Value>,
     types: Vec<Value>,
     pub(super) plan: Value,
+    pub(super) folder: PathBuf,
 }
 
 impl Scenario {
@@ -36,7 +37,7 @@ impl Scenario {
         let plan = if file("plan.json").exists() { read("plan.json")? } else { planned(folder)? };
         let mut items = list(&read("objects.json")?["items"]);
         namespaces::name_all(&mut items)?;
-        Ok(Scenario { items, types: list(&read("instance-types.json")?), plan })
+        Ok(Scenario { items, types: list(&read("instance-types.json")?), plan, folder: folder.to_owned() })
     }
 
     pub(super) fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Value> {
@@ -60,10 +61,7 @@ impl Scenario {
     pub(super) fn existing(&self) -> Vec<Value> {
         let mut nodes: Vec<Value> = self.of_kind("Node").map(|node| self.settled(node)).collect();
         let known: BTreeSet<String> = self.of_kind("Node").map(|node| text(&node["spec"]["providerID"])).collect();
-        let is_coming = |claim: &&Value| {
-            let is_leaving = !claim["metadata"]["deletionTimestamp"].is_null();
-            !is_leaving && !known.contains(&text(&claim["status"]["providerID"]))
-        };
+        let is_coming = |claim: &&Value| !is_leaving(claim) && !known.contains(&text(&claim["status"]["providerID"]));
         let coming = self.of_kind("NodeClaim").filter(is_coming);
         nodes.extend(coming.map(|claim| {
             let name = &claim["metadata"]["name"];
@@ -92,7 +90,6 @@ impl Scenario {
         let offers = claim.filter(|_| !is_there).map(|claim| with_devices(&found["status"], &claim["status"]));
         let offers = offers.unwrap_or_else(|| found["status"]["allocatable"].clone());
         let mut made = node(&name, &labels, (&json!(taints), &offers));
-        let is_leaving = |object: &Value| !object["metadata"]["deletionTimestamp"].is_null();
         if is_leaving(found) || claim.is_some_and(is_leaving) {
             made["spec"]["unschedulable"] = json!(true);
         }
@@ -226,6 +223,12 @@ impl Scenario {
     }
 }
 
+/// Whether a node or claim is being removed. A claim also says so when its instance ends by itself.
+fn is_leaving(object: &Value) -> bool {
+    let ends = |one: &Value| one["type"] == "InstanceTerminating" && one["status"] == "True";
+    !object["metadata"]["deletionTimestamp"].is_null() || list(&object["status"]["conditions"]).iter().any(ends)
+}
+
 /// What a node offers once it has started: devices that it does not report yet are those of its claim.
 fn with_devices(status: &Value, claimed: &Value) -> Value {
     let mut offers = status["allocatable"].clone();
@@ -238,7 +241,7 @@ fn with_devices(status: &Value, claimed: &Value) -> Value {
 }
 
 /// Our plan.
-fn planned(folder: &Path) -> anyhow::Result<Value> {
+pub(super) fn planned(folder: &Path) -> anyhow::Result<Value> {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tenon"));
     command.arg("plan").arg("-f").arg(folder.join("objects.json"));
     command.arg("--instance-types").arg(folder.join("instance-types.json"));
@@ -336,24 +339,29 @@ pub(super) fn key(pod: &Value) -> String {
 }
 
 impl Scenario {
-    /// The order in which pods are let go: some first; of the others, those last that are only counted, and one for each zone in
-    /// turn.
+    /// The order in which pods are let go: some first; of the others, those last that are only counted, those early whose nodes have
+    /// least in common with the nodes of the first ones (an emptier domain lets them in), and one for each zone in turn.
     pub(super) fn ordered<'s>(&self, pods: &[&'s Value], first: &BTreeSet<String>) -> Vec<&'s Value> {
         let placed = self.placed();
         let nodes: Vec<Value> = self.existing().into_iter().chain(self.planned()).collect();
-        let zone = |pod: &Value| {
+        let domains = |pod: &Value| {
             let node = nodes.iter().find(|node| node["metadata"]["name"] == placed[&key(pod)].as_str());
-            node.map(|node| text(&node["metadata"]["labels"]["topology.kubernetes.io/zone"])).unwrap_or_default()
+            let labels = node.map(|node| node["metadata"]["labels"].clone()).unwrap_or_default();
+            ["topology.kubernetes.io/zone", "karpenter.sh/capacity-type"].map(|label| text(&labels[label]))
         };
+        let wanted: Vec<_> = pods.iter().filter(|pod| first.contains(&key(pod))).flat_map(|pod| domains(pod)).collect();
         let (mut turns, mut sorted) = (BTreeMap::new(), Vec::new());
         for pod in pods {
-            let turn = turns.entry((is_constrained(pod), zone(pod))).or_insert(0);
+            let own = domains(pod);
+            let in_common = wanted.iter().filter(|domain| own.contains(*domain)).count();
+            let [zone, _] = own;
+            let turn = turns.entry((is_constrained(pod), zone)).or_insert(0);
             *turn += 1;
             let half = (!first.contains(&key(pod)), !is_constrained(pod));
-            sorted.push((half, *turn, *pod));
+            sorted.push((half, in_common, *turn, *pod));
         }
-        sorted.sort_by_key(|(half, turn, _)| (*half, *turn));
-        sorted.into_iter().map(|(_, _, pod)| pod).collect()
+        sorted.sort_by_key(|(half, in_common, turn, _)| (*half, *in_common, *turn));
+        sorted.into_iter().map(|(.., pod)| pod).collect()
     }
 }
 
