@@ -32,6 +32,8 @@ mod patience_tests;
 pub mod provision;
 mod proxmox_reads;
 mod regions;
+#[cfg(test)]
+mod regions_tests;
 mod registration_book;
 mod settings;
 pub mod static_pools;

@@ -59,6 +59,7 @@ mod schedule;
 #[cfg(test)]
 mod schedule_tests;
 mod size_rule;
+mod skipped_hosts;
 mod snapshot;
 mod taint;
 mod template_build;
@@ -120,6 +121,7 @@ pub use requirements::{Incompatible, Requirements};
 pub use resources::{Resources, Shortage};
 pub use schedule::{Schedule, ScheduleError};
 pub use size_rule::{Reserves, SizeRule};
+pub use skipped_hosts::SkippedHosts;
 pub use snapshot::Snapshot;
 pub use taint::{Effect, Taint, Tolerated, Toleration};
 pub use template_build::{TemplateBuild, TemplateStep};

@@ -11,6 +11,7 @@ use crate::price::Price;
 use crate::quantity::Quantity;
 use crate::requirements::{Incompatible, Requirements};
 use crate::resources::{Resources, Shortage};
+use crate::skipped_hosts::SkippedHosts;
 use crate::taint::Taint;
 use crate::topology_refusal::TopologyRefusal;
 use crate::volume_refusal::VolumeRefusal;
@@ -158,6 +159,13 @@ pub enum PoolRefusal {
         /// What is in the way of the others.
         others: Box<PoolRefusal>,
     },
+    /// Only hosts would do that the pool has nothing to make nodes from on.
+    HostsSkipped {
+        /// Those hosts, and what they lack.
+        skipped: Vec<SkippedHosts>,
+        /// What is in the way of the others.
+        others: Box<PoolRefusal>,
+    },
 }
 
 /// Why no host holds a VM.
@@ -171,8 +179,8 @@ pub struct NoHost {
     pub largest_on: Option<Place>,
     /// How much must stay free there, where the VM would fit but for that.
     pub kept_free: Option<Quantity>,
-    /// A host that cannot be used at all, and why.
-    pub closed: Option<(Place, String)>,
+    /// Hosts that cannot be used at all, and why.
+    pub skipped: Vec<SkippedHosts>,
 }
 
 /// What the sizes of a pool have, and never all at once.

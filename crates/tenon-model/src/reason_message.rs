@@ -5,6 +5,7 @@ use std::fmt;
 use crate::plan::{Met, NoHost, NoType, PoolRefusal, Reason, ReservedTrouble};
 use crate::quantity::Quantity;
 use crate::resources::{CPU, Resources};
+use crate::skipped_hosts::write_skipped;
 
 /// As many cores no host has; whoever asks for them meant thousandths.
 const CORES_BY_MISTAKE: i64 = 1_000_000;
@@ -81,13 +82,17 @@ impl fmt::Display for PoolRefusal {
                 "{others}; host {} was skipped: spec.placementStrategy.excludedHosts of the ProxmoxNodeClass names it",
                 place.host
             ),
+            PoolRefusal::HostsSkipped { skipped, others } => {
+                others.fmt(f)?;
+                write_skipped(f, skipped)
+            }
         }
     }
 }
 
 impl fmt::Display for NoHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NoHost { instance_type, shortage, largest_on, kept_free, closed } = self;
+        let NoHost { instance_type, shortage, largest_on, kept_free, skipped } = self;
         let resource = &shortage.resource;
         let (wanted, most) = (shortage.wanted, shortage.available);
         match (largest_on, kept_free) {
@@ -104,7 +109,7 @@ impl fmt::Display for NoHost {
             // How much is free does not matter where nothing can be made.
             (None, _) => write!(f, "no host can be used for instance type {instance_type}")?,
         }
-        closed.iter().try_for_each(|(place, why)| write!(f, "; host {} was skipped: {why}", place.host))?;
+        write_skipped(f, skipped)?;
         match (largest_on, kept_free) {
             (Some(_), None) => write!(f, "; free up {resource} on a host or add a host"),
             (Some(_), Some(_)) => {
@@ -210,20 +215,21 @@ mod tests {
     use super::*;
     use crate::place::Place;
     use crate::resources::{MEMORY, Shortage};
+    use crate::skipped_hosts::SkippedHosts;
 
     #[test]
     fn a_pod_that_waits_says_how_large_the_largest_gap_is_and_where() {
         let gib = |n: i64| Quantity::whole(n << 30);
         let shortage = Shortage { resource: MEMORY.to_owned(), wanted: gib(64), available: gib(48) };
         let largest_on = Some(Place { region: "lab".to_owned(), host: "pve3".parse().unwrap() });
-        let closed =
-            Some((Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() }, "it is offline".to_owned()));
+        let place = Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() };
+        let skipped = vec![SkippedHosts { why: "it is offline".to_owned(), places: vec![place] }];
         let refusal = PoolRefusal::NoHost(Box::new(NoHost {
             instance_type: "m1.8VCPU-64GB".to_owned(),
             shortage,
             largest_on,
             kept_free: None,
-            closed,
+            skipped,
         }));
         let reason = Reason::Refused(vec![("default".to_owned(), refusal)]);
         assert_eq!(
@@ -238,14 +244,14 @@ mod tests {
         let wanted = Quantity::whole(64 << 30);
         let shortage = Shortage { resource: MEMORY.to_owned(), wanted, available: Quantity::ZERO };
         let place = Place { region: "lab".to_owned(), host: "pve1".parse().unwrap() };
-        let closed = Some((place, "it is offline".to_owned()));
+        let skipped = vec![SkippedHosts { why: "it is offline".to_owned(), places: vec![place] }];
         let size = "m1.8VCPU-64GB".to_owned();
         let refusal = PoolRefusal::NoHost(Box::new(NoHost {
             instance_type: size,
             shortage,
             largest_on: None,
             kept_free: None,
-            closed,
+            skipped,
         }));
         assert_eq!(
             refusal.to_string(),
@@ -264,7 +270,7 @@ mod tests {
             shortage,
             largest_on,
             kept_free: Some(gib(4)),
-            closed: None,
+            skipped: Vec::new(),
         }));
         let refusal = PoolRefusal::HostExcluded { place: place("pve2"), others: Box::new(others) };
         assert_eq!(

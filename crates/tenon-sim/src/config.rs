@@ -302,6 +302,8 @@ pub struct Pace {
     pub lock_wait: Duration,
     /// How long the file lock stays taken when a VM is started within a second of its stop.
     pub restart_trap: Duration,
+    /// How long the HA manager takes to stop a VM that it looks after.
+    pub ha_manager: Duration,
 }
 
 impl Default for Pace {
@@ -331,6 +333,7 @@ impl Default for Pace {
             unknown_after: ms(300_000),
             lock_wait: ms(10_000),
             restart_trap: ms(30_000),
+            ha_manager: ms(12_000),
         }
     }
 }

@@ -18,6 +18,9 @@ pub(crate) fn destroy(state: &mut State, call: &Call) -> Answer {
     if vm.running.is_some() {
         return Err(Refusal::failed(still_running(vmid)).into());
     }
+    if let Some(why) = state.related.forbids_destroy(vmid).filter(|_| !call.flag("purge")) {
+        return Err(Refusal::failed(why).into());
+    }
     let (host, purge) = (call.node().to_string(), call.flag("purge"));
     let (unreferenced, skip) = (call.flag("destroy-unreferenced-disks"), call.flag("skiplock"));
     let job = DestroyJob { vmid, host, purge, unreferenced, skip, waited: false };
@@ -84,6 +87,7 @@ impl DestroyJob {
         }
         if self.purge {
             state.log(upid, format!("purging VM {} from related configurations..", self.vmid));
+            state.related.purge(self.vmid);
         }
         state.drop_vm(self.vmid);
         Ok(())

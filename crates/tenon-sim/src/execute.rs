@@ -218,5 +218,6 @@ pub(crate) fn record(state: &mut State, asked: &ParsedRequest, answer: &Result<R
         Err(refusal) => (refusal.status, refusal.reason.clone(), None),
     };
     let (method, path, params) = (asked.method.clone(), asked.path.clone(), redact(&asked.given));
-    state.record(LedgerEntry { at: state.now, method, path, params, status, reason, upid });
+    let user = asked.user.clone();
+    state.record(LedgerEntry { at: state.now, user, method, path, params, status, reason, upid });
 }

@@ -6,6 +6,7 @@ use crate::create::CreateJob;
 use crate::destroy::DestroyJob;
 use crate::download::DownloadJob;
 use crate::power::{ShutdownJob, StopJob};
+use crate::related::HaStopJob;
 use crate::resize::ResizeJob;
 use crate::start::StartJob;
 use crate::state::State;
@@ -24,6 +25,7 @@ pub(crate) enum Job {
     DeleteVolume(DeleteVolumeJob),
     Destroy(DestroyJob),
     Download(Box<DownloadJob>),
+    HaStop(HaStopJob),
     Pause(PauseJob),
     Resize(ResizeJob),
     Shutdown(ShutdownJob),
@@ -42,6 +44,7 @@ impl Job {
             Self::DeleteVolume(job) => job.step(state, upid),
             Self::Destroy(job) => job.step(state, upid),
             Self::Download(job) => job.step(state, upid),
+            Self::HaStop(job) => job.step(state, upid),
             Self::Pause(job) => job.step(state, upid),
             Self::Resize(job) => job.step(state, upid),
             Self::Shutdown(job) => job.step(state, upid),
@@ -64,7 +67,7 @@ impl Job {
             Self::Shutdown(job) => Some(job.vmid),
             Self::Start(job) => Some(job.vmid),
             Self::Stop(job) => Some(job.vmid),
-            Self::DeleteVolume(_) | Self::Download(_) | Self::Upload(_) => None,
+            Self::DeleteVolume(_) | Self::Download(_) | Self::HaStop(_) | Self::Upload(_) => None,
         }
     }
 

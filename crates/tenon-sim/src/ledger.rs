@@ -16,6 +16,8 @@ const SECRETS: &[&str] = &["cipassword", "password"];
 pub struct LedgerEntry {
     /// When it was executed, counted from the making of the estate.
     pub at: Duration,
+    /// Who asked: a user, or a token as `user@realm!name`. Empty for a caller that was not recognised.
+    pub user: String,
     /// HTTP method.
     pub method: String,
     /// Decoded path below `/api2/json`.

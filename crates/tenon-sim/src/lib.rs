@@ -54,6 +54,7 @@ mod params;
 mod pools;
 mod power;
 mod property;
+mod related;
 mod resize;
 mod resources;
 mod respond;
@@ -96,7 +97,7 @@ pub use ledger::LedgerEntry;
 pub use serve::{Server, Tls, TlsError};
 pub use version::{PveVersion, UnknownVersion};
 pub use web::{WebCertificate, WebFile};
-pub use world::{ImageSpec, PowerChange, PowerEvent, TemplateSpec, VmSpec, VmView, VolumeView, WorldError};
+pub use world::{ImageSpec, PowerChange, PowerEvent, TaskSpan, TemplateSpec, VmSpec, VmView, VolumeView, WorldError};
 
 /// The calls an estate answers, one JSON object a line: method, path, parameters with type, limits and choices.
 pub fn schema_lines(version: PveVersion) -> Vec<String> {

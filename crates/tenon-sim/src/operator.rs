@@ -11,7 +11,7 @@ use crate::keys;
 use crate::state::State;
 use crate::storage::{CLOUDINIT_BYTES, SMALL_BYTES, Volume};
 use crate::vm::{Config, Vm};
-use crate::world::{ImageSpec, TemplateSpec, VmSpec, VmView, VolumeView, WorldError};
+use crate::world::{ImageSpec, TaskSpan, TemplateSpec, VmSpec, VmView, VolumeView, WorldError};
 
 impl Estate {
     /// Adds a template, known to every listing at once.
@@ -119,6 +119,21 @@ impl Estate {
     /// Lets all held workers go on.
     pub fn release_tasks(&self) {
         self.with(State::release_held);
+    }
+
+    /// All workers of this kind (`qmclone`, `qmstart`, …), oldest first, and from when to when each ran.
+    pub fn task_spans(&self, kind: &str) -> Vec<TaskSpan> {
+        self.with(|state| {
+            let tasks = state.tasks.order.iter().filter_map(|upid| state.tasks.by_upid.get(upid));
+            let of_kind = tasks.filter(|task| task.kind == kind);
+            let span = |task: &crate::tasks::Task| TaskSpan {
+                host: task.node.clone(),
+                id: task.id.clone(),
+                began: task.ran.0,
+                ended: task.ran.1,
+            };
+            of_kind.map(span).collect()
+        })
     }
 
     /// All VMs, by id.

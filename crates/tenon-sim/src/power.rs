@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::changes::refuse_skiplock;
 use crate::jobs::Job;
 use crate::params::Call;
+use crate::related::HaStopJob;
 use crate::start::StartJob;
 use crate::state::State;
 use crate::tasks::{NewTask, TaskOutcome};
@@ -26,18 +27,29 @@ pub(crate) fn start(state: &mut State, call: &Call) -> Answer {
 
 pub(crate) fn stop(state: &mut State, call: &Call) -> Answer {
     refuse_skiplock(call)?;
+    if state.related.is_ha(call.vmid()) {
+        return Ok(ha_stop(state, call));
+    }
     let job = StopJob { vmid: call.vmid(), host: call.node().into(), phase: 0 };
     Ok(spawn(state, call, "qmstop", Job::Stop(job)))
 }
 
 pub(crate) fn shutdown(state: &mut State, call: &Call) -> Answer {
     refuse_skiplock(call)?;
+    if state.related.is_ha(call.vmid()) {
+        return Ok(ha_stop(state, call));
+    }
     let timeout = call.int("timeout").and_then(|t| u64::try_from(t).ok()).unwrap_or(SHUTDOWN_TIMEOUT_S);
     let (vmid, host) = (call.vmid(), call.node().into());
     let timeout = Duration::from_secs(timeout);
     let (force, phase) = (call.flag("forceStop"), ShutdownPhase::Begin);
     let job = ShutdownJob { vmid, host, timeout, force, restart: None, phase };
     Ok(spawn(state, call, "qmshutdown", Job::Shutdown(job)))
+}
+
+/// What the HA manager looks after, only the HA manager stops: otherwise it would start it again.
+fn ha_stop(state: &mut State, call: &Call) -> Reply {
+    spawn(state, call, "hastop", Job::HaStop(HaStopJob { vmid: call.vmid() }))
 }
 
 /// The VM, if it runs.

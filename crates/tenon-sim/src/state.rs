@@ -16,6 +16,7 @@ use crate::firewall::Firewall;
 use crate::guest::Journal;
 use crate::ledger::LedgerEntry;
 use crate::pools::Pool;
+use crate::related::Related;
 use crate::resources::Broadcast;
 use crate::storage::{Volume, VolumeKey};
 use crate::tasks::{Event, Tasks};
@@ -76,6 +77,7 @@ pub(crate) struct State {
     pub(crate) web: Web,
     pub(crate) vms: BTreeMap<u32, Vm>,
     pub(crate) pools: BTreeMap<String, Pool>,
+    pub(crate) related: Related,
     pub(crate) access: Access,
     /// What `/cluster/options` holds.
     pub(crate) options: BTreeMap<String, String>,
@@ -112,6 +114,7 @@ impl State {
             web: Web::new(),
             vms: BTreeMap::new(),
             pools: config.pools.iter().map(|p| (p.clone(), Pool::default())).collect(),
+            related: Related::default(),
             access: Access::new(&config),
             options: BTreeMap::new(),
             firewall: Firewall::default(),
@@ -162,6 +165,7 @@ impl State {
             Event::Step(upid) => self.step_task(&upid),
             Event::GiveUp(upid) => self.give_up_lock(&upid),
             Event::Trap(vmid) => self.trap_lock(vmid),
+            Event::HaStops(vmid) => self.power_off(vmid),
             Event::Unlock(lock) => self.release_lock(&lock),
             // What a plan names was looked up when it was added; what is gone by now changes nothing.
             Event::World(change) => drop(self.change_world(*change)),

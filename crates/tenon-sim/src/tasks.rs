@@ -52,6 +52,8 @@ pub(crate) enum Event {
     GiveUp(String),
     /// The clean-up helper of an old QEMU takes a VM's file lock.
     Trap(u32),
+    /// The HA manager stops a VM.
+    HaStops(u32),
     /// Somebody who is no worker lets go of a VM's file lock.
     Unlock(Lock),
     /// The world changes.
@@ -73,6 +75,8 @@ pub(crate) struct Task {
     pub(crate) warnings: u32,
     /// When it ended and how.
     pub(crate) end: Option<(u64, String)>,
+    /// From when to when it ran, counted as the ledger counts.
+    pub(crate) ran: (Duration, Option<Duration>),
     job: Option<Job>,
     begun: bool,
     lot: TaskLot,
@@ -161,6 +165,7 @@ impl State {
             log: Vec::new(),
             warnings: 0,
             end: None,
+            ran: (self.now, None),
             begun: false,
         };
         self.forget_old_tasks();
@@ -343,9 +348,10 @@ impl State {
 
     /// Ends a task without an end line in its log.
     fn end_task(&mut self, upid: &str, exit: String) {
-        let epoch = self.epoch();
+        let (epoch, now) = (self.epoch(), self.now);
         let Some(task) = self.tasks.by_upid.get_mut(upid) else { return };
         task.end = Some((epoch, exit));
+        task.ran.1 = Some(now);
         task.job = None;
         self.tasks.parked.retain(|parked| parked != upid);
         self.tasks.waiting.retain(|(_, waiter)| waiter != upid);

@@ -1,6 +1,7 @@
 //! The values operators and watchers of an estate hand in and get back.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Why the world cannot be changed as asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -114,6 +115,19 @@ pub struct VolumeView {
     pub owner: Option<u32>,
     /// The base image it stands on.
     pub parent: Option<String>,
+}
+
+/// From when to when a worker ran, counted as the ledger counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskSpan {
+    /// The host it ran on.
+    pub host: String,
+    /// What it worked on: of a clone, the id of the template.
+    pub id: String,
+    /// When it was asked for.
+    pub began: Duration,
+    /// When it ended, if it did.
+    pub ended: Option<Duration>,
 }
 
 /// What happened to a VM.

@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use tenon_engine::launch::{Failure, ObservedTask, ObservedVm};
 use tenon_model::{LaunchRecord, LaunchStep};
-use tenon_pve::{Client, Error, PowerState, ProvenVm, Shutdown, Stop};
+use tenon_pve::{Client, Error, PowerState, ProvenVm, Shutdown, Stop, Upid};
 
 use super::desired_vm::Owner;
 use super::observe;
 use super::seed_file::{attached_by_id, delete_file, seed_file};
+
+/// The task that only asks the HA manager to stop a VM. It ends long before the VM does.
+const HA_STOP: &str = "hastop";
 
 /// A stop or destroy takes a second or two; past this the next pass looks again.
 const TASK_WITHIN: Duration = Duration::from_secs(60);
@@ -100,8 +103,10 @@ async fn stop_task(pve: &Client, record: &LaunchRecord) -> Result<ReleasePass, E
 async fn remove(pve: &Client, record: &LaunchRecord, vm: ProvenVm, how: PowerOff) -> Result<ReleasePass, Error> {
     let status = pve.vm_status(vm.host(), vm.vmid()).await?;
     if status.power == PowerState::Running {
-        power_off(pve, &vm, how).await?;
-        return Ok(ReleasePass::Again);
+        return Ok(match power_off(pve, &vm, how).await? {
+            PoweredOff::Done => ReleasePass::Again,
+            PoweredOff::Requested => ReleasePass::Wait(format!("the HA manager is stopping VM {}", record.vmid)),
+        });
     }
     // Before it is configured, a clone has the protection of its template; later, somebody set it on purpose.
     let is_protected = vm.config().get("protection").is_some_and(|value| value == "1");
@@ -120,20 +125,32 @@ async fn remove(pve: &Client, record: &LaunchRecord, vm: ProvenVm, how: PowerOff
     Ok(ReleasePass::Again)
 }
 
+/// How far a VM is with ending.
+enum PoweredOff {
+    /// It ended.
+    Done,
+    /// The HA manager was asked to end it. Until it does, asking again changes nothing.
+    Requested,
+}
+
 /// Ends a VM of ours. One task does both: it asks the guest, and stops the VM if the guest does not end in time. A shutdown
 /// that fails all the same, because something else shuts the VM down, is overruled by a stop.
-async fn power_off(pve: &Client, vm: &ProvenVm, how: PowerOff) -> Result<(), Error> {
+async fn power_off(pve: &Client, vm: &ProvenVm, how: PowerOff) -> Result<PoweredOff, Error> {
     if let PowerOff::ShutDown(within) = how {
         let timeout_s = u32::try_from(within.as_secs()).unwrap_or(u32::MAX);
         let task = pve.shutdown_proven(vm, Shutdown { timeout_s: Some(timeout_s), force: Some(true) }).await?;
         match pve.await_task(&task, within.saturating_add(TASK_WITHIN)).await {
             Err(error) if error.refusal().is_some() => {}
-            ended => return ended.map(drop),
+            ended => return ended.map(|_| powered_off(&task)),
         }
     }
     let overrule_shutdown = how != PowerOff::Stop;
     let task = pve.stop_proven_with(vm, Stop { overrule_shutdown, ..Stop::default() }).await?;
-    pve.await_task(&task, TASK_WITHIN).await.map(drop)
+    pve.await_task(&task, TASK_WITHIN).await.map(|_| powered_off(&task))
+}
+
+fn powered_off(task: &Upid) -> PoweredOff {
+    if task.kind() == HA_STOP { PoweredOff::Requested } else { PoweredOff::Done }
 }
 
 async fn delete_seed(pve: &Client, owner: &Owner, record: &LaunchRecord) -> Result<ReleasePass, Error> {

@@ -1,6 +1,6 @@
 //! Why can VMs of a class not be made on a host, although the host has room? Each answer names what is missing.
 
-use tenon_api::{CloneMode, ProxmoxNodeClass};
+use tenon_api::{CloneMode, InstanceTemplateKind, InstanceTemplateRef, ProxmoxNodeClass};
 use tenon_model::{Place, PveSize};
 use tenon_pve::{HostRow, Interface, StorageRow, VmConfig};
 
@@ -27,6 +27,12 @@ pub(super) fn of_host(row: &HostRow, is_excluded: bool, ha_state: Option<&str>) 
     }
 }
 
+/// Whether a class means to make VMs on a host at all.
+pub(super) fn is_wanted(class: &ProxmoxNodeClass, place: &Place) -> bool {
+    let in_region = class.spec.region.as_deref().is_none_or(|region| region == place.region);
+    in_region && !class.spec.placement_strategy.excludes(place.host.as_str())
+}
+
 /// What is known of a host for VMs of a class.
 pub(super) struct ClassOnHost<'a> {
     pub(super) class: &'a ProxmoxNodeClass,
@@ -40,7 +46,36 @@ pub(super) struct ClassOnHost<'a> {
 impl ClassOnHost<'_> {
     /// Why no VM of the class can be made there, if none can: its disk has no place, or a card no bridge.
     pub(super) fn obstacle(&self, estate: &Estate) -> Option<String> {
-        self.no_storage(estate).or_else(|| self.no_bridge())
+        self.no_storage(estate).or_else(|| self.no_template(estate)).or_else(|| self.no_bridge())
+    }
+
+    /// What a host lacks that was not selected for the class. The selection is a few seconds old; without any, the class says
+    /// itself why it is not ready.
+    fn no_template(&self, estate: &Estate) -> Option<String> {
+        let Place { region, host } = self.place;
+        let selected = self.class.status.as_ref()?.selected_zones.as_ref().filter(|zones| !zones.is_empty())?;
+        let here = format!("{region}/{host}/");
+        if selected.iter().any(|zone| zone.starts_with(&here)) {
+            return None;
+        }
+        let storage = self.class.spec.boot_device.storage.as_deref().filter(|storage| !storage.is_empty());
+        if let Some(storage) = storage.filter(|storage| estate.storage(region, host.as_str(), storage).is_none()) {
+            return Some(format!(
+                "the host has no storage {storage}, or the API token cannot see it; enable the storage on the host, grant \
+                 Datastore.Audit on it, or choose another bootDevice.storage"
+            ));
+        }
+        let InstanceTemplateRef { kind, name } = &self.class.spec.instance_template_ref;
+        Some(match kind {
+            InstanceTemplateKind::ProxmoxTemplate => format!(
+                "the host has no VM template of ProxmoxTemplate {name}, and cannot use that of another host; see \
+                 `tenon template status {name}`"
+            ),
+            InstanceTemplateKind::ProxmoxUnmanagedTemplate => format!(
+                "the host has no VM template of ProxmoxUnmanagedTemplate {name}, and cannot use that of another host; create \
+                 one there, or keep the disks of template and VMs on shared storage"
+            ),
+        })
     }
 
     fn no_storage(&self, estate: &Estate) -> Option<String> {

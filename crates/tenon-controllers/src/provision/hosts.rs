@@ -104,10 +104,13 @@ fn whole_cpus(size: &Resources) -> u64 {
     u64::try_from(size.get(CPU).value()).unwrap_or_default()
 }
 
-/// Who leaves a host alone for a while, and why.
+/// Who makes nothing on a host, for a while or for want of something, and why. Whoever wants nothing of the host has no entry.
 fn closed_for(gathered: &Gathered, place: &Place, makers: &Makers) -> BTreeMap<String, String> {
     let has_seed_storage = gathered.estate.seed_storage(&place.region, place.host.as_str()).is_some();
     let why = |class: &ProxmoxNodeClass| {
+        if !host_obstacles::is_wanted(class, place) {
+            return None;
+        }
         if class.spec.metadata_options.type_ == MetadataType::Cdrom && !has_seed_storage {
             return Some("no storage for ISO images has room for first-boot data; free space, or allow content type iso on another \
                  storage"

@@ -274,8 +274,48 @@ fn a_host_that_cannot_be_used_says_why_to_the_pod_that_waits() {
         .estate
         .regions
         .insert("lab".to_owned(), Err(RegionTrouble::Silent("cannot connect; check the address".to_owned())));
-    let words = "host pve1 was skipped: Proxmox API of region lab unavailable: cannot connect; check the address";
+    let words =
+        "hosts pve1, pve2 were skipped: Proxmox API of region lab unavailable: cannot connect; check the address";
     assert!(said(&gathered).contains(words), "{}", said(&gathered));
+}
+
+#[test]
+fn a_host_that_lacks_template_or_storage_of_a_class_is_named_to_the_pod_that_waits() {
+    // Of the hosts only pve1 was selected, and it has no room.
+    let with = |change: serde_json::Value| {
+        let mut gathered = ready_world(1);
+        let mut class = json!({
+            "metadata": { "name": "default" },
+            "spec": { "instanceTemplateRef": { "kind": "ProxmoxUnmanagedTemplate", "name": "debian" } },
+            "status": { "selectedZones": ["lab/pve1/9001"] },
+        });
+        class["spec"].as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        gathered.classes = vec![Arc::new(spec(class))];
+        gathered
+    };
+    let said =
+        |gathered: &Gathered| plan(&to_snapshot(gathered, &InstanceType::built_in())).unplaced[0].reason.to_string();
+    let no_template = "host pve2 was skipped: the host has no VM template of ProxmoxUnmanagedTemplate debian, and cannot use \
+                       that of another host; create one there";
+    let told = said(&with(json!({})));
+    assert!(told.contains("no host has 16 CPU free") && told.contains(no_template), "{told}");
+    let managed = json!({ "instanceTemplateRef": { "kind": "ProxmoxTemplate", "name": "debian" } });
+    let told = said(&with(managed));
+    assert!(told.contains("host pve2 was skipped: the host has no VM template of ProxmoxTemplate debian"), "{told}");
+    let told = said(&with(json!({ "bootDevice": { "storage": "fast" } })));
+    let no_storage = "host pve2 was skipped: the host has no storage fast, or the API token cannot see it";
+    assert!(told.contains(no_storage), "{told}");
+    // A pod that may only go there hears it, too.
+    let mut tied = with(json!({}));
+    let mut pod_spec = tied.pods[0].spec.as_deref().unwrap().clone();
+    pod_spec.node_selector = Some([(names::LABEL_ZONE.to_owned(), "pve2".to_owned())].into());
+    tied.pods = vec![Arc::new(Pod { spec: Some(Arc::new(pod_spec)), ..tied.pods[0].as_ref().clone() })];
+    assert!(said(&tied).contains(no_template), "{}", said(&tied));
+    // Where a class wants no VMs, nothing is missing.
+    for change in [json!({ "region": "attic" }), json!({ "placementStrategy": { "excludedHosts": ["pve2"] } })] {
+        let told = said(&with(change));
+        assert!(!told.contains("VM template"), "{told}");
+    }
 }
 
 #[test]

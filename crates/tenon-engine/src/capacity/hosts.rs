@@ -1,10 +1,10 @@
 //! What is left of a host?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tenon_model::resources::{CPU, MEMORY};
-use tenon_model::{CpuRoom, Host, Pinning, Place, Quantity, Shortage};
+use tenon_model::{CpuRoom, Host, Pinning, Place, Quantity, Shortage, SkippedHosts};
 
 use super::placement_strategy::Scale;
 use crate::cpu::{self, Need, Unpinnable};
@@ -86,11 +86,12 @@ impl Hosts {
         Bits::those(self.hosts.len(), |host| self.hosts[host].closed_for.contains_key(pool))
     }
 
-    /// The first of these hosts, by name, that a pool cannot use at all, and why.
-    pub(crate) fn closed(&self, hosts: impl Iterator<Item = HostIx>, pool: &str) -> Option<(Place, String)> {
+    /// Those of these hosts, by name, that a pool cannot use at all, and why.
+    pub(crate) fn skipped(&self, hosts: impl Iterator<Item = HostIx>, pool: &str) -> Vec<SkippedHosts> {
         let why = |host: &Host| host.closed.clone().or_else(|| host.closed_for.get(pool).cloned());
-        let hosts = hosts.map(|host| &self.hosts[host]);
-        hosts.filter_map(|host| Some((host.place.clone(), why(host)?))).min()
+        let ordered: BTreeSet<HostIx> = hosts.collect();
+        let hosts = ordered.into_iter().map(|host| &self.hosts[host]);
+        SkippedHosts::by_cause(hosts.filter_map(|host| Some((host.place.clone(), why(host)?))))
     }
 
     /// Why no host holds a VM of this size: the resource that is short where the most of it is left.

@@ -1,5 +1,7 @@
 //! Why can no host be used for a new node, and would one that is excluded do?
 
+use std::collections::BTreeSet;
+
 use tenon_model::labels::{REGION, ZONE};
 use tenon_model::resources::MEMORY;
 use tenon_model::{NoHost, Place, PoolRefusal, Quantity, Requirements, Shortage};
@@ -26,8 +28,9 @@ impl Work<'_> {
         let size = index.size(type_ix);
         let wanted = Footprint::of(&size.capacity);
         let (shortage, largest_on, kept_free) = self.gap(number, &hosts, wanted);
-        let closed = self.base.hosts.closed(hosts.iter().copied(), &template.pool.name);
-        let why = NoHost { instance_type: size.name.clone(), shortage, largest_on, kept_free, closed };
+        let others = self.unoffered(number, &state.requirements);
+        let skipped = self.base.hosts.skipped(hosts.iter().copied().chain(others), &template.pool.name);
+        let why = NoHost { instance_type: size.name.clone(), shortage, largest_on, kept_free, skipped };
         or_excluded(PoolRefusal::NoHost(Box::new(why)), self.roomy_excluded(number, wanted, &state.requirements))
     }
 
@@ -71,19 +74,34 @@ impl Work<'_> {
         places.filter(|place| is_in(place, wanted)).min().cloned()
     }
 
-    /// The first excluded host that suits these demands, where no host does that is offered.
-    pub(super) fn only_excluded(&self, number: TemplateIx, wanted: &Requirements) -> Option<Place> {
+    /// The refusal, with the hosts that suit these demands and lack something, where no host does that is offered.
+    pub(super) fn unless_offered(&self, number: TemplateIx, wanted: &Requirements, others: PoolRefusal) -> PoolRefusal {
         let (hosts, index) = (&self.base.hosts, self.base.catalog_of(number));
-        let excluded = self.base.host_choices[number].excluded.iter().map(|host| hosts.place(host));
-        let place = excluded.filter(|place| is_in(place, wanted)).min()?;
         let mut offered = index.offerings.ids().map(|offering| index.way(offering).place.as_ref());
-        let is_offered = offered.any(|place| place.is_none_or(|place| is_in(place, wanted)));
-        (!is_offered).then(|| place.clone())
+        if offered.any(|place| place.is_none_or(|place| is_in(place, wanted))) {
+            return others;
+        }
+        let excluded = self.base.host_choices[number].excluded.iter().map(|host| hosts.place(host));
+        let excluded = excluded.filter(|place| is_in(place, wanted)).min().cloned();
+        let skipped = hosts.skipped(self.unoffered(number, wanted), &self.base.templates[number].pool.name);
+        let others = match skipped.is_empty() {
+            true => others,
+            false => PoolRefusal::HostsSkipped { skipped, others: Box::new(others) },
+        };
+        or_excluded(others, excluded)
+    }
+
+    /// Hosts that suit these demands, and on which the pool has nothing to make nodes from.
+    fn unoffered(&self, number: TemplateIx, wanted: &Requirements) -> impl Iterator<Item = HostIx> {
+        let template = &self.base.templates[number];
+        let offered: BTreeSet<HostIx> = self.base.offered_on[template.catalog].iter().copied().flatten().collect();
+        let closed = template.closed_hosts.iter().filter(move |host| !offered.contains(host));
+        closed.filter(|host| is_in(self.base.hosts.place(*host), wanted))
     }
 }
 
 /// The refusal, with the excluded host that would do.
-pub(super) fn or_excluded(others: PoolRefusal, excluded: Option<Place>) -> PoolRefusal {
+fn or_excluded(others: PoolRefusal, excluded: Option<Place>) -> PoolRefusal {
     match excluded {
         Some(place) => PoolRefusal::HostExcluded { place, others: Box::new(others) },
         None => others,

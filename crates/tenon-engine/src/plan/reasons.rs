@@ -7,7 +7,6 @@ use tenon_model::{
     Met, NoType, Pod, Pool, PoolRefusal, Reason, Requirements, Resources, Shortage, Toleration, Unplaced,
 };
 
-use super::no_host::or_excluded;
 use super::no_volumes::place_of_volumes;
 use crate::base::{Ask, SIMULATED, Step, Template, is_out_of_use};
 use crate::capacity::{Held, VolumeCount};
@@ -137,9 +136,8 @@ impl Work<'_> {
         // Without the labels that only daemons ask for.
         SIMULATED.into_iter().for_each(|label| drop(requirements.remove(label)));
         let volumes = place.cloned().unwrap_or_default();
-        let excluded = self.only_excluded(number, &requirements);
-        let refusal = PoolRefusal::NoType(Box::new(NoType { met, requirements, volumes, resources, shortage }));
-        or_excluded(refusal, excluded)
+        let no_type = NoType { met, requirements: requirements.clone(), volumes, resources, shortage };
+        self.unless_offered(number, &requirements, PoolRefusal::NoType(Box::new(no_type)))
     }
 }
 

@@ -13,6 +13,7 @@ mod fleet;
 mod https;
 mod lives;
 mod oddities;
+mod related;
 mod storages;
 mod tasks;
 mod versions;

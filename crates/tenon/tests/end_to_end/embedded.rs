@@ -18,7 +18,7 @@ use tenon_controllers::{
     Clients, Clock, CloudControllerManager, Controllers, CsrApprover, Metrics, Probe, RegionChange, RegionSetup,
     Regions, RunError, Settings,
 };
-use tenon_model::{LaunchLimits, NodePolicy, RegionCapacity};
+use tenon_model::{LaunchLimits, NodePolicy, RegionCapacity, VmIdRange};
 use tenon_pve::{Endpoint, Password, Token, Transport};
 use tenon_sim::{Actors, Cluster, ClusterConfig, Estate, EstateConfig};
 use tokio::sync::oneshot;
@@ -55,6 +55,10 @@ pub(crate) struct Embedded {
     pub(crate) server: String,
     /// The id of the cluster, if not its own.
     pub(crate) cluster_id: Option<String>,
+    /// The VM ids of the next controllers.
+    pub(crate) ids: VmIdRange,
+    /// What the next controllers may have of the hosts of the region of every world.
+    pub(crate) rules: RegionCapacity,
     /// Whether the next controllers expect a cloud controller manager.
     pub(crate) ccm: CloudControllerManager,
     /// The text of the file of instance types that the next controllers have; empty: the built-in ones.
@@ -109,6 +113,8 @@ impl Embedded {
             launch_timeout: None,
             server: SERVER.to_owned(),
             cluster_id: None,
+            ids: VmIdRange::default(),
+            rules: RegionCapacity::default(),
             ccm: CloudControllerManager::default(),
             types: String::new(),
             node_policy: NodePolicy::default(),
@@ -157,6 +163,7 @@ impl Embedded {
                 ..LaunchLimits::default()
             }),
             ccm: self.ccm,
+            ids: self.ids,
             types: match self.types.as_str() {
                 "" => Settings::default().types,
                 text => instance_types_file::read(text)?,
@@ -178,7 +185,7 @@ impl Embedded {
     /// The controllers that run take over the token, and the region of every world or its absence.
     pub(crate) fn reconfigure(&self, estate: &Estate, has_lab: bool) -> anyhow::Result<()> {
         let all = self.regions(estate)?.into_iter().filter(|(name, _)| has_lab || name != "lab");
-        let setup = |client| RegionChange::Use(Box::new(RegionSetup { client, rules: RegionCapacity::default() }));
+        let setup = |client| RegionChange::Use(Box::new(RegionSetup { client, rules: self.rules.clone() }));
         self.live.replace(all.map(|(name, client)| (name, setup(client))).collect());
         Ok(())
     }

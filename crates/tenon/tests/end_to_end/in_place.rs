@@ -1,5 +1,7 @@
 //! What a ProxmoxNodeClass changes of VMs that run: after a refusal and after kill -9 it is done once, and whole.
 
+use std::time::Duration;
+
 use anyhow::Context as _;
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
@@ -122,10 +124,28 @@ async fn firewall_options_that_somebody_changed_stay_when_the_groups_change() ->
     world.end().await
 }
 
+/// What a metric of region lab says.
+fn metric(world: &World, name: &str) -> anyhow::Result<i64> {
+    let served = world.served("metrics", "/metrics")?;
+    let line = served.lines().find(|line| line.starts_with(&format!("{name}{{region=\"lab\"}}")));
+    let value = line.and_then(|line| line.rsplit(' ').next()).context("no such metric")?;
+    Ok(value.parse()?)
+}
+
+/// The time of an embedded world, which begins with its estate.
+fn unix_time(world: &World) -> i64 {
+    let begun = tenon_sim::ClusterConfig::default().epoch_s;
+    i64::try_from(begun + world.estate.elapsed().as_secs()).unwrap_or(i64::MAX)
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_class_says_since_when_its_proxmox_cluster_is_silent_and_stays_ready() -> anyhow::Result<()> {
     let Some((mut world, _)) = one_node().await? else { return Ok(()) };
+    // Asked every 10 s at least, and told as often as every loop comes round.
+    let listed = metric(&world, "tenon_region_last_listing_timestamp_seconds")?;
+    assert!((unix_time(&world) - 20..=unix_time(&world)).contains(&listed), "{listed}");
     world.embedded()?.answer(Gate::Closed);
+    let closed_at = unix_time(&world);
     let ready = ("True", "InstanceTemplateReady");
     let admin = world.admin.clone();
     let message = |words: &'static str| {
@@ -140,8 +160,18 @@ async fn a_class_says_since_when_its_proxmox_cluster_is_silent_and_stays_ready()
     let told = world.until("the class tells of it", async || message("the region was last listed at").await).await?;
     assert!(told.starts_with("Proxmox API of region lab unavailable: "), "{told}");
     world.until_condition::<ProxmoxNodeClass>(("default", "InstanceTemplateReady"), ready).await?;
+    world.let_pass(Duration::from_secs(60)).await?;
+    let (up, listed) =
+        (metric(&world, "tenon_region_up")?, metric(&world, "tenon_region_last_listing_timestamp_seconds")?);
+    assert!(up == 0 && (closed_at - 20..=closed_at).contains(&listed), "{up} {listed} {closed_at}");
     world.embedded()?.answer(Gate::Open);
     let is_over = async || Ok(message("last listed").await?.is_none().then_some(()));
     world.until("the class tells of it no more", is_over).await?;
+    world
+        .until("the metric follows", async || {
+            let listed = metric(&world, "tenon_region_last_listing_timestamp_seconds")?;
+            Ok((metric(&world, "tenon_region_up")? == 1 && listed >= unix_time(&world) - 20).then_some(()))
+        })
+        .await?;
     world.end().await
 }

@@ -82,7 +82,7 @@ impl World {
     }
 
     /// Where the VMs of nodes are, in the order of their ids, which is that of the plan.
-    fn hosts_of_vms(&self) -> Vec<String> {
+    pub(crate) fn hosts_of_vms(&self) -> Vec<String> {
         let mut vms: Vec<_> = self.estate.vms().into_iter().filter(|vm| vm.vmid >= 20_000).collect();
         vms.sort_by_key(|vm| vm.vmid);
         vms.into_iter().map(|vm| vm.host).collect()

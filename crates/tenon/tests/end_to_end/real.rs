@@ -39,6 +39,10 @@ pub(crate) struct Real {
     pub(crate) csr_approver: &'static str,
     /// How the next controller reaches the API server; unset: as an administrator.
     pub(crate) kubeconfig: Option<PathBuf>,
+    /// Hosts that the cloud config excludes.
+    pub(crate) excluded: Vec<String>,
+    /// Further arguments of the next controller.
+    pub(crate) more_args: Vec<String>,
     /// The file of instance types that the next controller has, if not the built-in ones.
     types: Option<PathBuf>,
 }
@@ -64,6 +68,8 @@ impl Real {
             node_policy: "simple",
             csr_approver: "false",
             kubeconfig: None,
+            excluded: Vec::new(),
+            more_args: Vec::new(),
             types: None,
         };
         real.serve(estate, real.tls.clone()).await?;
@@ -121,7 +127,11 @@ impl Real {
             )
         };
         let beside = self.beside.as_ref().map(|(_, port)| cluster(("attic", *port)));
-        let lab = if self.has_lab { cluster(("lab", self.port)) } else { String::new() };
+        let mut lab = if self.has_lab { cluster(("lab", self.port)) } else { String::new() };
+        if self.has_lab && !self.excluded.is_empty() {
+            let hosts = self.excluded.iter().map(|host| format!("    {host}: {{excluded: true}}\n"));
+            lab.push_str(&format!("  hosts:\n{}", hosts.collect::<String>()));
+        }
         let config = format!("clusters:\n{lab}{}", beside.unwrap_or_default());
         Ok(fs::write(path.join("cloud.yaml"), config)?)
     }
@@ -198,6 +208,7 @@ impl Real {
             .args(["--node-policy", self.node_policy])
             .arg(format!("--csr-approver={}", self.csr_approver))
             .args(self.types.iter().flat_map(|path| [OsStr::new("--instance-types-file"), path.as_os_str()]))
+            .args(&self.more_args)
             .args(self.launch_timeout.map(|limit| format!("--launch-timeout={}s", limit.as_secs())))
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
