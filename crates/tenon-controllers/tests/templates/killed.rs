@@ -118,7 +118,7 @@ async fn an_interrupted_creation_is_reported_and_another_id_taken() {
             .is_some_and(|builds| builds.iter().any(|build| build.step == TemplateStep::Create && build.upid.is_some()))
     };
     site.run(creates).await;
-    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(site.estate.kill_worker(site.builds().await[0].upid.as_ref().unwrap()));
     site.run(|builds| {
         builds.as_ref().is_some_and(|builds| builds.iter().any(|build| build.step == TemplateStep::Ready))

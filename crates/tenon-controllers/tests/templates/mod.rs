@@ -10,6 +10,8 @@ mod checksums;
 mod crash;
 mod creation;
 mod killed;
+mod members;
 mod pools;
 mod regions;
 mod site;
+mod veil;

@@ -24,6 +24,7 @@ use tokio::sync::Notify;
 use tower::{Service, ServiceExt};
 
 use crate::claim::site::Death;
+use crate::templates::veil::Veil;
 
 pub(crate) const URL: &str = "https://images.example.com/debian-13.qcow2";
 pub(crate) const OTHER_URL: &str = "https://images.example.com/debian-14.qcow2";
@@ -39,6 +40,8 @@ pub(crate) struct Site {
     pub(crate) attic: Option<Estate>,
     /// Whether region lab was taken out of the cloud config.
     pub(crate) is_lab_removed: bool,
+    /// The host that region lab does not show.
+    pub(crate) veil: Veil,
     pub(crate) cluster: Cluster,
 }
 
@@ -141,7 +144,7 @@ impl Site {
         for definition in tenon_api::definitions() {
             definitions.create(&PostParams::default(), &definition).await.unwrap();
         }
-        Site { estate, attic: None, is_lab_removed: false, cluster }
+        Site { estate, attic: None, is_lab_removed: false, veil: Veil::default(), cluster }
     }
 
     pub(crate) fn templates(&self) -> Api<ProxmoxTemplate> {
@@ -198,8 +201,8 @@ impl Site {
 
     /// A controller that remembers nothing.
     pub(crate) fn controller(&self, life: &Life) -> TemplateContext {
-        let lab = (!self.is_lab_removed).then(|| ("lab".to_owned(), client_of(&self.estate, life)));
-        let attic = self.attic.as_ref().map(|attic| ("attic".to_owned(), client_of(attic, life)));
+        let lab = (!self.is_lab_removed).then(|| ("lab".to_owned(), client_of(&self.estate, life, &self.veil)));
+        let attic = self.attic.as_ref().map(|attic| ("attic".to_owned(), client_of(attic, life, &Veil::default())));
         let kube = self.cluster.client();
         let on_kubernetes = life.clone();
         let service = tower::service_fn(move |request: http::Request<Body>| {
@@ -216,7 +219,7 @@ impl Site {
     }
 
     pub(crate) fn proxmox(&self, life: &Life) -> tenon_pve::Client {
-        client_of(&self.estate, life)
+        client_of(&self.estate, life, &self.veil)
     }
 
     /// One pass of a controller; nothing if it died.
@@ -318,14 +321,14 @@ impl Site {
     }
 }
 
-fn client_of(estate: &Estate, life: &Life) -> tenon_pve::Client {
-    let (estate, on_proxmox) = (estate.service(), life.clone());
+fn client_of(estate: &Estate, life: &Life, veil: &Veil) -> tenon_pve::Client {
+    let (estate, on_proxmox, veil) = (estate.service(), life.clone(), veil.clone());
     let mortal = tower::service_fn(move |request: http::Request<_>| {
-        let (mut estate, life) = (estate.clone(), on_proxmox.clone());
+        let (mut estate, life, veil) = (estate.clone(), on_proxmox.clone(), veil.clone());
         async move {
-            let method = request.method().clone();
+            let (method, path) = (request.method().clone(), request.uri().path().to_owned());
             let reply = life.carry(&method, async { estate.ready().await?.call(request).await }).await?;
-            Ok::<_, Infallible>(reply)
+            Ok::<_, Infallible>(veil.over(&path, reply).await)
         }
     });
     let token = Token::new(TOKEN.0, TOKEN.1).unwrap();
