@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tenon_controllers::{RegionChange, RegionSetup};
-use tenon_model::RegionCapacity;
+use tenon_model::{RegionCapacity, TemplateBuild};
 use tenon_sim::Estate;
 
 use crate::claim::site::Death;
@@ -52,7 +52,7 @@ async fn a_region_that_is_removed_and_added_again_has_the_same_templates() {
         site.pass(&context, &life).await.unwrap();
         tokio::time::sleep(Duration::from_secs(10)).await;
     }
-    let ids = |builds: &[tenon_model::TemplateBuild]| builds.iter().map(|build| build.zone()).collect::<Vec<_>>();
+    let ids = |builds: &[TemplateBuild]| builds.iter().map(TemplateBuild::zone).collect::<Vec<_>>();
     assert_eq!((ids(&site.builds().await), downloads(&site)), (ids(&builds), loaded));
 }
 
