@@ -228,8 +228,8 @@ event_reasons! {
         when "The VM of the NodeClaim was not created by Tenon, and misses a mark of a VM that the Go provider created for it. It is left alone. Published once for each cause; the condition Adopted keeps it.",
         example "Not adopted: VM 20003 on host pve2 has moved: the zone label of the NodeClaim says \"pve1\"; migrate the VM back to that host, or set annotation tenon.dev/skip-vm-deletion=true on the NodeClaim and delete it (its VM stays)",
         action "Follow the message. `tenon adopt --dry-run` lists all NodeClaims with their reasons.";
-    REGION_NOT_CONFIGURED = "RegionNotConfigured" on "NodeClaim", Warning, Tenon,
-        when "The region of a NodeClaim was removed from the cloud config. Its Node and VM are kept, and neither disrupted nor repaired.",
+    REGION_NOT_CONFIGURED = "RegionNotConfigured" on "NodeClaim, ProxmoxTemplate", Warning, Tenon,
+        when "The region of a NodeClaim was removed from the cloud config. Its Node and VM are kept, and neither disrupted nor repaired. The VM templates of a ProxmoxTemplate there are kept, too.",
         example "VM 20003 of NodeClaim default-x7 is kept and not touched: region west is not in the cloud config, which has lab; add the region",
         action "Add the region again. To remove its nodes, delete their NodeClaims before you remove the region.";
     // NodeClaims, on their way out.
@@ -343,6 +343,10 @@ event_reasons! {
     IMAGE_DOWNLOADED = "ImageDownloaded" on "ProxmoxTemplate", Normal, Tenon,
         when "A host downloaded the image of the ProxmoxTemplate.",
         example "Downloaded image local:import/debian-13-4711.qcow2 on host pve1",
+        action "Nothing.";
+    IMAGE_REPLACED = "ImageReplaced" on "ProxmoxTemplate", Normal, Tenon,
+        when "The image that Tenon had downloaded before is not what spec.sourceImage asks for now: another checksum, or a certificate that has to be checked. It is downloaded again.",
+        example "Image local:import/debian-13-4711.qcow2 on host pve1 is not what spec.sourceImage asks for; downloading the image again",
         action "Nothing.";
     TEMPLATE_CREATED = "TemplateCreated" on "ProxmoxTemplate", Normal, Tenon,
         when "A VM template of the ProxmoxTemplate is ready.",

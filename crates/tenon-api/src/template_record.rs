@@ -30,10 +30,18 @@ struct Wire {
     last_progress_at: i64,
     #[serde(default, skip_serializing_if = "is_false")]
     downloaded: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ordered_at: Option<i64>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    certified: bool,
     #[serde(default, skip_serializing_if = "is_false")]
     adopted: bool,
     #[serde(default, skip_serializing_if = "is_false")]
     retired: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    host_gone_since: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pool: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     clones: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,6 +57,7 @@ fn is_false(flag: &bool) -> bool {
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum Step {
+    Discard,
     Download,
     Create,
     Configure,
@@ -90,8 +99,12 @@ fn wire_of(build: &TemplateBuild) -> Wire {
         started_at: build.started_at.0,
         last_progress_at: build.last_progress_at.0,
         downloaded: build.downloaded,
+        ordered_at: build.ordered_at.map(|at| at.0),
+        certified: build.certified,
         adopted: build.adopted,
         retired: build.retired,
+        host_gone_since: build.host_gone_since.map(|at| at.0),
+        pool: build.pool,
         clones: build.clones,
         error: build.error,
         progress: build.progress,
@@ -116,8 +129,12 @@ fn build_of(wire: Wire) -> Result<TemplateBuild, TemplateRecordError> {
         started_at: Seconds(wire.started_at),
         last_progress_at: Seconds(wire.last_progress_at),
         downloaded: wire.downloaded,
+        ordered_at: wire.ordered_at.map(Seconds),
+        certified: wire.certified,
         adopted: wire.adopted,
         retired: wire.retired,
+        host_gone_since: wire.host_gone_since.map(Seconds),
+        pool: wire.pool,
         clones: wire.clones,
         error: wire.error,
         progress: wire.progress,
@@ -137,6 +154,7 @@ fn bad(why: &dyn std::fmt::Display) -> TemplateRecordError {
 
 fn step_out(step: TemplateStep) -> Step {
     match step {
+        TemplateStep::Discard => Step::Discard,
         TemplateStep::Download => Step::Download,
         TemplateStep::Create => Step::Create,
         TemplateStep::Configure => Step::Configure,
@@ -149,6 +167,7 @@ fn step_out(step: TemplateStep) -> Step {
 
 fn step_in(step: Step) -> TemplateStep {
     match step {
+        Step::Discard => TemplateStep::Discard,
         Step::Download => TemplateStep::Download,
         Step::Create => TemplateStep::Create,
         Step::Configure => TemplateStep::Configure,
@@ -180,8 +199,12 @@ mod tests {
             started_at: Seconds(1_000),
             last_progress_at: Seconds(1_000),
             downloaded: false,
+            ordered_at: None,
+            certified: false,
             adopted: false,
             retired: false,
+            host_gone_since: None,
+            pool: None,
             clones: None,
             error: None,
             progress: None,
@@ -190,7 +213,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back_at_every_step() {
-        let steps = ["Download", "Create", "Configure", "Convert", "Ready", "Destroy", "DeleteImage"];
+        let steps = ["Discard", "Download", "Create", "Configure", "Convert", "Ready", "Destroy", "DeleteImage"];
         let mut all = Vec::new();
         for (number, step) in steps.into_iter().enumerate() {
             let text = write(&[build()]).replace("Download", step);
@@ -200,6 +223,8 @@ mod tests {
             build.upid = Some("UPID:pve1:0:0:0:download:x:a@pve!b:".to_owned());
             (build.in_place, build.error) = (Some("4".to_owned()), Some("a sentence".to_owned()));
             (build.clones, build.progress) = (Some(2), Some(30));
+            (build.ordered_at, build.host_gone_since) = (Some(Seconds(7)), Some(Seconds(9)));
+            (build.certified, build.pool) = (true, Some("team".to_owned()));
             build.attempt = u32::try_from(number).unwrap();
             all.push(build);
         }

@@ -10,6 +10,8 @@ use crate::vmid::VmId;
 /// The change that is intended or under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TemplateStep {
+    /// Delete an image of ours that is not what is asked for now. Then it is downloaded again.
+    Discard,
     /// Get the image onto its storage.
     Download,
     /// Create a VM with a disk made from the image.
@@ -30,6 +32,7 @@ impl TemplateStep {
     /// The step that follows; nothing follows the last one, and a template stays one until somebody decides otherwise.
     pub fn next(self) -> TemplateStep {
         match self {
+            TemplateStep::Discard => TemplateStep::Download,
             TemplateStep::Download => TemplateStep::Create,
             TemplateStep::Create => TemplateStep::Configure,
             TemplateStep::Configure => TemplateStep::Convert,
@@ -41,6 +44,7 @@ impl TemplateStep {
     /// As it is written down and shown.
     pub fn as_str(self) -> &'static str {
         match self {
+            TemplateStep::Discard => "Discard",
             TemplateStep::Download => "Download",
             TemplateStep::Create => "Create",
             TemplateStep::Configure => "Configure",
@@ -83,13 +87,21 @@ pub struct TemplateBuild {
     pub started_at: Seconds,
     /// When something last went forward, or failed.
     pub last_progress_at: Seconds,
-    /// Whether the image is there because we downloaded it. Only then we delete it.
+    /// Whether the image is there because we downloaded it. Only then we delete it. It says nothing about what is in the file.
     pub downloaded: bool,
+    /// When this build wrote down that it has the image downloaded, if it did: the file that comes then is of its own order.
+    pub ordered_at: Option<Seconds>,
+    /// Whether that order had the certificate of the server checked.
+    pub certified: bool,
     /// Whether another controller made it.
     pub adopted: bool,
     /// Whether it is not wanted any more.
     pub retired: bool,
-    /// Linked clones of it and NodeClaims that are being launched from it, as counted last; only of one that is to go.
+    /// Since when its host is no member of its Proxmox cluster, as far as looks in between showed.
+    pub host_gone_since: Option<Seconds>,
+    /// The resource pool it is in because the object says so, or said so.
+    pub pool: Option<String>,
+    /// Linked clones of it and NodeClaims that are being launched from it, as counted last.
     pub clones: Option<u32>,
     /// Why the last try failed, or what is waited for, as one sentence.
     pub error: Option<String>,

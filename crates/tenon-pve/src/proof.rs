@@ -55,7 +55,12 @@ impl OwnerMark {
 
     /// Whether a description has anything that begins like a mark, readable or not.
     pub fn is_in(description: &str) -> bool {
-        description.lines().any(|line| line.trim_start().starts_with(MARK))
+        OwnerMark::count_in(description) > 0
+    }
+
+    /// How many lines of a description begin like a mark, of a NodeClaim or of a template.
+    pub fn count_in(description: &str) -> usize {
+        description.lines().filter(|line| line.trim_start().starts_with(MARK)).count()
     }
 
     fn read(line: &str) -> Option<OwnerMark> {

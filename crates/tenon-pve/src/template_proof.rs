@@ -58,12 +58,12 @@ pub struct TemplateProof {
 
 impl TemplateProof {
     /// Compares what was written down with what is there. While a VM is created it has a lock and nothing else, which proves
-    /// nothing.
+    /// nothing; so has one whose destruction was interrupted.
     pub fn examine(&self, config: &VmConfig) -> std::result::Result<(), Doubt> {
         let is_marked = TemplateMark::find_in(config.description()).as_ref() == Some(&self.mark);
         let lock = config.lock().map(str::to_owned);
         match (config.uuid(), lock) {
-            (None, Some(lock)) if lock == "create" => Err(Doubt::Locked(lock)),
+            (None, Some(lock)) if lock == "create" || lock == "destroyed" => Err(Doubt::Locked(lock)),
             (Some(found), _) if !found.eq_ignore_ascii_case(&self.uuid) => {
                 let recorded = self.uuid.clone();
                 Err(if is_marked {
@@ -126,6 +126,7 @@ mod tests {
     fn a_vm_that_is_being_created_proves_nothing_and_one_that_is_held_is_held() {
         let held = |lock: &str| Err(Doubt::Locked(lock.to_owned()));
         assert_eq!(examine(&json!({ "lock": "create" })), held("create"));
+        assert_eq!(examine(&json!({ "lock": "destroyed" })), held("destroyed"));
         assert_eq!(examine(&json!({ "lock": "backup", "smbios1": format!("uuid={}", proof().uuid) })), held("backup"));
         assert_eq!(examine(&json!({ "lock": "backup", "name": "mail" })), Err(Doubt::NotThisTemplate));
     }

@@ -50,7 +50,8 @@ async fn clones(client: &Client) -> anyhow::Result<Clones> {
     for claim in list::<NodeClaim>(client).await? {
         let record = claim.annotations().get(names::ANNOTATION_LAUNCH).and_then(|text| launch_record::read(text).ok());
         if let Some(record) = record {
-            clones.add(claim.name_any(), record);
+            let version = claim.status.as_ref().and_then(|status| status.image_id.clone());
+            clones.add(claim.name_any(), record, version);
         }
     }
     Ok(clones)

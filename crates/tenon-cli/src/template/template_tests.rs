@@ -73,7 +73,7 @@ async fn rolling(client: &Client) -> String {
     let builds = json!([
         build("pve2", 1002, &number, &json!({ "step": "Download", "progress": 40 })),
         build("pve1", 1000, "17", &json!({ "step": "Destroy", "retired": true, "clones": 2 })),
-        build("pve1", 1001, &number, &json!({})),
+        build("pve1", 1001, &number, &json!({ "clones": 3 })),
         build("pve3", 1003, &number, &json!({ "step": "Create", "attempt": 3, "error": "storage local is full" })),
     ]);
     let object = json!({ "apiVersion": format!("{GROUP}/v1alpha1"), "kind": "ProxmoxTemplate", "spec": spec,
@@ -92,6 +92,12 @@ async fn a_managed_template_is_shown_host_by_host() {
     for (name, template) in [("web-b", 1000), ("web-a", 1000), ("web-c", 1001), ("other", 9000)] {
         create::<NodeClaim>(&client, claim(name, template)).await;
     }
+    // Their VMs were cloned by another controller: what from, only the version says.
+    for (name, version) in [("go-a", "17"), ("go-b", "18")] {
+        let mut adopted = claim(name, 20007);
+        adopted["status"] = json!({ "imageID": version });
+        create::<NodeClaim>(&client, adopted).await;
+    }
     let shown = look(&client, "debian").await.unwrap();
     assert_eq!(
         table(&shown),
@@ -102,8 +108,8 @@ async fn a_managed_template_is_shown_host_by_host() {
              Version {number}\n\
              \n\
              REGION  HOST  VM ID  VERSION   STATE                   STORAGE  NODECLAIMS  CLONES\n\
-             lab     pve1  1000   old (17)  Destroy                 local    2           2\n\
-             lab     pve1  1001   current   Ready, in use           local    1           -\n\
+             lab     pve1  1000   old (17)  Destroy                 local    3           2\n\
+             lab     pve1  1001   current   Ready, in use           local    1           3\n\
              lab     pve2  1002   current   Download 40 %           local    0           -\n\
              lab     pve3  1003   current   Create, failed 3 times  local    0           -\n\
              \n\
@@ -114,7 +120,7 @@ async fn a_managed_template_is_shown_host_by_host() {
     let row = &json[0]["templates"][0];
     assert_eq!(
         (&row["nodeClaims"], &row["clones"], &row["current"]),
-        (&json!(["web-a", "web-b"]), &json!(2), &json!(false))
+        (&json!(["go-a", "web-a", "web-b"]), &json!(2), &json!(false))
     );
     assert_eq!((&json[0]["version"], &json[0]["ready"]["status"]), (&json!(number), &json!("True")));
     assert_eq!(

@@ -6,7 +6,7 @@ use kube::{Resource, ResourceExt as _};
 use serde::Serialize;
 use tenon_api::hash_template::{self, TemplateStanding};
 use tenon_api::{Condition, ConditionStatus, ProxmoxTemplate, ProxmoxUnmanagedTemplate, names, template_record};
-use tenon_model::{LaunchRecord, TemplateBuild, TemplateStep};
+use tenon_model::{LaunchRecord, Place, TemplateBuild, TemplateStep};
 
 /// A template object, with its VM templates.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -67,7 +67,8 @@ pub(super) struct Row {
     pub(super) retired: bool,
     /// NodeClaims whose VM was cloned from it.
     pub(super) node_claims: Vec<String>,
-    /// What the controller counted last before it deletes: linked clones, and NodeClaims that are being launched.
+    /// Linked clones, as the controller counted them last; of one that is to go, NodeClaims that are being launched and
+    /// classes that select it, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) clones: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,17 +77,49 @@ pub(super) struct Row {
     pub(super) error: Option<String>,
 }
 
-/// Names of NodeClaims by the region and id of the template they were cloned from.
+/// Names of NodeClaims, by what they were cloned from.
 #[derive(Debug, Default)]
-pub(super) struct Clones(BTreeMap<(String, u32), Vec<String>>);
+pub(super) struct Clones {
+    /// By the region and id of the VM template.
+    launched: BTreeMap<(String, u32), Vec<String>>,
+    /// Those whose VM another controller had cloned: of what, only the version is known.
+    adopted: Vec<Adopted>,
+}
+
+/// A NodeClaim that was adopted.
+#[derive(Debug)]
+struct Adopted {
+    claim: String,
+    place: Place,
+    version: String,
+}
 
 impl Clones {
-    pub(super) fn add(&mut self, claim: String, record: LaunchRecord) {
-        self.0.entry((record.place.region, record.template.get())).or_default().push(claim);
+    /// Adds a NodeClaim with its launch record and the version in its status.
+    pub(super) fn add(&mut self, claim: String, record: LaunchRecord, version: Option<String>) {
+        // A VM is no clone of itself: so the record of an adopted one says that its template is not known.
+        if record.template != record.vmid {
+            self.launched.entry((record.place.region, record.template.get())).or_default().push(claim);
+        } else if let Some(version) = version {
+            self.adopted.push(Adopted { claim, place: record.place, version });
+        }
     }
 
     fn of(&self, region: &str, vmid: u32) -> Vec<String> {
-        let mut names = self.0.get(&(region.to_owned(), vmid)).cloned().unwrap_or_default();
+        let mut names = self.launched.get(&(region.to_owned(), vmid)).cloned().unwrap_or_default();
+        names.sort();
+        names
+    }
+
+    /// Those of a VM template that Tenon keeps, with the adopted ones that have its version and were made on its host.
+    fn of_build(&self, build: &TemplateBuild) -> Vec<String> {
+        let Place { region, host } = &build.place;
+        let is_from = |adopted: &&Adopted| {
+            let is_here = adopted.place.host == *host || build.shared;
+            adopted.version == build.number && adopted.place.region == *region && is_here
+        };
+        let mut names = self.of(region, build.vmid.get());
+        names.extend(self.adopted.iter().filter(is_from).map(|adopted| adopted.claim.clone()));
         names.sort();
         names
     }
@@ -160,7 +193,7 @@ fn message(conditions: &[Condition], ready: &Condition) -> String {
 fn build_row(build: &TemplateBuild, version: Option<&str>, zones: &[String], clones: &Clones) -> Row {
     let (region, vmid) = (build.place.region.clone(), build.vmid.get());
     Row {
-        node_claims: clones.of(&region, vmid),
+        node_claims: clones.of_build(build),
         region,
         host: build.place.host.to_string(),
         vmid,

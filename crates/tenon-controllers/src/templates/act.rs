@@ -2,7 +2,7 @@
 
 use tenon_engine::template::{BuildFailure, TemplateChange};
 use tenon_model::TemplateBuild;
-use tenon_pve::{Advice, Cause, Client, Download, Error, ProvenVm, RefusalKind, TemplateMark, Upid};
+use tenon_pve::{Advice, Cause, Client, Doubt, Download, Error, PoolChange, ProvenVm, RefusalKind, TemplateMark, Upid};
 
 use super::desired::{DesiredTemplate, Options};
 use super::failure;
@@ -32,17 +32,17 @@ pub(super) struct Action<'a> {
 
 impl Action<'_> {
     /// Makes the change.
-    pub(super) async fn perform(self, change: TemplateChange) -> Acted {
-        let (work, build) = (self.work, self.build);
-        match self.try_to(change).await {
+    pub(super) async fn perform(mut self, change: TemplateChange) -> Acted {
+        let (work, build, proven) = (self.work, self.build, self.proven.take());
+        match self.try_to(change, proven).await {
             Ok(acted) => acted,
             Err(error) => judged(work, build, &error),
         }
     }
 
-    async fn try_to(self, change: TemplateChange) -> Result<Acted, Error> {
+    async fn try_to(&self, change: TemplateChange, proven: Option<ProvenVm>) -> Result<Acted, Error> {
         let TemplateBuild { place, vmid, image_storage, .. } = self.build;
-        match (change, self.proven) {
+        match (change, proven) {
             (TemplateChange::Download, _) => {
                 let download = download(self.work, self.build);
                 Ok(Acted::Begun(self.pve.download(&place.host, image_storage, &download).await?))
@@ -52,11 +52,14 @@ impl Action<'_> {
                 let options = desired(self.work, self.build, &mark).creation();
                 Ok(Acted::Begun(self.pve.create_vm(&place.host, *vmid, &params(&options)).await?))
             }
-            (TemplateChange::Configure, Some(vm)) => configure(&self.pve, self.work, self.build, &vm).await,
-            (TemplateChange::Convert, Some(vm)) => Ok(Acted::Begun(self.pve.make_template(&vm).await?)),
+            (TemplateChange::Configure, Some(vm)) => self.configure(&vm).await,
+            (TemplateChange::Convert, Some(vm)) => match self.proven_again(&vm).await? {
+                Ok(vm) => Ok(Acted::Begun(self.pve.make_template(&vm).await?)),
+                Err(doubt) => Ok(Acted::Again(format!("VM {vmid} is not converted: {doubt}"))),
+            },
             (TemplateChange::Destroy, Some(vm)) => {
                 // Once more, at the last moment: it may have another owner by now.
-                match self.pve.prove_template(vm.host(), &self.work.proof(self.build)).await? {
+                match self.proven_again(&vm).await? {
                     Ok(vm) => Ok(Acted::Begun(self.pve.destroy_proven(vm).await?)),
                     Err(doubt) => Ok(Acted::Again(format!("VM {vmid} is not destroyed: {doubt}"))),
                 }
@@ -74,6 +77,45 @@ impl Action<'_> {
             // The engine asks for these only with a proof in hand; without one nothing is changed.
             (_, None) => Ok(Acted::Again(format!("VM {vmid} could not be read"))),
         }
+    }
+
+    /// The VM as it is now: since the look, its id may have gone to another one.
+    async fn proven_again(&self, vm: &ProvenVm) -> Result<Result<ProvenVm, Doubt>, Error> {
+        self.pve.prove_template(vm.host(), &self.work.proof(self.build)).await
+    }
+
+    /// Writes what differs, and moves it into its pool or out of it. A write that fails in the middle leaves keys that wait for
+    /// the next start, which a template never has: they are taken back.
+    async fn configure(&self, vm: &ProvenVm) -> Result<Acted, Error> {
+        let (pve, mark) = (&self.pve, self.work.mark(self.build.vmid));
+        let difference = desired(self.work, self.build, &mark).difference(vm.config());
+        let mut changed = difference.keys();
+        if !difference.is_none() {
+            let options = difference.params(vm.config());
+            if let Err(error) = pve.configure_vm(vm.host(), vm.vmid(), &params(&options)).await {
+                if let Ok(keys) = pve.pending_keys(vm.host(), vm.vmid()).await
+                    && !keys.is_empty()
+                {
+                    pve.revert_pending(vm.host(), vm.vmid(), &keys).await?;
+                }
+                return Err(error);
+            }
+        }
+        if let Some((pool, change)) = self.work.pool_change(self.build) {
+            // Pools know only ids, and no digest.
+            if let Err(doubt) = self.proven_again(vm).await? {
+                return Ok(Acted::Again(format!("the resource pool of VM {} is not changed: {doubt}", vm.vmid())));
+            }
+            match pve.change_pool(pool, &[vm.vmid()], change).await {
+                Err(error) if is_done(change, &error) => {}
+                outcome => {
+                    outcome?;
+                    let separator = if changed.is_empty() { "" } else { ", " };
+                    changed = format!("{changed}{separator}resource pool {pool}");
+                }
+            }
+        }
+        Ok(Acted::Done(changed))
     }
 }
 
@@ -98,38 +140,10 @@ fn download(work: &Work<'_>, build: &TemplateBuild) -> Download {
     }
 }
 
-/// Writes what differs, and moves it into its pool. A write that fails in the middle leaves keys that wait for the next start,
-/// which a template never has: they are taken back.
-async fn configure(pve: &Client, work: &Work<'_>, build: &TemplateBuild, vm: &ProvenVm) -> Result<Acted, Error> {
-    let mark = work.mark(build.vmid);
-    let difference = desired(work, build, &mark).difference(vm.config());
-    let mut changed = difference.keys();
-    if !difference.is_none() {
-        let options = difference.params(vm.config());
-        if let Err(error) = pve.configure_vm(vm.host(), vm.vmid(), &params(&options)).await {
-            if let Ok(keys) = pve.pending_keys(vm.host(), vm.vmid()).await
-                && !keys.is_empty()
-            {
-                pve.revert_pending(vm.host(), vm.vmid(), &keys).await?;
-            }
-            return Err(error);
-        }
-    }
-    if let Some((pool, change)) = work.pool_change(build) {
-        match pve.change_pool(pool, &[vm.vmid()], change).await {
-            Err(error) if kind_of(&error) == Some(&RefusalKind::AlreadyExists) => {}
-            outcome => {
-                outcome?;
-                let separator = if changed.is_empty() { "" } else { ", " };
-                changed = format!("{changed}{separator}resource pool {pool}");
-            }
-        }
-    }
-    Ok(Acted::Done(changed))
-}
-
-fn kind_of(error: &Error) -> Option<&RefusalKind> {
-    error.refusal().map(|refusal| &refusal.kind)
+/// Whether a change of a pool was refused because it is so already.
+fn is_done(change: PoolChange, error: &Error) -> bool {
+    let done = if change == PoolChange::Remove { RefusalKind::NotFound } else { RefusalKind::AlreadyExists };
+    error.refusal().is_some_and(|refusal| refusal.kind == done)
 }
 
 /// What a failed call means for the step.

@@ -14,6 +14,8 @@ const HASH: &str = "Hash: ";
 pub(super) struct Candidate<'a> {
     /// The name of the ProxmoxTemplate.
     pub(super) name: &'a str,
+    /// The line that a VM template of ours under this id has in its description.
+    pub(super) mark: &'a TemplateMark,
     pub(super) place: &'a Place,
     pub(super) vmid: VmId,
     pub(super) config: &'a VmConfig,
@@ -34,6 +36,8 @@ pub(super) enum Adoption {
     Adopt(Adopted),
     /// It was ours before, and is on its way out.
     Ours,
+    /// It cannot be adopted now; why. It is looked at again.
+    Wait(String),
     /// It is left alone; why.
     Refuse(String),
 }
@@ -42,14 +46,12 @@ pub(super) enum Adoption {
 pub(super) fn judge(candidate: &Candidate<'_>) -> Adoption {
     let Candidate { name, config, .. } = candidate;
     let description = config.description();
-    if TemplateMark::find_in(description).is_some() {
-        return Adoption::Ours;
+    if let Some(adoption) = marked(description, candidate.mark) {
+        return adoption;
     }
-    if OwnerMark::find_in(description).is_some() {
-        return Adoption::Refuse("its description says that it is the VM of a NodeClaim".to_owned());
-    }
-    if let Some(lock) = config.lock() {
-        return Adoption::Refuse(format!("it is locked (lock: {lock})"));
+    // A VM that is being made or destroyed shows a lock and nothing else.
+    if let Some(lock) = config.lock().filter(|_| config.uuid().is_none()) {
+        return Adoption::Wait(locked(lock));
     }
     if !config.is_template() {
         return Adoption::Refuse("it is not a template".to_owned());
@@ -63,10 +65,39 @@ pub(super) fn judge(candidate: &Candidate<'_>) -> Adoption {
     if number.is_empty() {
         return Adoption::Refuse("its description has no `Hash:` with a number".to_owned());
     }
-    match config.uuid() {
-        Some(uuid) => Adoption::Adopt(Adopted { number, uuid }),
-        None => Adoption::Refuse("its configuration has no SMBIOS UUID".to_owned()),
+    match (config.uuid(), config.lock()) {
+        (Some(_), Some(lock)) => Adoption::Wait(locked(lock)),
+        (Some(uuid), None) => Adoption::Adopt(Adopted { number, uuid }),
+        (None, _) => Adoption::Refuse("its configuration has no SMBIOS UUID".to_owned()),
     }
+}
+
+/// What a line of an owner in the description means; nothing if there is none. Whatever looks like one counts: what cannot be
+/// read may be somebody's.
+fn marked(description: &str, ours: &TemplateMark) -> Option<Adoption> {
+    if !OwnerMark::is_in(description) {
+        return None;
+    }
+    let why = match (TemplateMark::find_in(description), OwnerMark::count_in(description)) {
+        (Some(mark), 1) if mark == *ours => return Some(Adoption::Ours),
+        (Some(mark), 1) if mark.cluster != ours.cluster => {
+            format!("its description names a ProxmoxTemplate of another cluster ({}) as its owner", mark.cluster)
+        }
+        (Some(mark), 1) if mark.template != ours.template => {
+            format!("its description names another ProxmoxTemplate (uid {}) as its owner", mark.template)
+        }
+        (Some(mark), 1) => format!("its description is that of VM {}: it is a copy", mark.vmid),
+        (None, 1) if OwnerMark::find_in(description).is_some() => {
+            "its description says that it is the VM of a NodeClaim".to_owned()
+        }
+        (_, 1) => "its description has a line tenon.dev/owner that cannot be read".to_owned(),
+        (_, count) => format!("its description has {count} lines tenon.dev/owner"),
+    };
+    Some(Adoption::Refuse(why))
+}
+
+fn locked(lock: &str) -> String {
+    format!("it is locked (lock: {lock}); it is looked at again when the lock is gone")
 }
 
 /// The record of a VM that was adopted. Its image is taken for the one the object names, and is never deleted: we did not
@@ -96,8 +127,12 @@ pub(super) fn record(
         started_at: now,
         last_progress_at: now,
         downloaded: false,
+        ordered_at: None,
+        certified: false,
         adopted: true,
         retired: false,
+        host_gone_since: None,
+        pool: None,
         clones: None,
         error: None,
         progress: None,

@@ -8,6 +8,7 @@ use tenon_model::{Place, TemplateBuild, VmId};
 
 use super::adoption::{self, Adoption, Candidate};
 use super::one::Run;
+use super::sight::LOOK_WITHIN;
 use crate::events::Event;
 use crate::provision::{place_of, template_of};
 
@@ -21,6 +22,8 @@ pub(super) struct Existing {
     /// Where these are.
     pub(super) undecided: BTreeSet<Place>,
     pub(super) events: Vec<Event>,
+    /// What is in the way of knowing.
+    pub(super) notes: Vec<String>,
 }
 
 impl Existing {
@@ -44,25 +47,43 @@ impl Existing {
             existing.zones.push(zone.to_owned());
             existing.undecided.insert(place.clone());
         };
-        let Some(pve) = run.context.regions.get(&place.region) else { return };
+        let pve = match run.context.regions.client(&place.region) {
+            Ok(pve) if estate.regions.contains_key(&place.region) => pve,
+            Ok(_) => return unknown(self),
+            // It may be back with the next cloud config, and its nodes still need their templates.
+            Err(why) => {
+                self.notes.push(format!("VM {vmid}, which status.zones names, is kept and not touched: {why}"));
+                return unknown(self);
+            }
+        };
         if estate.is_silent(&place.region) {
             return unknown(self);
         }
         // What no listing shows is gone.
         let Some(host) = estate.host_of(&place.region, vmid) else { return };
         let place = Place { host: host.clone(), ..place.clone() };
-        if !estate.is_online(&place) {
+        if !estate.is_online(&place) || run.context.memory.hangs(&place, run.now()) {
             return unknown(self);
         }
-        let config = match pve.vm_config(&place.host, vmid).await {
-            Ok(config) => config,
-            Err(error) if error.is_not_found() => return,
-            Err(_) => return unknown(self),
+        let config = match tokio::time::timeout(LOOK_WITHIN, pve.vm_config(&place.host, vmid)).await {
+            Ok(Ok(config)) => config,
+            Ok(Err(error)) if error.is_not_found() => return,
+            Ok(Err(_)) => return unknown(self),
+            Err(_) => {
+                run.context.memory.note_hanging(&place, run.now());
+                return unknown(self);
+            }
         };
-        let candidate = Candidate { name: run.work.name(), place: &place, vmid, config: &config };
+        let mark = run.work.mark(vmid);
+        let candidate = Candidate { name: run.work.name(), mark: &mark, place: &place, vmid, config: &config };
         let at = format!("VM {vmid} on host {}", place.host);
         match adoption::judge(&candidate) {
             Adoption::Ours => {}
+            Adoption::Wait(why) => {
+                self.notes.push(format!("{at}, which status.zones names, is not adopted yet: {why}"));
+                self.zones.push(zone.to_owned());
+                self.undecided.insert(place.clone());
+            }
             Adoption::Refuse(why) => {
                 let note = format!(
                     "{at}, which status.zones names, is left alone: {why}. Delete it yourself if nothing needs it"

@@ -69,7 +69,7 @@ pub(super) fn sentence(work: &Work<'_>, build: &TemplateBuild, refusal: &Refusal
         }
         TemplateStep::Convert => (format!("cannot convert VM {vmid} on host {host} to a template"), disk_storage),
         TemplateStep::Destroy => (format!("cannot destroy VM {vmid} on host {host}"), disk_storage),
-        TemplateStep::DeleteImage => {
+        TemplateStep::Discard | TemplateStep::DeleteImage => {
             (format!("cannot delete image {} on host {host}", ImageFile::of(build).volume()), image_storage)
         }
     };

@@ -3,7 +3,7 @@
 use tenon_engine::template::{BuildSight, ObservedImage, ObservedTemplate, TemplateTask};
 use tenon_model::{HostName, Seconds, TemplateBuild, TemplateStep};
 use tenon_pve::{
-    Cause, Client, Doubt, Error, GuestKind, ProvenVm, RefusalKind, TaskFilter, TaskProgress, TaskSource, Upid,
+    Cause, Client, Doubt, Error, GuestKind, ProvenVm, RefusalKind, TaskFilter, TaskProgress, TaskSource, Upid, VmConfig,
 };
 
 use super::desired::DesiredTemplate;
@@ -33,6 +33,20 @@ pub(super) struct Seen {
     pub(super) proven: Option<ProvenVm>,
 }
 
+impl Seen {
+    /// Of a host that does not answer in time.
+    pub(super) fn unreachable() -> Seen {
+        let sight = BuildSight { task: TemplateTask::Unreachable, ..BuildSight::default() };
+        Seen { sight, proven: None }
+    }
+
+    /// Of a host that is no member of its cluster any more: what was on it cannot be removed.
+    pub(super) fn nothing() -> Seen {
+        let sight = BuildSight { vm: ObservedTemplate::Absent, image_is_needed: true, ..BuildSight::default() };
+        Seen { sight, proven: None }
+    }
+}
+
 impl Look<'_> {
     /// Looks at what the step depends on.
     pub(super) async fn see(&self, book: &ImageBook<'_>, users: Option<&Users>) -> Result<Seen, Error> {
@@ -43,9 +57,15 @@ impl Look<'_> {
             return Ok(seen);
         }
         match build.step {
+            TemplateStep::Discard => seen.sight.image = self.image(book).await,
             TemplateStep::Download => {
                 seen.sight.image = self.image(book).await;
-                if seen.sight.task == TemplateTask::None && seen.sight.image != ObservedImage::Present {
+                if seen.sight.task == TemplateTask::Lost {
+                    seen.sight.leftover = self.leftover().await;
+                }
+                // Before it was written down, nothing of ours was asked for.
+                let is_ordered = self.build.ordered_at.is_some() && seen.sight.image == ObservedImage::Absent;
+                if seen.sight.task == TemplateTask::None && is_ordered {
                     seen.sight.task = self.lost_task("download", TaskSource::Active).await?;
                 }
             }
@@ -76,6 +96,14 @@ impl Look<'_> {
         };
         if let (TemplateStep::Destroy, Some(proven), Some(users)) = (self.build.step, &proven, users) {
             seen.sight.users = users::of(self.pve, self.build, proven, users).await;
+        }
+        if let Some(proven) = &proven {
+            match self.build.step {
+                TemplateStep::Convert => seen.sight.is_half_converted = is_half_converted(proven.config()),
+                // Not to know how many there are is no reason to say anything else.
+                TemplateStep::Ready => seen.sight.clones = users::count(self.pve, proven).await,
+                _ => {}
+            }
         }
         (seen.sight.vm, seen.proven) = (vm, proven);
         Ok(())
@@ -108,6 +136,13 @@ impl Look<'_> {
         log.iter().rev().find_map(|line| percent(line))
     }
 
+    /// The incomplete file of a download whose worker died, as its log names it. Only names that need no quoting are passed on.
+    async fn leftover(&self) -> Option<String> {
+        let upid = self.build.upid.as_ref()?.parse::<Upid>().ok()?;
+        let log = self.pve.task_log(&upid).await.ok()?;
+        log.iter().find_map(|line| saved_to(line, &self.build.image_name)).map(str::to_owned)
+    }
+
     /// A task of ours whose reply was lost. One that found the id in use did nothing, and is not looked for.
     async fn lost_task(&self, kind: &str, source: TaskSource) -> Result<TemplateTask, Error> {
         let build = self.build;
@@ -137,11 +172,16 @@ impl Look<'_> {
         match self.pve.volumes(&place.host, image_storage, "import").await {
             Ok(volumes) => {
                 let id = ImageFile::of(self.build).volume();
-                if volumes.iter().any(|volume| volume.id == id) {
-                    return ObservedImage::Present;
+                let is_there = volumes.iter().any(|volume| volume.id == id);
+                let loaded_by = match book.discarded_by(self.build) {
+                    None if !is_there && self.build.step == TemplateStep::Download => book.loaded_by(self.build),
+                    host => host,
+                };
+                match loaded_by {
+                    Some(host) => ObservedImage::LoadedBy(host.to_string()),
+                    None if is_there => ObservedImage::Present(book.file(self.build)),
+                    None => ObservedImage::Absent,
                 }
-                book.loaded_by(self.build)
-                    .map_or(ObservedImage::Absent, |host| ObservedImage::LoadedBy(host.to_string()))
             }
             Err(error) => {
                 ObservedImage::Unknown(format!("{}; looking for image {image_name} again", error.full_message()))
@@ -226,6 +266,20 @@ pub(super) fn is_denied(error: &Error) -> bool {
     error.refusal().is_some_and(|refusal| matches!(refusal.kind, RefusalKind::Denied { .. }))
 }
 
+/// Whether a VM is a template and a disk of it is no base image, on a storage that has base images.
+fn is_half_converted(config: &VmConfig) -> bool {
+    let drives = config.drives();
+    let mut disks = drives.iter().filter(|(_, drive)| !drive.is_cdrom()).filter_map(|(_, drive)| drive.file());
+    config.is_template() && disks.any(|file| file.rsplit([':', '/']).next().is_some_and(|name| name.starts_with("vm-")))
+}
+
+/// Where `wget` puts a file that is not complete yet, as a line of its log says.
+fn saved_to<'a>(line: &'a str, image: &str) -> Option<&'a str> {
+    let path = line.strip_prefix("Saving to: '")?.strip_suffix('\'')?;
+    let is_plain = path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte));
+    (is_plain && path.contains(&format!("/{image}.tmp_dwnl."))).then_some(path)
+}
+
 /// The percentage in a line of `wget`.
 fn percent(line: &str) -> Option<u32> {
     let read = |word: &str| word.strip_suffix('%')?.parse().ok().filter(|percent| *percent <= 100);
@@ -244,6 +298,15 @@ const LOOK_AGAIN_S: i64 = 300;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_incomplete_file_of_a_download_is_known_from_its_log() {
+        let path = "/var/lib/vz/import/debian-1.qcow2.tmp_dwnl.4711";
+        assert_eq!(saved_to(&format!("Saving to: '{path}'"), "debian-1.qcow2"), Some(path));
+        for line in ["Saving to: '/x/debian-1.qcow2.tmp_dwnl.1; reboot'", "Saving to: '/x/other.tmp_dwnl.1'", "100%"] {
+            assert_eq!(saved_to(line, "debian-1.qcow2"), None);
+        }
+    }
 
     #[test]
     fn the_progress_of_a_download_is_the_last_percentage_in_a_line_of_its_log() {

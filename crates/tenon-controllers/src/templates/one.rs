@@ -5,16 +5,16 @@
 //! somebody else wrote the object stops there: the next one begins with what is true then.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::join_all;
 use kube::ResourceExt;
 use serde_json::json;
 use tenon_api::hash_template::{self, TemplateStanding};
-use tenon_api::template_image::{TemplateIdentity, image_id, template_uuid};
-use tenon_api::{ProxmoxTemplate, event_reasons, hash, names, template_record};
+use tenon_api::{ProxmoxTemplate, hash, names, template_record};
+use tenon_engine::arrange;
 use tenon_engine::template::{BuildOrder, TemplateChange, TemplateDecision, next_template_step};
-use tenon_engine::{TemplateTarget, arrange};
 use tenon_model::{Seconds, TemplateBuild, TemplateStep};
 
 use super::act::{Acted, Action};
@@ -31,6 +31,9 @@ use crate::writes::{self, Written};
 
 /// Steps that can be made in one pass as long as none has to wait for Proxmox. More come with the next pass.
 const ROUNDS: usize = 12;
+
+/// A call that begins something is answered within a second or two. What takes longer hangs.
+const ACT_WITHIN: Duration = Duration::from_secs(15);
 
 /// What came of one object.
 #[derive(Default)]
@@ -103,10 +106,13 @@ impl Run<'_> {
         let existing = Existing::look(self).await;
         self.builds.extend(existing.adopted.clone());
         self.events.extend(existing.events.clone());
+        self.notes.extend(existing.notes.clone());
+        self.tell_regions();
         let mut targets = targets::targets(self.work.spec(), self.work.estate);
         let (number, annotations) = numbered(self.work.template());
         targets.wanted.number = number;
         targets.wanted.none = self.work.is_going();
+        self.doubt_members(&mut targets.wanted).await;
         // Where it is not known yet what is there, nothing is made.
         targets.wanted.targets.retain(|target| !existing.undecided.contains(&target.place));
         self.advance(&targets, annotations, !existing.adopted.is_empty()).await?;
@@ -124,7 +130,8 @@ impl Run<'_> {
         let mut is_changed = is_new;
         for _ in 0..ROUNDS {
             let arranged = arrange(&self.builds, &targets.wanted, self.now());
-            let mut builds: Vec<_> = arranged.builds.iter().map(|build| self.roused(build)).collect();
+            let mut builds: Vec<_> =
+                arranged.builds.iter().map(|build| self.roused(&self.work.with_pool(build))).collect();
             for target in &arranged.missing {
                 builds.extend(self.begin(target, &targets.wanted.number));
             }
@@ -160,6 +167,7 @@ impl Run<'_> {
             now: self.now(),
             in_place: &in_place,
             has_checksum: self.work.spec().source_image.checksum.is_some(),
+            certifies: !self.work.spec().source_image.insecure_skip_tls_verify.unwrap_or_default(),
         };
         let mut next = Vec::new();
         let mut changes = Vec::new();
@@ -174,10 +182,13 @@ impl Run<'_> {
                 TemplateDecision::Move { why, leftover } => next.extend(self.moved(&build, &why, leftover)),
                 TemplateDecision::Forget => self.events.extend(report::gone(&build)),
                 TemplateDecision::Wait => next.push(build),
-                TemplateDecision::Perform(change) => {
-                    changes.push((index, change));
-                    next.push(build);
-                }
+                TemplateDecision::Perform(change) => match self.shared.take_turn(&build, change) {
+                    Ok(()) => {
+                        changes.push((index, change));
+                        next.push(build);
+                    }
+                    Err(why) => next.push(TemplateBuild { error: Some(why), ..build }),
+                },
             }
             self.events.extend(sights.refusal(index, &self.builds));
         }
@@ -188,15 +199,28 @@ impl Run<'_> {
         self.perform(&mut sights, changes).await
     }
 
-    /// Makes the changes, all at once, and writes down what came of them.
+    /// Makes the changes, all at once, and writes down what came of them. A host that does not answer holds up no other.
     async fn perform(&mut self, sights: &mut Sights, changes: Vec<(usize, TemplateChange)>) -> Result<bool, Stop> {
+        let changes = self.permitted(changes).await;
         let builds = &self.builds;
         let mut acts = Vec::new();
         for (index, change) in changes {
             let Some(build) = builds.get(index) else { continue };
             let Some(pve) = self.context.regions.get(&build.place.region) else { continue };
             let action = Action { pve, work: &self.work, build, proven: sights.take_proven(index) };
-            acts.push(async move { (index, change, action.perform(change).await) }.boxed());
+            let memory = &self.context.memory;
+            let now = self.now();
+            acts.push(
+                async move {
+                    let acted = tokio::time::timeout(ACT_WITHIN, action.perform(change)).await;
+                    let acted = acted.unwrap_or_else(|_| {
+                        memory.note_hanging(&build.place, now);
+                        Acted::Again(format!("host {} does not answer", build.place.host))
+                    });
+                    (index, change, acted)
+                }
+                .boxed(),
+            );
         }
         let outcomes: Vec<_> = join_all(acts).await;
         let mut next = self.builds.clone();
@@ -222,83 +246,22 @@ impl Run<'_> {
                 let upid = Some(upid.to_string());
                 TemplateBuild { upid, error: None, last_progress_at: now, ..build.clone() }
             }
-            (Acted::Done(_), TemplateChange::Configure) if build.step == TemplateStep::Configure => build.advanced(now),
+            (Acted::Done(_), TemplateChange::Configure) if build.step == TemplateStep::Configure => {
+                TemplateBuild { pool: self.work.spec().resource_pool.clone(), ..build.advanced(now) }
+            }
             (Acted::Done(_), TemplateChange::Configure) => {
                 self.context.memory.was_read(&build.uuid, now);
-                TemplateBuild { in_place: Some(self.work.in_place.clone()), ..build.at(build.step, now) }
+                TemplateBuild {
+                    in_place: Some(self.work.in_place.clone()),
+                    pool: self.work.spec().resource_pool.clone(),
+                    ..build.at(build.step, now)
+                }
             }
             (Acted::Done(_), _) => TemplateBuild { upid: None, ..build.clone() },
             (Acted::Failed(why), _) => build.failed(why, now),
             (Acted::Again(why), _) if why.is_empty() => build.clone(),
             (Acted::Again(why), _) => TemplateBuild { error: Some(why), ..build.clone() },
         }
-    }
-
-    /// A new build for a host; nothing if no id is free.
-    fn begin(&mut self, target: &TemplateTarget, number: &str) -> Option<TemplateBuild> {
-        let Some(vmid) = self.shared.take_id(self.context, &target.place.region) else {
-            let last = self.context.node_ids.first();
-            self.notes.push(format!("region {} has no free VM ID from 1000 to below {last}", target.place.region));
-            return None;
-        };
-        let now = self.now();
-        let uid = self.work.uid();
-        let identity = TemplateIdentity { cluster: self.work.cluster(), template: &uid, vmid, started_at: now };
-        Some(TemplateBuild {
-            place: target.place.clone(),
-            vmid,
-            number: number.to_owned(),
-            image_storage: target.image_storage.clone(),
-            image_name: image_id(&self.work.spec().source_image).unwrap_or_default(),
-            disk_storage: target.disk_storage.clone(),
-            shared: target.shared,
-            step: TemplateStep::Download,
-            attempt: 0,
-            upid: None,
-            uuid: template_uuid(&identity),
-            in_place: Some(self.work.in_place.clone()),
-            started_at: now,
-            last_progress_at: now,
-            downloaded: false,
-            adopted: false,
-            retired: false,
-            clones: None,
-            error: None,
-            progress: None,
-        })
-    }
-
-    /// The build under another id, and what is left under the old one.
-    fn moved(&mut self, build: &TemplateBuild, why: &str, leftover: Option<String>) -> Vec<TemplateBuild> {
-        let now = self.now();
-        let target = TemplateTarget {
-            place: build.place.clone(),
-            image_storage: build.image_storage.clone(),
-            disk_storage: build.disk_storage.clone(),
-            shared: build.shared,
-        };
-        let new = self.begin(&target, &build.number).map(|new| TemplateBuild {
-            downloaded: build.downloaded,
-            image_name: build.image_name.clone(),
-            ..new
-        });
-        let reason =
-            if leftover.is_some() { &event_reasons::INCOMPLETE_TEMPLATE } else { &event_reasons::TEMPLATE_REPLACED };
-        let next = new.as_ref().map_or_else(String::new, |new| format!("; creating VM template {} instead", new.vmid));
-        let note = format!(
-            "{why} on host {}{next}{}",
-            build.place.host,
-            leftover.as_ref().map(|words| format!(". {words}")).unwrap_or_default()
-        );
-        self.events.push(Event::new(reason, note));
-        let left = leftover.map(|words| TemplateBuild {
-            retired: true,
-            error: Some(words),
-            ..build.at(TemplateStep::Destroy, now)
-        });
-        // Without an id to go to it stays where it is, and fails.
-        let stays = new.is_none().then(|| build.failed(format!("{why}, and no other VM ID is free"), now));
-        left.into_iter().chain(new).chain(stays).collect()
     }
 
     /// Writes the builds down, if nobody else wrote the object.
@@ -361,7 +324,7 @@ impl Run<'_> {
 
     /// What all builds from the same images are.
     pub(super) fn image_book<'b>(&'b self, others: &'b [TemplateBuild]) -> ImageBook<'b> {
-        ImageBook { own: &self.builds, others, shared: &self.shared.shared_storages }
+        ImageBook { own: &self.builds, others, shared: &self.shared.shared_storages, estate: self.work.estate }
     }
 }
 

@@ -12,9 +12,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{Api, ListParams};
 use kube::{Client, Resource as _, ResourceExt};
 use tenon_api::{ProxmoxTemplate, names, template_record};
-use tenon_model::{Seconds, TemplateBuild, VmId, VmIdRange};
+use tenon_engine::template::TemplateChange;
+use tenon_model::{Place, Seconds, TemplateBuild, VmId, VmIdRange};
 
 use super::one::one;
+use super::turns::Turns;
 use super::users::Users;
 use crate::events::Event;
 use crate::panics::caught;
@@ -41,10 +43,14 @@ pub struct TemplateContext {
     pub memory: TemplateMemory,
 }
 
-/// When each finished template was read last.
+/// A host that did not answer in time is left alone for so long, so that it does not hold up every pass.
+const HANGING_S: i64 = 60;
+
+/// When each finished template was read last, and which hosts hang.
 #[derive(Debug, Default)]
 pub struct TemplateMemory {
     read_at: Mutex<BTreeMap<String, Seconds>>,
+    hanging: Mutex<BTreeMap<Place, Seconds>>,
 }
 
 impl TemplateMemory {
@@ -54,6 +60,18 @@ impl TemplateMemory {
 
     pub(super) fn was_read(&self, uuid: &str, now: Seconds) {
         self.read_at.lock().unwrap_or_else(PoisonError::into_inner).insert(uuid.to_owned(), now);
+    }
+
+    /// A host did not answer in time.
+    pub(super) fn note_hanging(&self, place: &Place, now: Seconds) {
+        self.hanging.lock().unwrap_or_else(PoisonError::into_inner).insert(place.clone(), now);
+    }
+
+    /// Whether a host did not answer in time a moment ago.
+    pub(super) fn hangs(&self, place: &Place, now: Seconds) -> bool {
+        let mut hanging = self.hanging.lock().unwrap_or_else(PoisonError::into_inner);
+        hanging.retain(|_, since| now.since(*since) < HANGING_S);
+        hanging.contains_key(place)
     }
 
     /// Forgets templates that are gone.
@@ -88,12 +106,19 @@ pub(super) struct Shared {
     pub(super) shared_storages: BTreeSet<(String, String)>,
     /// Ids that are not free, by region; those given in this pass, too.
     taken: Mutex<BTreeMap<String, BTreeSet<VmId>>>,
+    /// Who downloads or imports; those who began in this pass, too.
+    turns: Mutex<Turns>,
 }
 
 impl Shared {
     /// Now, in seconds.
     pub(super) fn seconds(&self) -> Seconds {
         Seconds(self.now.0.as_second())
+    }
+
+    /// Takes a turn for a change, or says what it waits for.
+    pub(super) fn take_turn(&self, build: &TemplateBuild, change: TemplateChange) -> Result<(), String> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner).take(build, change)
     }
 
     /// The lowest free id below those of nodes.
@@ -171,7 +196,8 @@ async fn gather(
     let users = users.and_then(|read| {
         read.map_err(|source| report.errors.push(StatusError::new("list what uses VM templates", source))).ok()
     });
-    Shared { estate, now: now.clone(), users, builds, shared_storages, taken: Mutex::new(taken) }
+    let turns = Mutex::new(Turns::of(builds.values().flatten(), &estate));
+    Shared { estate, now: now.clone(), users, builds, shared_storages, taken: Mutex::new(taken), turns }
 }
 
 /// The builds that are written down for an object; `Err` if the record cannot be read.

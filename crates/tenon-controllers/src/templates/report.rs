@@ -104,6 +104,7 @@ fn verdict(run: &Run<'_>, standing: &Standing<'_>, zones: &[String]) -> Verdict 
     };
     let mut told: Vec<String> = run.builds.iter().filter_map(story).collect();
     if run.work.is_going() {
+        told.extend(run.notes.iter().cloned());
         let message = format!("the ProxmoxTemplate is being deleted: {}", joined(&told));
         return Verdict::fails(&NODE_TEMPLATE_CLASS_RESOLUTION_ERROR, message);
     }
@@ -133,11 +134,20 @@ fn joined(told: &[String]) -> String {
 /// Where a build stands, for people; nothing of one that serves and has no trouble.
 fn story(build: &TemplateBuild) -> Option<String> {
     let (host, vmid) = (&build.place.host, build.vmid);
+    if build.host_gone_since.is_some() {
+        let region = &build.place.region;
+        return Some(format!(
+            "host {host} of VM template {vmid} is not a member of the Proxmox cluster of region {region}"
+        ));
+    }
     if let Some(error) = &build.error {
         return Some(error.clone());
     }
     Some(match build.step {
         TemplateStep::Ready if !build.retired => return None,
+        TemplateStep::Discard if !build.retired => {
+            format!("image {} on host {host} is being replaced", ImageFile::of(build).volume())
+        }
         TemplateStep::Download if !build.retired => {
             let progress = build.progress.map(|percent| format!(" ({percent} %)")).unwrap_or_default();
             format!("host {host} downloads the image to storage {}{progress}", build.image_storage)
@@ -170,8 +180,16 @@ pub(super) fn acted(work: &Work<'_>, build: &TemplateBuild, change: TemplateChan
 
 /// The event of a build of which nothing is left.
 pub(super) fn gone(build: &TemplateBuild) -> Option<Event> {
+    let (vmid, host) = (build.vmid, &build.place.host);
+    if build.host_gone_since.is_some() {
+        let note = format!(
+            "VM template {vmid} was not deleted, because host {host} left the Proxmox cluster; if the host still has its disks \
+             and image, delete them yourself"
+        );
+        return Some(Event::new(&event_reasons::TEMPLATE_LEFT_ALONE, note));
+    }
     let image = if build.downloaded { " and its image, unless another template is made from it" } else { "" };
-    let note = format!("Deleted VM template {} on host {}{image}", build.vmid, build.place.host);
+    let note = format!("Deleted VM template {vmid} on host {host}{image}");
     Some(Event::new(&event_reasons::TEMPLATE_DELETED, note))
 }
 
@@ -191,11 +209,18 @@ fn transition(before: &TemplateBuild, after: &TemplateBuild) -> Option<Event> {
         let note = format!("Downloaded image {} on host {host}", ImageFile::of(after).volume());
         return Some(Event::new(&event_reasons::IMAGE_DOWNLOADED, note));
     }
+    if before.step == TemplateStep::Download && after.step == TemplateStep::Discard {
+        let note = format!(
+            "Image {} on host {host} is not what spec.sourceImage asks for; downloading the image again",
+            ImageFile::of(after).volume()
+        );
+        return Some(Event::new(&event_reasons::IMAGE_REPLACED, note));
+    }
     let why = after.error.as_ref().filter(|why| before.error.as_ref() != Some(why))?;
     if after.attempt > before.attempt {
         return Some(Event::new(&event_reasons::TEMPLATE_BUILD_FAILED, why.clone()));
     }
-    if after.clones.is_some_and(|count| count > 0) {
+    if after.step == TemplateStep::Destroy && after.clones.is_some_and(|count| count > 0) {
         return Some(Event::new(&event_reasons::TEMPLATE_IN_USE, why.clone()));
     }
     None

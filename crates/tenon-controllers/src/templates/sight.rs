@@ -1,8 +1,11 @@
 //! Everything that is seen of the builds of one object in one round.
 
+use std::time::Duration;
+
 use futures::{FutureExt as _, StreamExt as _, stream};
 use tenon_api::event_reasons;
-use tenon_engine::template::{BuildSight, ObservedImage, ObservedTemplate, TemplateTask, is_resting};
+use tenon_engine::is_host_gone;
+use tenon_engine::template::{BuildSight, ObservedTemplate, TemplateTask, is_resting};
 use tenon_model::{Place, TemplateBuild, TemplateStep};
 use tenon_pve::ProvenVm;
 
@@ -13,6 +16,9 @@ use crate::events::Event;
 /// Builds that are looked at at the same time: a large estate has one on every host.
 const AT_ONCE: usize = 8;
 
+/// A look takes well under a second. A host on which one takes longer hangs, and is not asked again for a while.
+pub(super) const LOOK_WITHIN: Duration = Duration::from_secs(10);
+
 /// What is seen of each build, in their order; nothing of one that nobody looked at.
 pub(super) struct Sights {
     seen: Vec<Option<Seen>>,
@@ -20,7 +26,7 @@ pub(super) struct Sights {
 
 impl Sights {
     /// Looks at every build that is due.
-    pub(super) async fn look(run: &mut Run<'_>) -> Sights {
+    pub(super) async fn look(run: &Run<'_>) -> Sights {
         let uid = run.work.uid();
         let others: Vec<TemplateBuild> = run
             .shared
@@ -29,23 +35,8 @@ impl Sights {
             .filter(|(owner, _)| **owner != uid)
             .flat_map(|(_, builds)| builds.clone())
             .collect();
-        let mut seen: Vec<Option<Seen>> = {
-            let run: &Run<'_> = run;
-            let mut looks = Vec::new();
-            for build in &run.builds {
-                looks.push(look_at(run, build, &others).boxed());
-            }
-            stream::iter(looks).buffered(AT_ONCE).collect().await
-        };
-        // A download that another build asked for is ours all the same.
-        let book = run.image_book(&others);
-        let ours: Vec<bool> = run.builds.iter().map(|build| book.is_ours(build)).collect();
-        for ((build, seen), is_ours) in run.builds.iter_mut().zip(&mut seen).zip(ours) {
-            let is_there = seen.as_ref().is_some_and(|seen| seen.sight.image == ObservedImage::Present);
-            if build.step == TemplateStep::Download && is_there && is_ours {
-                build.downloaded = true;
-            }
-        }
+        let looks: Vec<_> = run.builds.iter().map(|build| look_at(run, build, &others).boxed()).collect();
+        let seen = stream::iter(looks).buffered(AT_ONCE).collect().await;
         Sights { seen }
     }
 
@@ -78,6 +69,12 @@ impl Sights {
     }
 }
 
+/// Whether the host of a VM template that is to go with its object left the cluster, and no other has the VM.
+fn is_lost_with_its_host(run: &Run<'_>, build: &TemplateBuild) -> bool {
+    let is_listed = run.work.estate.host_of(&build.place.region, build.vmid).is_some();
+    run.work.is_going() && is_host_gone(build, run.now()) && !is_listed
+}
+
 async fn look_at(run: &Run<'_>, build: &TemplateBuild, others: &[TemplateBuild]) -> Option<Seen> {
     let now = run.now();
     let Place { region, .. } = &build.place;
@@ -85,7 +82,13 @@ async fn look_at(run: &Run<'_>, build: &TemplateBuild, others: &[TemplateBuild])
     let estate = run.work.estate;
     let listed = estate.host_of(region, build.vmid);
     let host = listed.unwrap_or(&build.place.host);
-    if estate.is_silent(region) || !estate.is_online(&Place { region: region.clone(), host: host.clone() }) {
+    if estate.is_silent(region) {
+        return None;
+    }
+    if is_lost_with_its_host(run, build) {
+        return Some(Seen::nothing());
+    }
+    if !estate.is_online(&Place { region: region.clone(), host: host.clone() }) {
         return None;
     }
     let is_waiting = is_resting(build, now) && !build.retired && build.in_place.as_ref() == Some(&run.work.in_place);
@@ -99,10 +102,19 @@ async fn look_at(run: &Run<'_>, build: &TemplateBuild, others: &[TemplateBuild])
     if is_ready && !is_thorough {
         return None;
     }
+    let at = Place { region: region.clone(), host: host.clone() };
+    if run.context.memory.hangs(&at, now) {
+        return Some(Seen::unreachable());
+    }
     let look = Look { pve: &pve, work: &run.work, build, is_thorough };
-    let seen = match look.see(&run.image_book(others), run.shared.users.as_ref()).await {
-        Ok(seen) => seen,
-        Err(error) => {
+    let book = run.image_book(others);
+    let seen = match tokio::time::timeout(LOOK_WITHIN, look.see(&book, run.shared.users.as_ref())).await {
+        Ok(Ok(seen)) => seen,
+        Err(_) => {
+            run.context.memory.note_hanging(&at, now);
+            return Some(Seen::unreachable());
+        }
+        Ok(Err(error)) => {
             tracing::debug!(template = run.work.name(), vmid = %build.vmid, error = error.full_message(), "cannot look at VM template; retrying");
             return None;
         }

@@ -56,9 +56,9 @@ pub(super) fn targets(spec: &ProxmoxTemplateSpec, estate: &Estate) -> Targets {
         targets.obstacles.push(format!("region {region} is not in the cloud config, which has {}", known.join(", ")));
         return targets;
     }
+    targets.wanted.only_region.clone_from(&spec.region);
     let in_scope = estate.regions.iter().filter(|(name, _)| spec.region.as_ref().is_none_or(|wanted| wanted == *name));
     for (region, view) in in_scope {
-        targets.wanted.regions.insert(region.clone());
         match view {
             Ok(resources) => targets.look_at(spec, region, resources),
             Err(trouble) => {

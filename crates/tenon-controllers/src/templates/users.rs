@@ -82,6 +82,12 @@ pub(super) async fn of(
     TemplateUsers::Some { count, words }
 }
 
+/// How many linked clones a template has, if that can be found out.
+pub(super) async fn count(pve: &tenon_pve::Client, proven: &ProvenVm) -> Option<u32> {
+    let clones = linked_clones(pve, proven).await.ok()?;
+    u32::try_from(clones.len()).ok()
+}
+
 /// VMs with a disk that stands on a disk of this one, on every storage it has disks on.
 async fn linked_clones(pve: &tenon_pve::Client, proven: &ProvenVm) -> Result<BTreeSet<VmId>, tenon_pve::Error> {
     let drives = proven.config().drives();

@@ -3,7 +3,7 @@
 use kube::ResourceExt;
 use tenon_api::{ProxmoxTemplate, ProxmoxTemplateSpec, hash};
 use tenon_model::{TemplateBuild, VmId};
-use tenon_pve::{PoolChange, TemplateMark, TemplateProof};
+use tenon_pve::{GuestRow, PoolChange, TemplateMark, TemplateProof};
 
 use crate::status::Estate;
 
@@ -62,16 +62,38 @@ impl<'a> Work<'a> {
         TemplateProof { mark: self.mark(build.vmid), uuid: build.uuid.clone() }
     }
 
-    /// The pool that a VM has to be put into. A token that may not see pools sees none: then it is put there once. Without a
-    /// pool in the spec, the VM stays where people put it.
-    pub(super) fn pool_change(&self, build: &TemplateBuild) -> Option<(&str, PoolChange)> {
-        let pool = self.spec().resource_pool.as_deref()?;
-        let resources = self.estate.regions.get(&build.place.region)?.as_ref().ok()?;
-        let row = resources.guests.iter().find(|guest| guest.id == build.vmid)?;
-        let is_there = match row.pool.as_deref() {
-            Some(present) => present == pool,
-            None => build.in_place.as_ref() == Some(&self.in_place),
+    /// The pool that a VM has to be put into or taken out of. A token that may not see pools sees none: then it is done once.
+    /// Without a pool in the spec, the VM leaves the one that the spec had put it into, and stays where people put it.
+    pub(super) fn pool_change<'b>(&'b self, build: &'b TemplateBuild) -> Option<(&'b str, PoolChange)> {
+        let row = self.row(build)?;
+        let is_applied = build.in_place.as_ref() == Some(&self.in_place);
+        match (self.spec().resource_pool.as_deref(), build.pool.as_deref()) {
+            (Some(pool), _) => {
+                let is_there = row.pool.as_deref().map_or(is_applied, |present| present == pool);
+                (!is_there).then_some((pool, PoolChange::Move))
+            }
+            (None, Some(pool)) => {
+                let is_there = row.pool.as_deref().map_or(!is_applied, |present| present == pool);
+                is_there.then_some((pool, PoolChange::Remove))
+            }
+            (None, None) => None,
+        }
+    }
+
+    /// The build with the pool it is in because the spec says so. One that people moved elsewhere is theirs to move.
+    pub(super) fn with_pool(&self, build: &TemplateBuild) -> TemplateBuild {
+        let wanted = &self.spec().resource_pool;
+        let present = self.row(build).and_then(|row| row.pool.clone());
+        let pool = match (wanted, present) {
+            (Some(wanted), Some(present)) if *wanted == present => Some(present),
+            (None, Some(present)) if build.pool.as_ref() != Some(&present) => None,
+            _ => build.pool.clone(),
         };
-        (!is_there).then_some((pool, PoolChange::Move))
+        TemplateBuild { pool, ..build.clone() }
+    }
+
+    fn row(&self, build: &TemplateBuild) -> Option<&GuestRow> {
+        let resources = self.estate.regions.get(&build.place.region)?.as_ref().ok()?;
+        resources.guests.iter().find(|guest| guest.id == build.vmid)
     }
 }

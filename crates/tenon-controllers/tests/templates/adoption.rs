@@ -11,7 +11,7 @@ use crate::templates::site::{Life, Site, ready, template};
 const NUMBER: &str = "15108473915739476123";
 
 /// An object as the Go provider leaves it behind, and a VM of its status.
-async fn left_behind(edit: impl Fn(&mut BTreeMap<&str, String>), make: impl Fn(&mut TemplateSpec)) -> Site {
+pub(super) async fn left_behind(edit: impl Fn(&mut BTreeMap<&str, String>), make: impl Fn(&mut TemplateSpec)) -> Site {
     let site = Site::with(&["pve1"]).await;
     let mut object = template("local");
     object["metadata"]["annotations"] = json!({
@@ -61,7 +61,7 @@ async fn a_template_of_the_go_provider_is_adopted_with_its_number_and_kept() {
 #[tokio::test(start_paused = true)]
 async fn anything_less_than_every_sign_is_left_alone() {
     type Edit = fn(&mut BTreeMap<&str, String>);
-    let cases: [(&str, Edit); 4] = [
+    let cases: [(&str, Edit); 8] = [
         ("no number", |config| {
             config.insert("description", "The virtual machine managed by Karpenter, do not delete it.".to_owned());
         }),
@@ -73,6 +73,19 @@ async fn anything_less_than_every_sign_is_left_alone() {
         }),
         ("a claim's mark", |config| {
             config.insert("description", "Hash: 1\ntenon.dev/owner cluster=c claim=u vmid=1000".to_owned());
+        }),
+        ("a template of another cluster", |config| {
+            config.insert("description", "Hash: 1\ntenon.dev/owner cluster=c template=u vmid=1000".to_owned());
+        }),
+        ("another template of this cluster", |config| {
+            config.insert("description", "Hash: 1\ntenon.dev/owner cluster=cluster-1 template=u vmid=1000".to_owned());
+        }),
+        ("two marks", |config| {
+            let mark = "tenon.dev/owner cluster=cluster-1 template=u vmid=1000";
+            config.insert("description", format!("Hash: 1\n{mark}\n{mark}"));
+        }),
+        ("a mark that cannot be read", |config| {
+            config.insert("description", "Hash: 1\ntenon.dev/owner cluster=cluster-1 vmid=1000".to_owned());
         }),
     ];
     for (case, edit) in cases {
@@ -113,6 +126,33 @@ async fn what_a_host_that_is_down_has_is_not_made_anew_before_it_is_known() {
     assert_eq!(site.zones().await, ["lab/pve1/1000"]);
     assert!(site.builds().await.is_empty());
     site.estate.set_host_online("pve1", true).unwrap();
+    site.run(ready(1)).await;
+    assert!(site.builds().await[0].adopted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_template_that_is_locked_is_adopted_when_the_lock_is_gone() {
+    let site = left_behind(|_| (), |_| ()).await;
+    site.estate.lock(1000, "backup").unwrap();
+    site.passes(10).await;
+    assert_eq!(site.zones().await, ["lab/pve1/1000"], "it is not dropped");
+    assert!(site.builds().await.is_empty() && site.images().is_empty(), "nothing is made beside it");
+    let (_, _, message) = site.condition().await;
+    assert!(message.contains("is not adopted yet: it is locked (lock: backup)"), "{message}");
+    site.estate.unlock(1000).unwrap();
+    site.run(ready(1)).await;
+    assert_eq!((site.builds().await[0].adopted, site.zones().await), (true, vec!["lab/pve1/1000".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_template_of_a_region_that_is_not_configured_is_adopted_when_the_region_is_added() {
+    let mut site = left_behind(|_| (), |_| ()).await;
+    site.is_lab_removed = true;
+    site.passes(10).await;
+    assert_eq!(site.zones().await, ["lab/pve1/1000"], "it is not dropped");
+    let (_, _, message) = site.condition().await;
+    assert!(message.contains("VM 1000, which status.zones names, is kept and not touched: region lab"), "{message}");
+    site.is_lab_removed = false;
     site.run(ready(1)).await;
     assert!(site.builds().await[0].adopted);
 }

@@ -7,7 +7,8 @@ use serde_json::json;
 use tenon_model::TemplateBuild;
 
 use crate::claim::site::Death;
-use crate::templates::site::{Life, OTHER_URL, Site, image, ready, template};
+use crate::templates::adoption::left_behind;
+use crate::templates::site::{Life, OTHER_URL, Site, URL, image, ready, template};
 
 type Builds = Option<Vec<TemplateBuild>>;
 
@@ -75,7 +76,9 @@ fn changed(builds: &Builds) -> bool {
 }
 
 fn is_kept_for_its_clone(builds: &Builds) -> bool {
-    builds.as_ref().is_some_and(|builds| builds.len() == 2 && builds.iter().any(|build| build.clones == Some(1)))
+    builds
+        .as_ref()
+        .is_some_and(|builds| builds.len() == 2 && builds.iter().any(|build| build.retired && build.clones == Some(1)))
 }
 
 /// A template with a linked clone, and then another image.
@@ -125,6 +128,91 @@ async fn a_controller_killed_at_any_request_of_a_deletion_leaves_nothing() {
             "{death:?}: {:?}",
             site.estate.volumes()
         );
+    }
+    println!("{} deaths survived", deaths.len());
+}
+
+/// A template that is changed in place, into another resource pool, too.
+async fn updated() -> Site {
+    let site = Site::with(&HOSTS[..1]).await;
+    site.estate.add_pool("old");
+    site.estate.add_pool("new");
+    let mut object = template("local");
+    object["spec"]["resourcePool"] = json!("old");
+    site.create(object).await;
+    site.run(ready(1)).await;
+    site.change(json!({ "spec": { "tags": ["other"], "onBoot": true, "resourcePool": "new" } })).await;
+    site
+}
+
+fn is_moved(builds: &Builds) -> bool {
+    ready(1)(builds) && builds.as_ref().is_some_and(|builds| builds[0].pool.as_deref() == Some("new"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_killed_at_any_request_of_an_update_in_place_finishes_it() {
+    let deaths = deaths(&updated().await, is_moved).await;
+    assert!(deaths.len() > 6, "{deaths:?}");
+    for death in deaths.iter().copied() {
+        let site = updated().await;
+        die_and_recover(&site, death, is_moved).await;
+        site.passes(2).await;
+        let vm = site.estate.vm(1000).unwrap();
+        let says = |key: &str| vm.config.get(key).map(String::as_str);
+        assert_eq!((says("tags"), says("onboot")), (Some("other"), Some("1")), "{death:?}");
+        assert_eq!(vm.pool.as_deref(), Some("new"), "{death:?}");
+        assert_whole(&site, &HOSTS[..1], death);
+        // It still knows where it had put the template.
+        site.change(json!({ "spec": { "resourcePool": null } })).await;
+        site.passes(3).await;
+        assert_eq!(site.estate.vm(1000).unwrap().pool, None, "{death:?}");
+    }
+    println!("{} deaths survived", deaths.len());
+}
+
+fn is_adopted(builds: &Builds) -> bool {
+    ready(1)(builds) && builds.as_ref().is_some_and(|builds| builds[0].adopted && builds[0].in_place.is_some())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_killed_at_any_request_of_an_adoption_adopts_the_same_template_once() {
+    let whole = || left_behind(|_| (), |_| ());
+    let deaths = deaths(&whole().await, is_adopted).await;
+    assert!(deaths.len() > 6, "{deaths:?}");
+    for death in deaths.iter().copied() {
+        let site = whole().await;
+        let uuid = site.estate.vm(1000).unwrap().config["smbios1"].clone();
+        die_and_recover(&site, death, is_adopted).await;
+        site.passes(2).await;
+        let vms = site.estate.vms();
+        assert_eq!((vms.len(), &vms[0].config["smbios1"], vms[0].vmid), (1, &uuid, 1000), "{death:?}");
+        assert_eq!(vms[0].config["description"].matches("tenon.dev/owner").count(), 1, "{death:?}");
+        assert_eq!(site.zones().await, ["lab/pve1/1000"], "{death:?}");
+        assert!(site.images().is_empty(), "{death:?}");
+    }
+    println!("{} deaths survived", deaths.len());
+}
+
+/// A template whose image is another one at the same URL.
+async fn rewritten() -> Site {
+    let site = fresh_on(&HOSTS[..1]).await;
+    site.run(ready(1)).await;
+    site.estate.publish(URL, image("14"));
+    site.change(json!({ "spec": { "sourceImage": { "checksum": image("14").sha256() } } })).await;
+    site
+}
+
+fn is_rewritten(builds: &Builds) -> bool {
+    ready(1)(builds) && builds.as_ref().is_some_and(|builds| builds[0].vmid.get() != 1000)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_killed_at_any_request_while_an_image_is_replaced_leaves_one_template_and_one_image() {
+    let deaths = deaths(&rewritten().await, is_rewritten).await;
+    for death in deaths.iter().copied() {
+        let site = rewritten().await;
+        die_and_recover(&site, death, is_rewritten).await;
+        assert_whole(&site, &HOSTS[..1], death);
     }
     println!("{} deaths survived", deaths.len());
 }

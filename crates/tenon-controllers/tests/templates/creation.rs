@@ -4,7 +4,8 @@ use serde_json::json;
 use tenon_model::{TemplateBuild, TemplateStep};
 use tenon_sim::{FaultEffect, FaultMatch, FaultRule, StorageSpec, TemplateSpec, VmSpec, WebCertificate, WebFile};
 
-use crate::templates::site::{OTHER_URL, Site, URL, config, image, ready, template};
+use crate::claim::site::Death;
+use crate::templates::site::{Life, OTHER_URL, Site, URL, config, image, ready, template};
 
 #[tokio::test(start_paused = true)]
 async fn every_host_gets_a_template_with_the_configuration_of_its_object() {
@@ -77,7 +78,16 @@ async fn a_shared_image_storage_is_downloaded_to_once_for_templates_on_several_h
     site.create(object).await;
     site.run(ready(2)).await;
     let downloads = site.estate.ledger().into_iter().filter(|call| call.path.ends_with("/download-url")).count();
-    assert_eq!((downloads, site.images().len()), (1, 1));
+    assert_eq!((downloads, site.images().len()), (2, 1), "one that loads the image, and one that compares it");
+    let loaded =
+        site.estate.ledger().into_iter().filter_map(|call| call.upid).filter(|upid| upid.contains(":download:"));
+    let pve = site.proxmox(&Life::until(Death::Never));
+    let mut transfers = 0;
+    for upid in loaded {
+        let log = pve.task_log(&upid.parse().unwrap()).await.unwrap();
+        transfers += usize::from(log.iter().any(|line| line.starts_with("Saving to")));
+    }
+    assert_eq!(transfers, 1);
     site.delete().await;
     site.run(Option::is_none).await;
     assert!(site.images().is_empty() && site.vm_templates().is_empty());

@@ -4,7 +4,14 @@
 #![expect(clippy::unwrap_used, reason = "a site of the test's own that does not work is a failed test")]
 
 mod adoption;
+mod bounds;
 mod changes;
+mod checksums;
 mod crash;
 mod creation;
+mod killed;
+mod members;
+mod pools;
+mod regions;
 mod site;
+mod veil;

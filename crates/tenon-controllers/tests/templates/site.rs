@@ -24,6 +24,7 @@ use tokio::sync::Notify;
 use tower::{Service, ServiceExt};
 
 use crate::claim::site::Death;
+use crate::templates::veil::Veil;
 
 pub(crate) const URL: &str = "https://images.example.com/debian-13.qcow2";
 pub(crate) const OTHER_URL: &str = "https://images.example.com/debian-14.qcow2";
@@ -33,7 +34,14 @@ const EPOCH: i64 = 1_794_700_000;
 const TOKEN: (&str, &str) = ("tenon@pve!sim", "11111111-2222-3333-4444-555555555555");
 
 pub(crate) struct Site {
+    /// The Proxmox cluster of region lab.
     pub(crate) estate: Estate,
+    /// The one of region attic, if there is one.
+    pub(crate) attic: Option<Estate>,
+    /// Whether region lab was taken out of the cloud config.
+    pub(crate) is_lab_removed: bool,
+    /// The host that region lab does not show.
+    pub(crate) veil: Veil,
     pub(crate) cluster: Cluster,
 }
 
@@ -136,7 +144,7 @@ impl Site {
         for definition in tenon_api::definitions() {
             definitions.create(&PostParams::default(), &definition).await.unwrap();
         }
-        Site { estate, cluster }
+        Site { estate, attic: None, is_lab_removed: false, veil: Veil::default(), cluster }
     }
 
     pub(crate) fn templates(&self) -> Api<ProxmoxTemplate> {
@@ -166,7 +174,11 @@ impl Site {
     }
 
     pub(crate) async fn builds(&self) -> Vec<TemplateBuild> {
-        let template = self.get().await.unwrap();
+        self.builds_of("debian").await
+    }
+
+    pub(crate) async fn builds_of(&self, name: &str) -> Vec<TemplateBuild> {
+        let template = self.templates().get(name).await.unwrap();
         let text = template.annotations().get(names::ANNOTATION_TEMPLATE_BUILDS).cloned();
         template_record::read(&text.unwrap_or_else(|| "[]".to_owned())).unwrap()
     }
@@ -189,7 +201,8 @@ impl Site {
 
     /// A controller that remembers nothing.
     pub(crate) fn controller(&self, life: &Life) -> TemplateContext {
-        let client = self.proxmox(life);
+        let lab = (!self.is_lab_removed).then(|| ("lab".to_owned(), client_of(&self.estate, life, &self.veil)));
+        let attic = self.attic.as_ref().map(|attic| ("attic".to_owned(), client_of(attic, life, &Veil::default())));
         let kube = self.cluster.client();
         let on_kubernetes = life.clone();
         let service = tower::service_fn(move |request: http::Request<Body>| {
@@ -198,7 +211,7 @@ impl Site {
         });
         TemplateContext {
             workload: kube::Client::new(service, "default"),
-            regions: Regions::from(BTreeMap::from([("lab".to_owned(), client)])),
+            regions: Regions::from(lab.into_iter().chain(attic).collect::<BTreeMap<_, _>>()),
             cluster_id: "cluster-1".to_owned(),
             node_ids: VmIdRange::default(),
             memory: TemplateMemory::default(),
@@ -206,18 +219,7 @@ impl Site {
     }
 
     pub(crate) fn proxmox(&self, life: &Life) -> tenon_pve::Client {
-        let (estate, on_proxmox) = (self.estate.service(), life.clone());
-        let mortal = tower::service_fn(move |request: http::Request<_>| {
-            let (mut estate, life) = (estate.clone(), on_proxmox.clone());
-            async move {
-                let method = request.method().clone();
-                let reply = life.carry(&method, async { estate.ready().await?.call(request).await }).await?;
-                Ok::<_, Infallible>(reply)
-            }
-        });
-        let token = Token::new(TOKEN.0, TOKEN.1).unwrap();
-        let endpoint = Endpoint::new("https://pve.example:8006").unwrap();
-        tenon_pve::Client::new(vec![endpoint], Transport::over(mortal, |_| false), token)
+        client_of(&self.estate, life, &self.veil)
     }
 
     /// One pass of a controller; nothing if it died.
@@ -317,6 +319,21 @@ impl Site {
         let patch = Patch::Merge(json!({ "status": { "selectedZones": zones } }));
         api.patch_status(name, &PatchParams::default(), &patch).await.unwrap();
     }
+}
+
+fn client_of(estate: &Estate, life: &Life, veil: &Veil) -> tenon_pve::Client {
+    let (estate, on_proxmox, veil) = (estate.service(), life.clone(), veil.clone());
+    let mortal = tower::service_fn(move |request: http::Request<_>| {
+        let (mut estate, life, veil) = (estate.clone(), on_proxmox.clone(), veil.clone());
+        async move {
+            let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+            let reply = life.carry(&method, async { estate.ready().await?.call(request).await }).await?;
+            Ok::<_, Infallible>(veil.over(&path, reply).await)
+        }
+    });
+    let token = Token::new(TOKEN.0, TOKEN.1).unwrap();
+    let endpoint = Endpoint::new("https://pve.example:8006").unwrap();
+    tenon_pve::Client::new(vec![endpoint], Transport::over(mortal, |_| false), token)
 }
 
 /// Whether there are this many templates, all of them ready.

@@ -10,9 +10,10 @@ pub mod static_pool;
 mod static_victims;
 pub mod template;
 mod template_end;
+mod template_image;
 mod template_set;
 mod template_sight;
 
 pub use static_pool::StaticCounts;
 pub use static_victims::{Sparing, StaticNode, StaticPod, StaticStage, lifetime_remaining};
-pub use template_set::{Arranged, TemplateTarget, WantedTemplates, arrange};
+pub use template_set::{Arranged, TemplateTarget, WantedTemplates, arrange, is_host_gone};

@@ -1,13 +1,14 @@
 //! What comes next for one VM template of a ProxmoxTemplate: one change at most, chosen from what was written down and what
-//! is seen now. Removing one is in `template_end`.
+//! is seen now. Its image is in `template_image`, removing one in `template_end`.
 //!
 //! As in a launch, nothing is sent again before it was looked for, and what is not proven to be ours is left alone.
 
 use tenon_model::{Seconds, TemplateBuild, TemplateStep, VmId};
 
 use super::template_end::{delete_image_step, destroy_step};
+use super::template_image::{discard_step, download_step};
 pub use super::template_sight::{
-    BuildFailure, BuildSight, ObservedImage, ObservedTemplate, TemplateTask, TemplateUsers,
+    BuildFailure, BuildSight, ObservedImage, ObservedTemplate, PresentImage, TemplateTask, TemplateUsers,
 };
 
 /// A request that was sent is carried out within this time or not at all: until then a VM that is not there may still come.
@@ -28,6 +29,8 @@ pub struct BuildOrder<'a> {
     pub in_place: &'a str,
     /// Whether the image has a checksum to be compared with.
     pub has_checksum: bool,
+    /// Whether the certificate of the server is to be checked.
+    pub certifies: bool,
 }
 
 /// A change that a step makes.
@@ -95,7 +98,11 @@ pub fn next_template_step(build: &TemplateBuild, sight: &BuildSight, order: &Bui
             return TemplateDecision::Perform(TemplateChange::StopTask);
         }
         TemplateTask::Running(progress) => return running(build, *progress),
-        TemplateTask::Unreachable => return TemplateDecision::Wait,
+        TemplateTask::Unreachable => return waiting(build, no_answer(build)),
+        // It is known by the name of the file alone: what it leaves is compared when it has ended.
+        TemplateTask::Found(_) if build.step == TemplateStep::Download && order.has_checksum && !build.retired => {
+            return TemplateDecision::Wait;
+        }
         TemplateTask::Found(upid) => {
             return TemplateBuild { upid: Some(upid.clone()), last_progress_at: now, ..build.clone() }.into();
         }
@@ -108,6 +115,7 @@ pub fn next_template_step(build: &TemplateBuild, sight: &BuildSight, order: &Bui
         return TemplateDecision::Wait;
     }
     match build.step {
+        TemplateStep::Discard => discard_step(build, sight, now),
         TemplateStep::Download => download_step(build, sight, order),
         TemplateStep::Create => create_step(build, sight, now),
         TemplateStep::Configure => configure_step(build, sight, now),
@@ -124,6 +132,9 @@ fn running(build: &TemplateBuild, progress: Option<u32>) -> TemplateDecision {
     if tens.is_some() && tens > build.progress {
         return TemplateBuild { progress: tens, error: None, ..build.clone() }.into();
     }
+    if build.error.as_ref() == Some(&no_answer(build)) {
+        return TemplateBuild { error: None, ..build.clone() }.into();
+    }
     TemplateDecision::Wait
 }
 
@@ -133,31 +144,6 @@ pub(crate) fn waiting(build: &TemplateBuild, words: String) -> TemplateDecision 
         return TemplateDecision::Wait;
     }
     TemplateBuild { error: Some(words), ..build.clone() }.into()
-}
-
-fn download_step(build: &TemplateBuild, sight: &BuildSight, order: &BuildOrder<'_>) -> TemplateDecision {
-    let now = order.now;
-    match (&sight.task, &sight.image) {
-        (TemplateTask::Done, _) => build.advanced(now).into(),
-        (TemplateTask::Failed(failure @ BuildFailure::ImageNameTaken(_)), _) => {
-            TemplateBuild { downloaded: false, ..build.failed(failure.words().to_owned(), now) }.into()
-        }
-        (TemplateTask::Failed(failure), _) => build.failed(failure.words().to_owned(), now).into(),
-        // What came of it shows on the storage: Proxmox gives a file its name only when it is whole.
-        (_, ObservedImage::Present) if build.downloaded || !order.has_checksum => build.advanced(now).into(),
-        (TemplateTask::Lost, ObservedImage::Absent) => {
-            build.failed("the download ended without a result".to_owned(), now).into()
-        }
-        (_, ObservedImage::Unknown(why)) => build.failed(why.clone(), now).into(),
-        (_, ObservedImage::LoadedBy(host)) => {
-            waiting(build, format!("host {host} downloads the image to the same storage"))
-        }
-        // That the file will be ours is written down before it can be there.
-        (_, ObservedImage::Absent) if !build.downloaded => {
-            TemplateBuild { downloaded: true, upid: None, last_progress_at: now, ..build.clone() }.into()
-        }
-        _ => TemplateDecision::Perform(TemplateChange::Download),
-    }
 }
 
 fn create_step(build: &TemplateBuild, sight: &BuildSight, now: Seconds) -> TemplateDecision {
@@ -191,7 +177,7 @@ fn create_step(build: &TemplateBuild, sight: &BuildSight, now: Seconds) -> Templ
             .into(),
         (ObservedTemplate::Creating | ObservedTemplate::Hidden | ObservedTemplate::Unseen, _) => TemplateDecision::Wait,
         (ObservedTemplate::Absent, TemplateTask::Failed(BuildFailure::ImageMissing(words))) => {
-            let again = TemplateBuild { downloaded: false, ..build.at(TemplateStep::Download, now) };
+            let again = TemplateBuild { downloaded: false, ordered_at: None, ..build.at(TemplateStep::Download, now) };
             again.failed(words.clone(), now).into()
         }
         (ObservedTemplate::Absent, TemplateTask::Failed(failure)) => {
@@ -214,6 +200,11 @@ fn configure_step(build: &TemplateBuild, sight: &BuildSight, now: Seconds) -> Te
 
 fn convert_step(build: &TemplateBuild, sight: &BuildSight, order: &BuildOrder<'_>) -> TemplateDecision {
     match (&sight.vm, &sight.task) {
+        // A conversion that died in the middle cannot be repeated. Nothing is cloned from it yet: another one is made.
+        (ObservedTemplate::Ours { .. }, TemplateTask::Lost | TemplateTask::Failed(_)) if sight.is_half_converted => {
+            let why = format!("the conversion of VM {} was interrupted; it is destroyed and made again", build.vmid);
+            TemplateBuild { retired: true, error: Some(why), ..build.at(TemplateStep::Destroy, order.now) }.into()
+        }
         (ObservedTemplate::Ours { is_template: true, .. }, _) => {
             TemplateBuild { in_place: Some(order.in_place.to_owned()), ..build.advanced(order.now) }.into()
         }
@@ -234,8 +225,13 @@ fn ready_step(build: &TemplateBuild, sight: &BuildSight, order: &BuildOrder<'_>)
         ObservedTemplate::Unseen => TemplateDecision::Wait,
         ObservedTemplate::Ours { is_template: false, .. } => build.at(TemplateStep::Convert, order.now).into(),
         ObservedTemplate::Ours { is_as_described: false, .. } => TemplateDecision::Perform(TemplateChange::Configure),
-        ObservedTemplate::Ours { .. } if build.in_place == in_place && build.error.is_none() => TemplateDecision::Wait,
-        ObservedTemplate::Ours { .. } => TemplateBuild { in_place, ..build.at(TemplateStep::Ready, order.now) }.into(),
+        ObservedTemplate::Ours { .. } => {
+            let clones = sight.clones.or(build.clones);
+            if build.in_place == in_place && build.error.is_none() && build.clones == clones {
+                return TemplateDecision::Wait;
+            }
+            TemplateBuild { in_place, clones, ..build.at(TemplateStep::Ready, order.now) }.into()
+        }
         other => not_ours(build, other),
     }
 }

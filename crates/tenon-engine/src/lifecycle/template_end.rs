@@ -27,6 +27,17 @@ pub(crate) fn destroy_step(build: &TemplateBuild, sight: &BuildSight, now: Secon
             build,
             format!("VM {vmid} is left alone: {why}; set smbios1 of the VM back, or delete the VM yourself"),
         ),
+        // Nothing but the lock is left in its configuration then.
+        (ObservedTemplate::Locked(lock), _) if lock == "destroyed" => {
+            let host = &build.place.host;
+            waiting(
+                build,
+                format!(
+                    "the deletion of VM {vmid} was interrupted, and an API token cannot finish it; on host {host} run: \
+                     qm destroy {vmid} --skiplock 1"
+                ),
+            )
+        }
         (ObservedTemplate::Locked(lock), _) => waiting(build, format!("VM {vmid} is locked (lock: {lock})")),
         (ObservedTemplate::Creating, _) => waiting(build, incomplete(build)),
         (ObservedTemplate::Hidden, _) => waiting(

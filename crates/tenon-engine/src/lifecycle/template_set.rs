@@ -36,9 +36,10 @@ pub struct WantedTemplates {
     pub none: bool,
     /// What they are made from, as one number.
     pub number: String,
-    /// Regions it is to be in, whether they answer or not.
-    pub regions: BTreeSet<String>,
-    /// The hosts of each region that answers.
+    /// The one region it is to be in, if its object names one that is configured. Of a region that is not configured
+    /// nothing is concluded.
+    pub only_region: Option<String>,
+    /// The members of each Proxmox cluster that answers and is quorate.
     pub hosts: BTreeMap<String, BTreeSet<HostName>>,
     /// Hosts that answer and cannot have one: a storage is missing.
     pub unfit: BTreeSet<Place>,
@@ -55,12 +56,16 @@ pub struct Arranged {
     pub missing: Vec<TemplateTarget>,
 }
 
+/// A host that is no member of its cluster for this long is not only missing in a listing: it was removed.
+const HOST_GONE_S: i64 = 600;
+
 /// Compares what was begun with what is wanted. A template of before serves until the new one of the same host is ready.
 pub fn arrange(builds: &[TemplateBuild], wanted: &WantedTemplates, now: Seconds) -> Arranged {
     let retire = |build: &TemplateBuild| TemplateBuild { retired: true, last_progress_at: now, ..build.clone() };
+    let builds: Vec<TemplateBuild> = builds.iter().map(|build| with_host(build, wanted, now)).collect();
     let mut arranged = Arranged::default();
     for (index, build) in builds.iter().enumerate() {
-        let is_wanted = build.retired || is_wanted(builds, index, wanted);
+        let is_wanted = build.retired || is_wanted(&builds, index, wanted, now);
         arranged.builds.push(if is_wanted { build.clone() } else { retire(build) });
     }
     let is_current = |build: &&TemplateBuild| !build.retired && build.number == wanted.number;
@@ -70,13 +75,35 @@ pub fn arrange(builds: &[TemplateBuild], wanted: &WantedTemplates, now: Seconds)
     arranged
 }
 
+/// Whether the host of a build is no member of its cluster for so long that it was removed.
+pub fn is_host_gone(build: &TemplateBuild, now: Seconds) -> bool {
+    build.host_gone_since.is_some_and(|since| now.since(since) >= HOST_GONE_S)
+}
+
+/// The build with what is known of its host by now. One that was retired because its host had left comes back into use with
+/// the host, as long as it is there.
+fn with_host(build: &TemplateBuild, wanted: &WantedTemplates, now: Seconds) -> TemplateBuild {
+    let is_left_out = build.retired && build.host_gone_since.is_none() && !wanted.none;
+    let Some(hosts) = wanted.hosts.get(&build.place.region).filter(|_| !is_left_out) else { return build.clone() };
+    if !hosts.contains(&build.place.host) {
+        return TemplateBuild { host_gone_since: build.host_gone_since.or(Some(now)), ..build.clone() };
+    }
+    let back = TemplateBuild { host_gone_since: None, ..build.clone() };
+    match build.step {
+        _ if !build.retired || wanted.none => back,
+        TemplateStep::DeleteImage => back,
+        TemplateStep::Destroy => TemplateBuild { retired: false, ..back.at(TemplateStep::Ready, now) },
+        _ => TemplateBuild { retired: false, last_progress_at: now, ..back },
+    }
+}
+
 /// Whether a build that is not retired should stay so.
-fn is_wanted(builds: &[TemplateBuild], index: usize, wanted: &WantedTemplates) -> bool {
+fn is_wanted(builds: &[TemplateBuild], index: usize, wanted: &WantedTemplates, now: Seconds) -> bool {
     let Some(build) = builds.get(index) else { return false };
-    let Place { region, host } = &build.place;
-    // Of a region that does not answer nothing is concluded.
-    let is_host_gone = wanted.hosts.get(region).is_some_and(|hosts| !hosts.contains(host));
-    if wanted.none || !wanted.regions.contains(region) || is_host_gone {
+    let is_elsewhere = wanted.only_region.as_ref().is_some_and(|only| *only != build.place.region);
+    // A look that does not show the members of the cluster says nothing about its hosts.
+    let is_sure = wanted.hosts.contains_key(&build.place.region);
+    if wanted.none || is_elsewhere || (is_sure && is_host_gone(build, now)) {
         return false;
     }
     let others = || builds.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, other)| other);

@@ -1,5 +1,7 @@
 //! What is seen of a VM template, its task, its image and its users: what a decision about it is made from.
 
+use tenon_model::Seconds;
+
 /// What is seen of the VM under the recorded id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ObservedTemplate {
@@ -78,13 +80,26 @@ pub enum ObservedImage {
     /// Nobody looked.
     Unseen,
     /// It is there.
-    Present,
+    Present(PresentImage),
     /// It is not.
     Absent,
     /// Another host is loading it onto the same storage.
     LoadedBy(String),
     /// It could not be looked for; why.
     Unknown(String),
+}
+
+/// A file that has the name of the image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PresentImage {
+    /// Whether another build had it downloaded.
+    pub is_ours: bool,
+    /// Whether the certificate of its server was checked then.
+    pub is_certified: bool,
+    /// When that was ordered.
+    pub ordered_at: Option<Seconds>,
+    /// The VM whose disk is being made from it right now.
+    pub imported_by: Option<String>,
 }
 
 /// What still needs a template that is to go.
@@ -118,6 +133,12 @@ pub struct BuildSight {
     pub users: TemplateUsers,
     /// Whether another build that is not at its end is made from the same image.
     pub image_is_needed: bool,
+    /// The incomplete file that a download left which was interrupted.
+    pub leftover: Option<String>,
+    /// Whether it is a template some of whose disks are no base images yet.
+    pub is_half_converted: bool,
+    /// Linked clones of a template that serves, if somebody counted.
+    pub clones: Option<u32>,
 }
 
 impl Default for BuildSight {
@@ -128,6 +149,9 @@ impl Default for BuildSight {
             image: ObservedImage::Unseen,
             users: TemplateUsers::Unseen,
             image_is_needed: false,
+            leftover: None,
+            is_half_converted: false,
+            clones: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a value of the test's own that cannot be read is a failed test")]
 
+mod images;
 mod set;
 mod steps;
 
@@ -24,8 +25,12 @@ pub(crate) fn build(host: &str, vmid: u32) -> TemplateBuild {
         started_at: Seconds(1_000),
         last_progress_at: Seconds(1_000),
         downloaded: false,
+        ordered_at: None,
+        certified: false,
         adopted: false,
         retired: false,
+        host_gone_since: None,
+        pool: None,
         clones: None,
         error: None,
         progress: None,

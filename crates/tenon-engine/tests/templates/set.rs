@@ -21,7 +21,7 @@ fn wanted(targets: &[TemplateTarget]) -> WantedTemplates {
     WantedTemplates {
         none: false,
         number: "1".to_owned(),
-        regions: BTreeSet::from(["lab".to_owned()]),
+        only_region: None,
         hosts: BTreeMap::from([("lab".to_owned(), hosts.into())]),
         unfit: BTreeSet::new(),
         targets: targets.to_vec(),
@@ -63,15 +63,54 @@ fn one_of_before_that_never_was_ready_is_not_waited_for() {
 }
 
 #[test]
-fn a_host_that_is_away_keeps_its_template_and_one_that_left_the_cluster_does_not() {
+fn a_host_that_is_away_keeps_its_template() {
     // It is listed, but no target.
     assert_eq!(retired(&[build("pve3", 1000)], &wanted(&[])), Vec::<u32>::new());
-    assert_eq!(retired(&[build("pve9", 1000)], &wanted(&[])), [1000]);
-    let mut silent = wanted(&[]);
-    silent.hosts.clear();
-    assert_eq!(retired(&[build("pve9", 1000)], &silent), Vec::<u32>::new(), "of a silent region nothing is concluded");
-    silent.regions = BTreeSet::from(["other".to_owned()]);
-    assert_eq!(retired(&[build("pve9", 1000)], &silent), [1000]);
+}
+
+#[test]
+fn a_host_has_to_be_missing_for_ten_minutes_before_its_template_is_retired() {
+    let gone = [build("pve9", 1000)];
+    let first = arrange(&gone, &wanted(&[]), Seconds(2_000)).builds;
+    assert_eq!((first[0].retired, first[0].host_gone_since), (false, Some(Seconds(2_000))), "one look is no proof");
+    let silent = WantedTemplates { hosts: BTreeMap::new(), ..wanted(&[]) };
+    assert_eq!(arrange(&first, &silent, Seconds(9_000)).builds, first, "a look that shows no hosts says nothing");
+    let later = arrange(&first, &wanted(&[]), Seconds(2_599)).builds;
+    assert!(!later[0].retired);
+    let late = arrange(&later, &wanted(&[]), Seconds(2_600)).builds;
+    assert!(late[0].retired);
+    // It is back before ten minutes are over: they begin anew.
+    let back = TemplateBuild { place: build("pve1", 1000).place, ..later[0].clone() };
+    assert_eq!(arrange(&[back], &wanted(&[]), Seconds(2_599)).builds[0].host_gone_since, None);
+}
+
+#[test]
+fn a_template_that_was_retired_with_its_host_serves_again_when_the_host_is_back() {
+    let gone = TemplateBuild { retired: true, host_gone_since: Some(Seconds(1_000)), ..build("pve1", 1000) };
+    let destroying = TemplateBuild { step: TemplateStep::Destroy, ..gone.clone() };
+    let targets = wanted(&[target("pve1", false)]);
+    for retired in [gone.clone(), destroying] {
+        let arranged = arrange(&[retired], &targets, Seconds(9_000));
+        let back = &arranged.builds[0];
+        assert_eq!((back.retired, back.step, back.host_gone_since), (false, TemplateStep::Ready, None));
+        assert!(arranged.missing.is_empty(), "nothing is made anew");
+    }
+    // What is retired for another reason, or whose VM is gone, is not.
+    let other = TemplateBuild { host_gone_since: None, ..gone.clone() };
+    let destroyed = TemplateBuild { step: TemplateStep::DeleteImage, ..gone.clone() };
+    let replaced = TemplateBuild { number: "0".to_owned(), ..gone };
+    for stays in [vec![other], vec![destroyed], vec![replaced, build("pve1", 1001)]] {
+        assert!(arrange(&stays, &targets, Seconds(9_000)).builds[0].retired, "{stays:?}");
+    }
+}
+
+#[test]
+fn only_another_region_that_is_configured_retires_a_template() {
+    let mut wanted = wanted(&[]);
+    wanted.hosts = BTreeMap::from([("attic".to_owned(), BTreeSet::new())]);
+    assert_eq!(retired(&[build("pve1", 1000)], &wanted), Vec::<u32>::new(), "its region is not configured any more");
+    wanted.only_region = Some("attic".to_owned());
+    assert_eq!(retired(&[build("pve1", 1000)], &wanted), [1000]);
 }
 
 #[test]

@@ -8,21 +8,25 @@ use tenon_model::{Seconds, TemplateBuild, TemplateStep};
 
 use crate::templates::build;
 
-const UPID: &str = "UPID:pve1:0:0:0:qmcreate:1000:a@pve!b:";
+pub(super) const UPID: &str = "UPID:pve1:0:0:0:qmcreate:1000:a@pve!b:";
 
-fn decide_at(now: i64, build: &TemplateBuild, sight: &BuildSight, has_checksum: bool) -> TemplateDecision {
-    next_template_step(build, sight, &BuildOrder { now: Seconds(now), in_place: "a", has_checksum })
+pub(super) fn decide_at(now: i64, build: &TemplateBuild, sight: &BuildSight, has_checksum: bool) -> TemplateDecision {
+    decide_for(build, sight, &BuildOrder { now: Seconds(now), in_place: "a", has_checksum, certifies: true })
 }
 
-fn decide(build: &TemplateBuild, sight: &BuildSight) -> TemplateDecision {
+pub(super) fn decide_for(build: &TemplateBuild, sight: &BuildSight, order: &BuildOrder<'_>) -> TemplateDecision {
+    next_template_step(build, sight, order)
+}
+
+pub(super) fn decide(build: &TemplateBuild, sight: &BuildSight) -> TemplateDecision {
     decide_at(1_010, build, sight, false)
 }
 
-fn at(step: TemplateStep) -> TemplateBuild {
+pub(super) fn at(step: TemplateStep) -> TemplateBuild {
     TemplateBuild { step, ..build("pve1", 1000) }
 }
 
-fn sees(vm: ObservedTemplate, task: TemplateTask) -> BuildSight {
+pub(super) fn sees(vm: ObservedTemplate, task: TemplateTask) -> BuildSight {
     BuildSight { vm, task, ..BuildSight::default() }
 }
 
@@ -30,34 +34,15 @@ fn ours(is_template: bool, is_as_described: bool) -> ObservedTemplate {
     ObservedTemplate::Ours { is_template, is_as_described }
 }
 
-fn recorded(decision: TemplateDecision) -> TemplateBuild {
+pub(super) fn recorded(decision: TemplateDecision) -> TemplateBuild {
     match decision {
         TemplateDecision::Record(build) => build,
         other => panic!("{other:?}"),
     }
 }
 
-fn image(image: ObservedImage, task: TemplateTask) -> BuildSight {
+pub(super) fn image(image: ObservedImage, task: TemplateTask) -> BuildSight {
     BuildSight { image, task, ..BuildSight::default() }
-}
-
-#[test]
-fn that_the_file_will_be_ours_is_written_down_before_it_is_asked_for() {
-    let absent = image(ObservedImage::Absent, TemplateTask::None);
-    let intended = recorded(decide(&at(TemplateStep::Download), &absent));
-    assert!(intended.downloaded && intended.step == TemplateStep::Download);
-    assert_eq!(decide(&intended, &absent), TemplateDecision::Perform(TemplateChange::Download));
-    let done = image(ObservedImage::Present, TemplateTask::Done);
-    assert_eq!(recorded(decide(&intended, &done)).step, TemplateStep::Create);
-}
-
-#[test]
-fn a_file_that_is_there_is_used_and_compared_where_there_is_a_checksum() {
-    let present = image(ObservedImage::Present, TemplateTask::None);
-    let found = recorded(decide(&at(TemplateStep::Download), &present));
-    assert!(found.step == TemplateStep::Create && !found.downloaded, "it is not ours to delete");
-    let compared = decide_at(1_010, &at(TemplateStep::Download), &present, true);
-    assert_eq!(compared, TemplateDecision::Perform(TemplateChange::Download));
 }
 
 #[test]
@@ -116,21 +101,13 @@ fn a_failure_rests_longer_each_time_up_to_a_quarter_of_an_hour() {
     let failed = recorded(decide(&at(TemplateStep::Download), &failing));
     assert_eq!((failed.attempt, failed.error.as_deref()), (1, Some("404")));
     let absent = image(ObservedImage::Absent, TemplateTask::None);
-    let failed = TemplateBuild { downloaded: true, ..failed };
+    let failed = TemplateBuild { ordered_at: Some(Seconds(1_000)), ..failed };
     assert_eq!(decide_at(1_010 + 29, &failed, &absent, false), TemplateDecision::Wait);
     let again = decide_at(1_010 + 30, &failed, &absent, false);
     assert_eq!(again, TemplateDecision::Perform(TemplateChange::Download));
     let rests: Vec<i64> = (1..=8).map(retry_after_s).collect();
     assert_eq!(rests, [30, 60, 120, 240, 480, 900, 900, 900]);
     assert_eq!(retry_after_s(u32::MAX), 900);
-}
-
-#[test]
-fn a_missing_image_is_downloaded_again() {
-    let missing = TemplateTask::Failed(BuildFailure::ImageMissing("volume does not exist".to_owned()));
-    let build = TemplateBuild { upid: Some(UPID.to_owned()), downloaded: true, ..at(TemplateStep::Create) };
-    let again = recorded(decide(&build, &sees(ObservedTemplate::Absent, missing)));
-    assert_eq!((again.step, again.attempt, again.downloaded), (TemplateStep::Download, 1, false));
 }
 
 #[test]
@@ -145,6 +122,39 @@ fn a_finished_template_is_kept_as_described_and_replaced_when_it_is_gone() {
     ));
     let away = recorded(decide(&ready, &sees(ObservedTemplate::Unreachable, TemplateTask::None)));
     assert_eq!((away.step, away.vmid), (TemplateStep::Ready, ready.vmid), "a host that does not answer proves nothing");
+}
+
+#[test]
+fn a_conversion_that_died_is_repeated_and_one_that_died_in_the_middle_is_made_again() {
+    let build = TemplateBuild { upid: Some(UPID.to_owned()), ..at(TemplateStep::Convert) };
+    let failed = recorded(decide(&build, &sees(ours(false, true), TemplateTask::Lost)));
+    assert_eq!((failed.step, failed.attempt), (TemplateStep::Convert, 1));
+    let again = decide_at(1_100, &failed, &sees(ours(false, true), TemplateTask::None), false);
+    assert_eq!(again, TemplateDecision::Perform(TemplateChange::Convert));
+    let half = BuildSight { is_half_converted: true, ..sees(ours(true, true), TemplateTask::Lost) };
+    let retired = recorded(decide(&build, &half));
+    assert!(retired.retired && retired.step == TemplateStep::Destroy, "{retired:?}");
+}
+
+#[test]
+fn the_clones_of_a_template_that_serves_are_written_down_when_their_number_changes() {
+    let counted = |clones| BuildSight { clones, ..sees(ours(true, true), TemplateTask::None) };
+    let ready = at(TemplateStep::Ready);
+    let told = recorded(decide(&ready, &counted(Some(2))));
+    assert_eq!(told.clones, Some(2));
+    for same in [Some(2), None] {
+        assert_eq!(decide(&told, &counted(same)), TemplateDecision::Wait);
+    }
+}
+
+#[test]
+fn a_deletion_that_died_is_repeated_and_what_only_its_host_can_remove_is_told() {
+    let build = TemplateBuild { retired: true, upid: Some(UPID.to_owned()), ..at(TemplateStep::Destroy) };
+    let lost = BuildSight { users: TemplateUsers::None, ..sees(ours(true, true), TemplateTask::Lost) };
+    assert_eq!(decide_at(1_100, &build, &lost, false), TemplateDecision::Perform(TemplateChange::Destroy));
+    let husk = sees(ObservedTemplate::Locked("destroyed".to_owned()), TemplateTask::Lost);
+    let told = recorded(decide(&build, &husk)).error.unwrap();
+    assert!(told.contains("on host pve1 run: qm destroy 1000 --skiplock 1"), "{told}");
 }
 
 #[test]
