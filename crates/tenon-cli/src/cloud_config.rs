@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(limits(""), Ok(Limits::default()));
         let given = limits("\nmax_requests: 6\nmax_requests_per_host: 3\nmax_requests_per_storage: 1");
         assert_eq!(given, Ok(Limits { region: 6, host: 3, storage: 1, ..Limits::default() }));
-        let per_second = std::num::NonZero::new(20);
+        let per_second = NonZero::new(20);
         assert_eq!(limits("\nmax_requests_per_second: 20"), Ok(Limits { per_second, ..Limits::default() }));
         assert!(limits("\nmax_requests_per_second: 0").is_err());
         assert!(limits("\nmax_requests: 0").is_err());

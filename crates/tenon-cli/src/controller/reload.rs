@@ -141,7 +141,7 @@ mod tests {
         /// One region whose entry ends with these lines.
         fn region_with(&self, more: &str) {
             let secret = self.folder.path().join("secret");
-            let first = format!("clusters:\n- region: lab\n  url: https://lab:8006\n  token_id: karp@pve!node\n");
+            let first = "clusters:\n- region: lab\n  url: https://lab:8006\n  token_id: karp@pve!node\n";
             self.put("config.yaml", &format!("{first}  token_secret_file: {}\n{more}", secret.display()));
         }
 

@@ -232,10 +232,10 @@ async fn the_go_controller_removes_all(
             .until("the Go controller has looked at both templates", async || {
                 let synced = |name: &str| {
                     let log = go.log();
-                    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+                    let mut lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
                     let is_it =
                         |line: Value| line["name"] == name && line["message"] == "Finished syncing Proxmox Templates";
-                    lines.map(is_it).any(|is_it| is_it)
+                    lines.any(is_it)
                 };
                 Ok((synced(ITS_TEMPLATE) && synced(OUR_TEMPLATE)).then_some(()))
             })
