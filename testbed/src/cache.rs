@@ -102,6 +102,7 @@ mod tests {
         assert_ne!(key(Family::Kubernetes), key(Family::Helm));
         assert_ne!(key(Family::Etcd), key(Family::Helm));
         assert_ne!(key(Family::Karpenter), key(Family::Helm));
+        assert_ne!(key(Family::Provider), key(Family::Helm));
     }
 
     #[test]

@@ -161,5 +161,31 @@ fn ask_version(program: Program, path: &Path) -> Result<Version> {
         return Err(fail(format!("{} {said}", output.status)));
     }
     let first = text.lines().next().unwrap_or_default();
-    Version::find_in(&text).ok_or_else(|| fail(format!("no version in its output: `{first}`")))
+    let found = Version::find_in(&text).or_else(|| module_version(path, program.family().module()));
+    found.ok_or_else(|| fail(format!("no version in its output: `{first}`")))
+}
+
+/// The version of a module in the list of modules that Go writes into every program, a line for each, divided by tabs.
+fn module_version(path: &Path, module: &str) -> Option<Version> {
+    let bytes = std::fs::read(path).ok()?;
+    // As text, because searching text is compiled with the standard library, and fast in every build of ours.
+    let text = String::from_utf8_lossy(&bytes);
+    let (_, rest) = text.split_once(&format!("\t{module}\tv"))?;
+    Version::find_in(rest.split_ascii_whitespace().next()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_found_in_the_modules_that_go_writes_into_a_program() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("program");
+        let list =
+            "\0\u{1}path\texample.org/a/cmd\nmod\texample.org/a\tv0.12.3\th1:x=\ndep\texample.org/ab\tv9.9.9\th1:y=\n";
+        std::fs::write(&path, [b"\xff\xfe".as_slice(), list.as_bytes()].concat()).unwrap();
+        assert_eq!(module_version(&path, "example.org/a"), Some(Version { major: 0, minor: 12, patch: 3 }));
+        assert_eq!(module_version(&path, "example.org/b"), None);
+    }
 }

@@ -15,6 +15,8 @@ pub enum Family {
     Helm,
     /// Our program around the scheduler of Karpenter core, in `bench/karpenter`.
     Karpenter,
+    /// The controller of karpenter-provider-proxmox alone.
+    Provider,
 }
 
 /// One program the testbed can look up or build.
@@ -32,19 +34,22 @@ pub enum Program {
     Kubectl,
     /// Installs charts.
     Helm,
+    /// The controller that Tenon takes clusters over from.
+    Provider,
     /// Plans with the real Karpenter, for comparison. No control plane needs it, so it is not in [`Program::ALL`].
     Karpenter,
 }
 
 impl Program {
     /// Every program a testbed runs, in the order they are built: the API server first, because the others then reuse its packages.
-    pub const ALL: [Program; 6] = [
+    pub const ALL: [Program; 7] = [
         Program::Etcd,
         Program::KubeApiserver,
         Program::KubeControllerManager,
         Program::KubeScheduler,
         Program::Kubectl,
         Program::Helm,
+        Program::Provider,
     ];
 
     /// The four that make a control plane.
@@ -60,6 +65,7 @@ impl Program {
             Program::KubeScheduler => "kube-scheduler",
             Program::Kubectl => "kubectl",
             Program::Helm => "helm",
+            Program::Provider => "karpenter-provider-proxmox",
             Program::Karpenter => "karpenter",
         }
     }
@@ -70,6 +76,7 @@ impl Program {
             Program::Etcd => Family::Etcd,
             Program::Helm => Family::Helm,
             Program::Karpenter => Family::Karpenter,
+            Program::Provider => Family::Provider,
             _ => Family::Kubernetes,
         }
     }
@@ -85,15 +92,18 @@ impl Program {
             Program::Etcd => "go.etcd.io/etcd/server/v3".to_owned(),
             Program::Helm => "helm.sh/helm/v4/cmd/helm".to_owned(),
             Program::Karpenter => ".".to_owned(),
+            Program::Provider => format!("{}/cmd/controller", Family::Provider.module()),
             other => format!("k8s.io/kubernetes/cmd/{}", other.name()),
         }
     }
 
-    /// The arguments that make it print its version without touching anything.
+    /// The arguments that make it print its version without touching anything. The Go provider has none: it prints its flags, and
+    /// its version is in the list of modules inside its file.
     pub fn version_args(self) -> &'static [&'static str] {
         match self {
             Program::Kubectl => &["version", "--client"],
             Program::Helm => &["version", "--short"],
+            Program::Provider => &["-h"],
             _ => &["--version"],
         }
     }
@@ -113,6 +123,7 @@ impl Family {
             Family::Etcd => "etcd",
             Family::Helm => "helm",
             Family::Karpenter => "karpenter",
+            Family::Provider => "provider",
         }
     }
 
@@ -149,6 +160,7 @@ impl Family {
             Family::Etcd => include_str!("../etcd/go.mod"),
             Family::Helm => include_str!("../helm/go.mod"),
             Family::Karpenter => include_str!("../../bench/karpenter/go.mod"),
+            Family::Provider => include_str!("../provider/go.mod"),
         }
     }
 
@@ -159,15 +171,18 @@ impl Family {
             Family::Etcd => include_str!("../etcd/go.sum"),
             Family::Helm => include_str!("../helm/go.sum"),
             Family::Karpenter => include_str!("../../bench/karpenter/go.sum"),
+            Family::Provider => include_str!("../provider/go.sum"),
         }
     }
 
-    fn module(self) -> &'static str {
+    /// The module whose version is that of its programs.
+    pub(crate) fn module(self) -> &'static str {
         match self {
             Family::Kubernetes => "k8s.io/kubernetes",
             Family::Etcd => "go.etcd.io/etcd/server/v3",
             Family::Helm => "helm.sh/helm/v4",
             Family::Karpenter => "sigs.k8s.io/karpenter",
+            Family::Provider => "github.com/sergelogvinov/karpenter-provider-proxmox",
         }
     }
 
@@ -193,8 +208,8 @@ impl Family {
                 })
                 .concat(),
             Family::Helm => format!(" -X helm.sh/helm/v4/internal/version.version=v{version}"),
-            // etcd carries its version as a constant; ours reads Karpenter's from the list of its modules.
-            Family::Etcd | Family::Karpenter => String::new(),
+            // etcd carries its version as a constant; that of the others is in the list of their modules.
+            Family::Etcd | Family::Karpenter | Family::Provider => String::new(),
         };
         format!("-s -w{stamp}")
     }
@@ -207,7 +222,7 @@ mod tests {
     #[test]
     fn every_family_names_its_version_in_its_go_mod() {
         for program in Program::ALL.into_iter().chain([Program::Karpenter]) {
-            assert!(program.version().major > 0, "{program}");
+            assert!(program.version() > Version { major: 0, minor: 0, patch: 0 }, "{program}");
         }
         assert_eq!(Program::Kubectl.version(), Program::KubeApiserver.version());
     }

@@ -26,8 +26,18 @@ pub const CONTROL_PLANE: &str = "control-plane";
 const GO: &str = "go";
 
 /// Every name a test may ask for.
-pub const TOOLS: [&str; 9] =
-    [CONTROL_PLANE, "blkid", "cloud-init", GO, "helm", "isoinfo", "kubectl", "proxmoxer", "xorriso"];
+pub const TOOLS: [&str; 10] = [
+    CONTROL_PLANE,
+    "blkid",
+    "cloud-init",
+    GO,
+    "helm",
+    "isoinfo",
+    "karpenter-provider-proxmox",
+    "kubectl",
+    "proxmoxer",
+    "xorriso",
+];
 
 /// Whether this run must have the tool.
 pub fn is_required(tool: &str) -> bool {
@@ -141,6 +151,11 @@ mod tests {
         assert!(!is_required_by(Some("none"), CONTROL_PLANE));
         assert!(is_required_by(Some("helm, chromium"), "chromium"));
         assert!(!is_required_by(Some("helm, chromium"), CONTROL_PLANE));
+    }
+
+    #[test]
+    fn every_program_can_be_required() {
+        assert!(Program::ALL.iter().all(|program| TOOLS.contains(&tool_of(*program))));
     }
 
     #[test]

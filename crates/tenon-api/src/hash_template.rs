@@ -1,15 +1,15 @@
 //! Does the number behind `Hash:` in a template's description still stand for what its `ProxmoxTemplate` says?
 //!
-//! That number is the image of every node made from the template. Where the Go controller wrote it we cannot make it anew,
-//! so it is believed: on first sight our own hash of the same fields is noted beside it, and until ours changes the number
-//! stands, nodes keep their image, and nothing is made anew. When ours changes, the next template gets our number.
+//! That number is the image of every node made from the template. Whoever wrote it, it is believed: on first sight our own hash
+//! of the same fields is noted beside it, and until ours changes the number stands, nodes keep their image, and nothing is
+//! made anew. When ours changes, the next template gets the number that the Go controller would write ([`hash_reference`]).
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use crate::hash::{self, CLASS_VERSION};
-use crate::names;
+use crate::{hash_reference, names};
 
 /// How a template stands to what its object says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,15 +35,18 @@ pub fn judge(annotations: &BTreeMap<String, String>, spec: &impl Serialize) -> T
     let note = (names::ANNOTATION_TEMPLATE_SEEN.to_owned(), format!("{CLASS_VERSION}/{ours}"));
     match noted {
         Some((CLASS_VERSION, seen)) if seen == ours => TemplateStanding::Holds,
-        Some((CLASS_VERSION, _)) => TemplateStanding::Outdated {
-            annotations: [
-                note,
-                (names::ANNOTATION_TEMPLATE_HASH.to_owned(), ours.clone()),
-                (names::ANNOTATION_TEMPLATE_HASH_VERSION.to_owned(), CLASS_VERSION.to_owned()),
-            ]
-            .into(),
-            number: ours,
-        },
+        Some((CLASS_VERSION, _)) => {
+            let number = hash_reference::of_template(spec);
+            TemplateStanding::Outdated {
+                annotations: [
+                    note,
+                    (names::ANNOTATION_TEMPLATE_HASH.to_owned(), number.clone()),
+                    (names::ANNOTATION_TEMPLATE_HASH_VERSION.to_owned(), CLASS_VERSION.to_owned()),
+                ]
+                .into(),
+                number,
+            }
+        }
         // A note of another version says nothing, as if there were none.
         _ => TemplateStanding::FirstSeen([note].into()),
     }
@@ -86,7 +89,7 @@ mod tests {
         let TemplateStanding::Outdated { number, annotations: written } = judge(&annotations, &changed) else {
             panic!("another image is another template");
         };
-        assert_eq!(number, hash::of_template(&changed));
+        assert_eq!(number, hash_reference::of_template(&changed));
         annotations.extend(written);
         assert_eq!(annotations[names::ANNOTATION_TEMPLATE_HASH], number);
         assert_eq!(annotations[names::ANNOTATION_TEMPLATE_HASH_VERSION], CLASS_VERSION);

@@ -25,6 +25,7 @@ pub mod hash;
 mod hash_canonical;
 #[cfg(test)]
 mod hash_laws;
+pub mod hash_reference;
 pub mod hash_stamp;
 pub mod hash_template;
 #[cfg(test)]

@@ -66,7 +66,14 @@ fn last_part(url: &str) -> &str {
 
 /// FNV-1 of 64 bits, the hash of texts that the reference uses.
 pub fn fnv1(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| hash.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte))
+    fnv1_of(text.bytes())
+}
+
+/// The same of any bytes.
+pub(crate) fn fnv1_of(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    bytes
+        .into_iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| hash.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte))
 }
 
 /// Whose template a VM is.

@@ -71,7 +71,7 @@ struct Row {
     node_claim: String,
     provider_id: String,
     state: State,
-    /// Why the VM is left alone; empty if it is not.
+    /// Why the VM is left alone, or why nothing is known of it; empty otherwise.
     reason: String,
 }
 
@@ -83,7 +83,7 @@ enum State {
     Adopts,
     /// The VM misses a mark.
     LeftAlone,
-    /// Proxmox did not answer.
+    /// Proxmox did not answer, or did not show the VM.
     Unknown,
 }
 
@@ -124,30 +124,31 @@ async fn gather(args: &Adopt) -> anyhow::Result<Vec<Row>> {
     for claim in claims.iter().filter(|claim| claim.spec.node_class_ref.group == names::PROXMOX) {
         let claimed = Claimed { claim, node: nodes.get(&claim.name_any()) };
         let owner = Owner { cluster: cluster.clone(), claim_uid: claim.uid().unwrap_or_default() };
-        rows.extend(row(&regions, &owner, claimed).await?);
+        rows.extend(row(&regions, &owner, claimed).await);
     }
     Ok(rows)
 }
 
 /// Nothing for a NodeClaim that Tenon created, or whose VM nobody created yet.
-async fn row(regions: &Regions, owner: &Owner, claimed: Claimed<'_>) -> anyhow::Result<Option<Row>> {
+async fn row(regions: &Regions, owner: &Owner, claimed: Claimed<'_>) -> Option<Row> {
     let status = claimed.claim.status.as_ref();
-    let Some(provider_id) = status.and_then(|status| status.provider_id.clone()) else { return Ok(None) };
+    let provider_id = status.and_then(|status| status.provider_id.clone())?;
     let row = |state, reason| Row { node_claim: claimed.claim.name_any(), provider_id, state, reason };
     if claimed.claim.annotations().contains_key(names::ANNOTATION_LAUNCH) {
         let mut told = status.iter().flat_map(|status| status.conditions.iter().flatten());
         let is_adopted = told.any(|told| told.type_ == ADOPTED.name());
-        return Ok(is_adopted.then(|| row(State::Adopted, String::new())));
+        return is_adopted.then(|| row(State::Adopted, String::new()));
     }
-    let look = look_for_adoption(regions, owner, claimed).await;
-    Ok(Some(match look.map_err(|error| anyhow!("{}", error.full_message()))? {
-        AdoptionLook::NotConfigured(why) => row(State::LeftAlone, why),
-        AdoptionLook::NotNow(why) => row(State::Unknown, why),
-        AdoptionLook::Seen(sighting) => match next_step(&sighting.marks) {
+    Some(match look_for_adoption(regions, owner, claimed).await {
+        // One VM that cannot be read says nothing about the others.
+        Err(error) => row(State::Unknown, error.full_message()),
+        Ok(AdoptionLook::NotConfigured(why)) => row(State::LeftAlone, why),
+        Ok(AdoptionLook::NotNow(why)) => row(State::Unknown, why),
+        Ok(AdoptionLook::Seen(sighting)) => match next_step(&sighting.marks) {
             Ok(_) => row(State::Adopts, String::new()),
             Err(refusal) => row(State::LeftAlone, refusal.to_string()),
         },
-    }))
+    })
 }
 
 async fn cluster_id(args: &Adopt, client: &Client) -> anyhow::Result<String> {
@@ -187,6 +188,9 @@ fn table(rows: &[Row]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tenon_sim::{Estate, EstateConfig, FaultEffect, FaultMatch, FaultRule, TemplateSpec, Tls, VmSpec};
+    use tokio::net::TcpListener;
+
     use super::*;
 
     #[test]
@@ -201,5 +205,55 @@ mod tests {
         assert!(text.contains("STATE") && text.contains("Adopts") && text.contains("LeftAlone"), "{text}");
         assert!(text.ends_with("\nNodeClaim b: VM 20000 has moved\n"), "{text}");
         assert!(table(&[]).starts_with("No NodeClaim"));
+    }
+
+    const DESCRIPTION: &str = "Karpenter managed instance, class=default, capacity-type=on-demand";
+
+    /// A region with VMs 20000 and 20001, of which the first cannot be read.
+    fn regions(estate: &Estate, url: &str, authority: &str) -> Regions {
+        for vmid in [20_000, 20_001] {
+            let config = [("description".to_owned(), DESCRIPTION.to_owned())].into();
+            let base = TemplateSpec { vmid, name: format!("n{vmid}"), config, ..TemplateSpec::default() };
+            estate.add_vm(&VmSpec { base, running: true }).unwrap();
+        }
+        let broken = FaultEffect::Refuse { status: 500, text: "got timeout".to_owned() };
+        let config = "/nodes/*/qemu/20000/config";
+        estate.add_fault(FaultRule::new(FaultMatch::call("GET", config), broken));
+        let text = format!(
+            "clusters: [{{region: lab, url: \"{url}\", ca_file: /ca, token_id: \"tenon@pve!sim\", \
+             token_secret: 11111111-2222-3333-4444-555555555555}}]"
+        );
+        let read = |_: &std::path::Path| Ok(authority.as_bytes().to_vec());
+        let lab = crate::cloud_config::parse(&text, &read).unwrap().regions.remove(0);
+        BTreeMap::from([(lab.name.clone(), lab.setup(&Fence::closed(Clock::Wall)).unwrap())]).into()
+    }
+
+    #[tokio::test]
+    async fn a_vm_that_cannot_be_read_is_unknown_and_hides_no_other() {
+        let (estate, tls) = (Estate::new(EstateConfig::default()), Tls::self_signed().unwrap());
+        let authority = tls.ca_pem().to_owned();
+        let server = estate.serve(TcpListener::bind(("127.0.0.1", 0)).await.unwrap(), tls);
+        let regions = regions(&estate, &format!("https://localhost:{}", server.local_addr().port()), &authority);
+        let owner = Owner { cluster: "c".to_owned(), claim_uid: "u".to_owned() };
+        let mut rows = Vec::new();
+        for vmid in [20_000, 20_001] {
+            let claim: NodeClaim = serde_json::from_value(serde_json::json!({
+                "metadata": { "name": format!("n{vmid}") },
+                "spec": { "requirements": [],
+                    "nodeClassRef": { "group": names::PROXMOX, "kind": "ProxmoxNodeClass", "name": "default" } },
+                "status": { "providerID": format!("proxmox://lab/{vmid}") },
+            }))
+            .unwrap();
+            rows.extend(row(&regions, &owner, Claimed { claim: &claim, node: None }).await);
+        }
+        let states: Vec<State> = rows.iter().map(|row| row.state).collect();
+        assert_eq!(states, [State::Unknown, State::LeftAlone], "{rows:?}");
+        assert!(rows[0].reason.contains("got timeout"), "{rows:?}");
+        let text = table(&rows);
+        assert!(
+            text.contains("Unknown") && text.contains("NodeClaim n20000: ") && text.contains("NodeClaim n20001: "),
+            "{text}"
+        );
+        server.shutdown().await;
     }
 }

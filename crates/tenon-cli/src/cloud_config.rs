@@ -68,6 +68,7 @@ struct ClusterWire {
     max_requests: Option<NonZero<usize>>,
     max_requests_per_host: Option<NonZero<usize>>,
     max_requests_per_storage: Option<NonZero<usize>>,
+    max_requests_per_second: Option<NonZero<u32>>,
     #[serde(flatten)]
     capacity: capacity_rules::CapacityRulesWire,
     hosts: BTreeMap<String, capacity_rules::CapacityRulesWire>,
@@ -138,6 +139,7 @@ impl ClusterWire {
             region: given(self.max_requests, standard.region),
             host: given(self.max_requests_per_host, standard.host),
             storage: given(self.max_requests_per_storage, standard.storage),
+            per_second: self.max_requests_per_second,
             ..standard
         }
     }
@@ -272,6 +274,9 @@ mod tests {
         assert_eq!(limits(""), Ok(Limits::default()));
         let given = limits("\nmax_requests: 6\nmax_requests_per_host: 3\nmax_requests_per_storage: 1");
         assert_eq!(given, Ok(Limits { region: 6, host: 3, storage: 1, ..Limits::default() }));
+        let per_second = NonZero::new(20);
+        assert_eq!(limits("\nmax_requests_per_second: 20"), Ok(Limits { per_second, ..Limits::default() }));
+        assert!(limits("\nmax_requests_per_second: 0").is_err());
         assert!(limits("\nmax_requests: 0").is_err());
     }
 

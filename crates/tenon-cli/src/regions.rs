@@ -21,8 +21,8 @@ use crate::plan::table_text::lay_out;
 /// A healthy endpoint answers in milliseconds, and refuses a wrong token after three seconds.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// What no node can be created or removed without. Where each is needed is in SECURITY.md; here it counts that it is held
-/// anywhere, since a token may have its rights on a resource pool or a storage only.
+/// What no node can be created or removed without. Where each is needed is in SECURITY.md; here it counts that it is held on any
+/// path of its kind, since a token may have its rights on a resource pool or a storage only.
 const NEEDED: [&str; 19] = [
     "Datastore.AllocateSpace",
     "Datastore.AllocateTemplate",
@@ -167,8 +167,32 @@ async fn time(pve: &Client, url: String) -> (ShownEndpoint, Option<String>) {
 }
 
 fn missing(held: &Permissions) -> Vec<String> {
-    let is_held = |privilege: &str| held.iter().any(|(_, privileges)| privileges.contains_key(privilege));
+    let is_held = |privilege: &str| {
+        let mut paths = held.iter().filter_map(|(path, privileges)| Some((path, *privileges.get(privilege)?)));
+        paths.any(|(path, reaches_down)| counts(privilege, path, reaches_down))
+    };
     NEEDED.iter().filter(|privilege| !is_held(privilege)).map(|privilege| (*privilege).to_owned()).collect()
+}
+
+/// Whether a privilege on a path is one on anything that Tenon works with. Proxmox takes any privilege on any path: one for VMs
+/// on a storage gives nothing. A resource pool gives its privileges to its VMs and storages.
+fn counts(privilege: &str, path: &str, reaches_down: bool) -> bool {
+    let kinds: &[&str] = match privilege.split('.').next() {
+        Some("VM") => &["vms", "pool"],
+        Some("Datastore") => &["storage", "pool"],
+        Some("Sys") => &["nodes"],
+        Some("SDN") => &["sdn"],
+        Some("Mapping") => &["mapping"],
+        Some("Pool") => &["pool"],
+        _ => &[],
+    };
+    let mut parts = path.split('/').filter(|part| !part.is_empty());
+    match (parts.next(), parts.next()) {
+        // `/`, and all of a kind: nothing below has it unless it reaches down.
+        (None, _) => reaches_down,
+        (Some(kind), None) => kinds.contains(&kind) && reaches_down,
+        (Some(kind), Some(_)) => kinds.contains(&kind),
+    }
 }
 
 fn table(regions: &[Shown]) -> String {
@@ -248,8 +272,26 @@ mod tests {
     }
 
     #[test]
-    fn a_privilege_counts_wherever_it_is_held() {
-        let none = missing(&Permissions::default());
-        assert_eq!(none.len(), NEEDED.len());
+    fn a_privilege_counts_where_tenon_can_use_it() {
+        assert_eq!(missing(&Permissions::default()).len(), NEEDED.len());
+        for (privilege, path, reaches_down, is_of_use) in [
+            ("VM.Allocate", "/", true, true),
+            ("VM.Allocate", "/", false, false),
+            ("VM.Allocate", "/vms", true, true),
+            ("VM.Allocate", "/vms", false, false),
+            ("VM.Clone", "/vms/9000", false, true),
+            ("VM.Allocate", "/pool/k8s/blue", true, true),
+            ("VM.Allocate", "/storage/local", true, false),
+            ("Datastore.AllocateSpace", "/storage/local", false, true),
+            ("Datastore.AllocateSpace", "/pool/k8s", true, true),
+            ("Datastore.AllocateSpace", "/vms", true, false),
+            ("Sys.Audit", "/nodes", true, true),
+            ("Sys.Audit", "/nodes/pve1", false, true),
+            ("Sys.Audit", "/pool/k8s", true, false),
+            ("SDN.Use", "/sdn/zones/localnetwork/vmbr0", true, true),
+            ("SDN.Use", "/nodes", true, false),
+        ] {
+            assert_eq!(counts(privilege, path, reaches_down), is_of_use, "{privilege} on {path}");
+        }
     }
 }

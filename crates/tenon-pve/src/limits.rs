@@ -1,9 +1,10 @@
-//! How many requests may be under way at once: in the region, at one host, at one storage.
+//! How many requests may be under way at once, in the region, at one host, at one storage; and how many may be sent in a second.
 //!
 //! A host that does not answer holds each of its requests for seconds; it must not hold those of the others. So the
 //! narrow place is taken first, and whoever waits for it takes nothing from the wide one.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +14,10 @@ use tokio::time::Instant;
 /// Hosts and storages that are remembered while nobody is there; more are forgotten.
 const REMEMBERED: usize = 256;
 
-/// How many requests may be under way at once. Each is at least one.
+/// What a second without requests saves up for later: a pass of the controller asks in bursts.
+const SAVED: Duration = Duration::from_secs(1);
+
+/// How many requests may be under way at once, each at least one; and how many a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// In the whole Proxmox cluster.
@@ -22,13 +26,15 @@ pub struct Limits {
     pub host: usize,
     /// At one storage: uploads, downloads, listings, deletions and copies to it.
     pub storage: usize,
+    /// How many requests are sent to the Proxmox cluster in a second, on average over a few; unset: as many as there is room for.
+    pub per_second: Option<NonZero<u32>>,
     /// How long a request waits for its place before it is given back unsent.
     pub wait: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { region: 32, host: 8, storage: 4, wait: Duration::from_secs(60) }
+        Limits { region: 32, host: 8, storage: 4, per_second: None, wait: Duration::from_secs(60) }
     }
 }
 
@@ -59,6 +65,8 @@ pub(crate) struct Gates {
     limits: Limits,
     region: Arc<Semaphore>,
     narrow: Mutex<BTreeMap<(char, String), Arc<Semaphore>>>,
+    /// The earliest moment at which the next request may be sent; none before the first.
+    next: Mutex<Option<Instant>>,
 }
 
 /// Holds a place; dropping it gives the place back.
@@ -67,22 +75,29 @@ pub(crate) struct Admission {
     _places: Vec<OwnedSemaphorePermit>,
 }
 
-/// Too many requests were under way for too long.
+/// A request got no turn.
 #[derive(Debug, thiserror::Error)]
-#[error("waited {waited_s} s because too many requests to Proxmox are in flight")]
-pub(crate) struct Crowded {
-    waited_s: u64,
+pub(crate) enum Crowded {
+    /// Too many requests were under way for too long.
+    #[error("waited {waited_s} s because too many requests to Proxmox are in flight")]
+    Places { waited_s: u64 },
+    /// So many requests came before it that its turn would be too late.
+    #[error(
+        "not sent within {waited_s} s because of max_requests_per_second ({per_second}) of the cloud config; raise it"
+    )]
+    Rate { waited_s: u64, per_second: NonZero<u32> },
 }
 
 impl Gates {
     pub(crate) fn new(limits: Limits) -> Gates {
         let region = Arc::new(Semaphore::new(limits.region.max(1)));
-        Gates { limits, region, narrow: Mutex::new(BTreeMap::new()) }
+        Gates { limits, region, narrow: Mutex::new(BTreeMap::new()), next: Mutex::new(None) }
     }
 
-    /// Waits for a place in each of the queues, the narrowest first.
+    /// Waits for a place in each of the queues, the narrowest first, and then for its turn.
     pub(crate) async fn enter(&self, place: &Target) -> Result<Admission, Crowded> {
-        let crowded = || Crowded { waited_s: self.limits.wait.as_secs() };
+        let waited_s = self.limits.wait.as_secs();
+        let crowded = || Crowded::Places { waited_s };
         let deadline = Instant::now() + self.limits.wait;
         let storage = place.storage.as_ref().map(|name| self.gate('s', name, self.limits.storage));
         let host = place.host.as_ref().map(|name| self.gate('h', name, self.limits.host));
@@ -92,7 +107,24 @@ impl Gates {
             // A semaphore that is never closed gives its permit or does not answer.
             places.push(place.map_err(|_| crowded())?.map_err(|_| crowded())?);
         }
+        if let Some(per_second) = self.limits.per_second {
+            let turn = self.turn(per_second, deadline).ok_or(Crowded::Rate { waited_s, per_second })?;
+            tokio::time::sleep_until(turn).await;
+        }
         Ok(Admission { _places: places })
+    }
+
+    /// When the next request may be sent; it is taken, unless it is too late.
+    fn turn(&self, per_second: NonZero<u32>, deadline: Instant) -> Option<Instant> {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let saved = now.checked_sub(SAVED).unwrap_or(now);
+        let turn = next.unwrap_or(now).max(saved);
+        if turn > deadline {
+            return None;
+        }
+        *next = Some(turn + Duration::from_secs(1) / per_second.get());
+        Some(turn)
     }
 
     fn gate(&self, kind: char, name: &str, width: usize) -> Arc<Semaphore> {
@@ -125,7 +157,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_crowded_host_does_not_keep_the_others_out() {
-        let gates = Gates::new(Limits { region: 3, host: 2, storage: 1, wait: Duration::from_secs(5) });
+        let gates =
+            Gates::new(Limits { region: 3, host: 2, storage: 1, wait: Duration::from_secs(5), per_second: None });
         let at = |host: &str| Target { host: Some(host.to_owned()), storage: None };
         let (first, _second) = (gates.enter(&at("a")).await.unwrap(), gates.enter(&at("a")).await.unwrap());
         let crowded = at("a");
@@ -140,10 +173,41 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn waiting_for_a_place_ends() {
-        let gates = Gates::new(Limits { region: 1, host: 1, storage: 1, wait: Duration::from_secs(5) });
+        let gates =
+            Gates::new(Limits { region: 1, host: 1, storage: 1, wait: Duration::from_secs(5), per_second: None });
         let _held = gates.enter(&Target::default()).await.unwrap();
         let error = gates.enter(&Target::default()).await.unwrap_err();
         assert_eq!(error.to_string(), "waited 5 s because too many requests to Proxmox are in flight");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rate_is_kept_and_a_quiet_second_is_saved_up() {
+        let gates = Gates::new(Limits { per_second: NonZero::new(10), ..Limits::default() });
+        let begun = Instant::now();
+        for _ in 0..30 {
+            gates.enter(&Target::default()).await.unwrap();
+        }
+        assert_eq!((Instant::now() - begun).as_millis(), 2900);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let begun = Instant::now();
+        for _ in 0..30 {
+            gates.enter(&Target::default()).await.unwrap();
+        }
+        assert_eq!((Instant::now() - begun).as_millis(), 1900, "no more than one second is saved up");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_whose_turn_is_too_late_is_given_back_at_once() {
+        let limits = Limits { per_second: NonZero::new(1), wait: Duration::from_secs(2), ..Limits::default() };
+        let gates = Gates::new(limits);
+        let anywhere = Target::default();
+        let enter = || gates.enter(&anywhere);
+        let begun = Instant::now();
+        let (first, second, third, fourth) = tokio::join!(enter(), enter(), enter(), enter());
+        assert!(first.is_ok() && second.is_ok() && third.is_ok());
+        let refused = "not sent within 2 s because of max_requests_per_second (1) of the cloud config; raise it";
+        assert_eq!(fourth.unwrap_err().to_string(), refused);
+        assert_eq!((Instant::now() - begun).as_secs(), 2);
     }
 
     #[tokio::test]

@@ -138,6 +138,13 @@ mod tests {
             self.put("config.yaml", &format!("clusters:\n{clusters}"));
         }
 
+        /// One region whose entry ends with these lines.
+        fn region_with(&self, more: &str) {
+            let secret = self.folder.path().join("secret");
+            let first = "clusters:\n- region: lab\n  url: https://lab:8006\n  token_id: karp@pve!node\n";
+            self.put("config.yaml", &format!("{first}  token_secret_file: {}\n{more}", secret.display()));
+        }
+
         fn reload(&self) -> Reload {
             let path = self.folder.path().join("config.yaml");
             let cloud = crate::controller::cloud(&path).unwrap();
@@ -179,6 +186,45 @@ mod tests {
         mount.put("secret", "two");
         reload.look();
         assert!(!client(&reload).is_same(&before));
+    }
+
+    #[test]
+    fn an_authority_that_is_replaced_in_its_own_file_gives_a_new_client() {
+        let mount = Mount::new();
+        let authority = mount.folder.path().join("ca.pem");
+        let issue = || mount.put("ca.pem", tenon_sim::Tls::self_signed().unwrap().ca_pem());
+        issue();
+        mount.region_with(&format!("  ca_file: {}\n", authority.display()));
+        let mut reload = mount.reload();
+        let before = client(&reload);
+        reload.look();
+        assert!(client(&reload).is_same(&before));
+        issue();
+        reload.look();
+        let after = client(&reload);
+        assert!(reload.fault.is_none() && !after.is_same(&before));
+        mount.put("ca.pem", "half written");
+        reload.look();
+        assert!(reload.fault.is_some() && client(&reload).is_same(&after), "an authority that cannot be read");
+    }
+
+    #[test]
+    fn another_fingerprint_or_limit_gives_a_new_client() {
+        let mount = Mount::new();
+        let pinned = |byte: &str| format!("  fingerprint: {}\n", [byte; 32].join(":"));
+        let entries =
+            [pinned("AB"), pinned("CD"), "  max_requests: 3\n".to_owned(), "  max_requests_per_second: 9\n".to_owned()];
+        mount.region_with("");
+        let mut reload = mount.reload();
+        for entry in entries {
+            let before = client(&reload);
+            mount.region_with(&entry);
+            reload.look();
+            assert!(reload.fault.is_none() && !client(&reload).is_same(&before), "{entry}");
+            let after = client(&reload);
+            reload.look();
+            assert!(client(&reload).is_same(&after), "{entry}");
+        }
     }
 
     #[test]

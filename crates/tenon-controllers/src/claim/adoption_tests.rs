@@ -1,6 +1,7 @@
 //! VMs of the Go provider: which become ours, which are left alone and why, and what happens when we die half-way.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -141,6 +142,48 @@ async fn an_adopted_node_is_drained_and_its_vm_destroyed_like_any_other() {
     stage.delete(stage.nodes_api(), NAME).await;
     stage.run(NAME, 300).await;
     assert!(stage.is_gone(NAME).await && stage.node(NAME).await.is_none());
+    assert_eq!(stage.vms(), Vec::<u32>::new());
+}
+
+/// Lets the collector run for so long.
+async fn collect(stage: &ClaimStage, seconds: u64) {
+    let (stopper, stop) = crate::stop::stop();
+    let collector = tokio::spawn(crate::garbage_collection::run(stage.context.clone(), stop));
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+    stopper.tell();
+    collector.await.unwrap();
+    stage.settle().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_adopted_node_whose_vm_is_destroyed_is_told_of_within_a_minute_and_replaced_like_any_other() {
+    let stage = stage_with(&vm(&[])).await;
+    stage.run(NAME, 30).await;
+    stage.estate.remove_vm(VMID).unwrap();
+    collect(&stage, 60).await;
+    assert!(stage.told(NAME, "VMNotFound").await[0].contains("is not Ready any more"));
+    assert!(!stage.is_deleting(NAME).await, "its kubelet is alive");
+    stage.patch_status(stage.nodes_api(), NAME, json!({ "conditions": ready("Unknown") })).await;
+    collect(&stage, 60).await;
+    assert!(stage.is_deleting(NAME).await);
+    stage.run(NAME, 60).await;
+    assert!(stage.is_gone(NAME).await && stage.node(NAME).await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_adopted_vm_that_moves_is_followed_and_one_without_a_claim_is_destroyed_like_any_other() {
+    let stage = stage_with(&vm(&[])).await;
+    stage.run(NAME, 30).await;
+    stage.estate.migrate(VMID, "pve2").unwrap();
+    collect(&stage, 60).await;
+    assert_eq!(stage.node(NAME).await.unwrap().labels()[names::LABEL_HOST], "pve2");
+    // Somebody takes our finalizers off. The Node goes with its owner.
+    let without = json!({ "metadata": { "finalizers": null } });
+    stage.patch(stage.claims_api(), NAME, without.clone()).await;
+    stage.patch(stage.nodes_api(), NAME, without).await;
+    stage.delete(stage.claims_api(), NAME).await;
+    assert_eq!(stage.vms(), [VMID]);
+    collect(&stage, 180).await;
     assert_eq!(stage.vms(), Vec::<u32>::new());
 }
 

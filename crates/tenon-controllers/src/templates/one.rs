@@ -12,7 +12,8 @@ use futures::future::join_all;
 use kube::ResourceExt;
 use serde_json::json;
 use tenon_api::hash_template::{self, TemplateStanding};
-use tenon_api::{ProxmoxTemplate, hash, names, template_record};
+use tenon_api::template_image::{TemplateIdentity, image_id, template_uuid};
+use tenon_api::{ProxmoxTemplate, event_reasons, hash, hash_reference, names, template_record};
 use tenon_engine::arrange;
 use tenon_engine::template::{BuildOrder, TemplateChange, TemplateDecision, next_template_step};
 use tenon_model::{Seconds, TemplateBuild, TemplateStep};
@@ -328,19 +329,18 @@ impl Run<'_> {
     }
 }
 
-/// The number that new templates are made from, and what has to be noted about it on the object. A number of the Go
-/// controller is believed until what it stands for changes.
+/// The number that new templates are made from, and what has to be noted about it on the object. A number that is there is
+/// believed until what it stands for changes; a new one is what the Go controller would write.
 fn numbered(template: &ProxmoxTemplate) -> (String, Annotations) {
-    let ours = hash::of_template(&template.spec);
     let written = template.annotations().get(names::ANNOTATION_TEMPLATE_HASH);
-    let number = written.unwrap_or(&ours).clone();
+    let number = written.cloned().unwrap_or_else(|| hash_reference::of_template(&template.spec));
     let mut annotations = match hash_template::judge(template.annotations(), &template.spec) {
         TemplateStanding::Outdated { number, annotations } => return (number, annotations),
         TemplateStanding::FirstSeen(note) => note,
         TemplateStanding::Holds => Annotations::new(),
     };
     if written.is_none() {
-        annotations.insert(names::ANNOTATION_TEMPLATE_HASH.to_owned(), ours);
+        annotations.insert(names::ANNOTATION_TEMPLATE_HASH.to_owned(), number.clone());
         annotations.insert(names::ANNOTATION_TEMPLATE_HASH_VERSION.to_owned(), hash::CLASS_VERSION.to_owned());
     }
     (number, annotations)

@@ -91,7 +91,7 @@ async fn an_answer_that_does_not_come_is_waited_for_thirty_seconds_once() {
 async fn no_more_requests_are_under_way_than_each_place_takes() {
     let door = Door::default();
     door.set("pve1", Way::Slow(Duration::from_secs(1)));
-    let limits = Limits { region: 7, host: 3, storage: 2, wait: Duration::from_secs(600) };
+    let limits = Limits { region: 7, host: 3, storage: 2, per_second: None, wait: Duration::from_secs(600) };
     let client = client(&door, &["pve1"], Tuning { limits, ..Tuning::default() });
     let mut callers = tokio::task::JoinSet::new();
     for number in 0..60 {

@@ -230,13 +230,19 @@ impl Real {
         Ok(child.try_wait()?.is_none())
     }
 
-    /// Ends everything, controller first, politely.
-    pub(crate) async fn end(&mut self) -> anyhow::Result<()> {
+    /// Ends the controller, politely.
+    pub(crate) fn stop_controller(&mut self) -> anyhow::Result<()> {
         if let Some(mut child) = self.controller.take() {
             Command::new("kill").arg(child.id().to_string()).status()?;
             let status = child.wait()?;
             assert!(status.success(), "the controller ended with {status}\n{}", self.log("controller"));
         }
+        Ok(())
+    }
+
+    /// Ends everything, controller first, politely.
+    pub(crate) async fn end(&mut self) -> anyhow::Result<()> {
+        self.stop_controller()?;
         rights::nothing_was_refused(&self.testbed)?;
         self.stop_serving().await;
         if let Some((server, _)) = self.beside.take() {

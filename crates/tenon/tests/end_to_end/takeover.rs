@@ -145,7 +145,7 @@ async fn nodes_of_the_go_controllers_stay_as_they_are_and_drift_when_something_r
 }
 
 /// Taking a VM over adds a line to its description.
-fn without_descriptions(mut vms: Vec<VmView>) -> Vec<VmView> {
+pub(crate) fn without_descriptions(mut vms: Vec<VmView>) -> Vec<VmView> {
     for vm in &mut vms {
         vm.config.remove("description");
         vm.config.remove("digest");

@@ -68,9 +68,14 @@ pub(crate) async fn leave_behind(world: &World) -> anyhow::Result<()> {
 /// The same with these nodes.
 pub(crate) async fn leave_nodes(world: &World, nodes: &[GoNode]) -> anyhow::Result<()> {
     let owner = leave_rules(world).await?;
+    leave_nodes_of(world, nodes, &owner).await
+}
+
+/// These nodes, of a pool that is there.
+pub(crate) async fn leave_nodes_of(world: &World, nodes: &[GoNode], pool_uid: &str) -> anyhow::Result<()> {
     for node in nodes {
         world.estate.add_vm(&node.vm())?;
-        node.write(world, &owner).await?;
+        node.write(world, pool_uid).await?;
     }
     Ok(())
 }
@@ -118,7 +123,14 @@ pub(crate) async fn leave_rules(world: &World) -> anyhow::Result<String> {
     world.estate.add_template(&template("pve1", 1000, IMAGE))?;
     world.estate.add_template(&template("pve2", 1001, IMAGE))?;
     world.add_template("talos").await?;
-    let class: ProxmoxNodeClass = from_json(class())?;
+    leave_class_and_pool(world, ("ProxmoxUnmanagedTemplate", "debian")).await
+}
+
+/// A class whose template this is, and a pool; returns the pool's uid.
+pub(crate) async fn leave_class_and_pool(world: &World, (kind, name): (&str, &str)) -> anyhow::Result<String> {
+    let mut class = class();
+    class["spec"]["instanceTemplateRef"] = json!({ "kind": kind, "name": name });
+    let class: ProxmoxNodeClass = from_json(class)?;
     Api::all(world.admin.clone()).create(&PostParams::default(), &class).await?;
     let pool: NodePool = from_json(pool())?;
     let pool = Api::<NodePool>::all(world.admin.clone()).create(&PostParams::default(), &pool).await?;
@@ -130,7 +142,6 @@ fn class() -> Value {
         "apiVersion": "karpenter.proxmox.sinextra.dev/v1alpha1", "kind": "ProxmoxNodeClass",
         "metadata": { "name": "default", "annotations": class_stamp() },
         "spec": {
-            "instanceTemplateRef": { "kind": "ProxmoxUnmanagedTemplate", "name": "debian" },
             "placementStrategy": { "zoneBalance": "Balanced" },
             "bootDevice": { "size": "30G", "storage": "shared" },
             "metadataOptions": { "type": "cdrom" },
