@@ -28,8 +28,8 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
+use clap::{ArgAction, Args};
 use tenon_api::instance_types_file;
 use tenon_controllers::claim::{CloneLimits, is_this_computer};
 use tenon_controllers::election::{Bid, Election, Fence};
@@ -103,6 +103,10 @@ pub struct Controller {
     /// Port of /metrics; 0 selects a free port.
     #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 8080)]
     metrics_port: u16,
+    /// Leave out metrics of single pods, Nodes, NodeClaims and NodePools.
+    #[arg(long, value_name = "BOOL", env = "DISABLE_CLUSTER_STATE_OBSERVABILITY", action = ArgAction::Set, num_args = 0..=1)]
+    #[arg(require_equals = true, default_missing_value = "true", default_value = "false")]
+    disable_cluster_state_observability: bool,
     /// Port of /healthz and /readyz; 0 selects a free port.
     #[arg(long, value_name = "PORT", env = "HEALTH_PROBE_PORT", default_value_t = 8081)]
     health_probe_port: u16,
@@ -186,6 +190,9 @@ async fn serve(args: &Controller, decided: (Settings, Bid), cloud: &CloudConfig)
     } else {
         controllers.led_by(Election::new(home.unfenced(bid.timing.request())?, bid, fence))
     };
+    if args.disable_cluster_state_observability {
+        controllers.metrics().leave_out_cluster_state();
+    }
     let metrics = Server::start(metrics_port, server::metrics(controllers.metrics()))?;
     let health = Server::start(health_port, server::health(controllers.probe()))?;
     tracing::info!(address = %metrics.address(), "serving metrics");

@@ -28,6 +28,7 @@ mod joining;
 mod late_nodes;
 mod limited_token;
 mod line;
+mod observability;
 mod ownership;
 mod packing;
 mod placement;
