@@ -33,7 +33,7 @@ use clap::{ArgAction, Args};
 use tenon_api::instance_types_file;
 use tenon_controllers::claim::{CloneLimits, is_this_computer};
 use tenon_controllers::election::{Bid, Election, Fence};
-use tenon_controllers::{Clients, Clock, Controllers, Settings};
+use tenon_controllers::{Clients, Clock, Controllers, KubeMeter, Settings};
 use tenon_model::{InstanceType, LaunchLimits, VmId, VmIdRange};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -179,7 +179,8 @@ async fn serve(args: &Controller, decided: (Settings, Bid), cloud: &CloudConfig)
     let (settings, bid) = decided;
     let is_alone = args.election.is_disabled();
     let fence = if is_alone { Fence::open() } else { Fence::closed(Clock::Wall) };
-    let (clients, home) = clients(args, cloud, &bid.identity, &fence).await?;
+    let layers = Layers { fence: fence.clone(), meter: KubeMeter::default() };
+    let (clients, home) = clients(args, cloud, &bid.identity, &layers).await?;
     args.nodes.introduce(&clients.regions.clients());
     let reload = Reload::new(&args.cloud_config, cloud, (clients.regions.clone(), fence.clone()));
     let metrics_port = listen(args.metrics_port, "--metrics-port").await?;
@@ -190,6 +191,7 @@ async fn serve(args: &Controller, decided: (Settings, Bid), cloud: &CloudConfig)
     } else {
         controllers.led_by(Election::new(home.unfenced(bid.timing.request())?, bid, fence))
     };
+    controllers.metrics().show_requests(&layers.meter);
     if args.disable_cluster_state_observability {
         controllers.metrics().leave_out_cluster_state();
     }
@@ -311,13 +313,20 @@ pub(crate) fn cloud(path: &Path) -> anyhow::Result<CloudConfig> {
     cloud_config::parse(&text, &|path| fs::read(path)).with_context(|| format!("cannot use cloud config {shown}"))
 }
 
+/// What is around every client of the Kubernetes API.
+struct Layers {
+    fence: Fence,
+    meter: KubeMeter,
+}
+
 /// Every client is behind the fence; the election makes one of its own for the home cluster.
 async fn clients(
     args: &Controller,
     cloud: &CloudConfig,
     identity: &str,
-    fence: &Fence,
+    layers: &Layers,
 ) -> anyhow::Result<(Clients, Cluster)> {
+    let Layers { fence, meter } = layers;
     let workload = clients::cluster(args.kubeconfig.as_deref(), "--kubeconfig", identity).await?;
     let workload = workload.within(args.kube_request_timeout);
     let home = match args.home_kubeconfig.as_deref().filter(|path| !path.is_empty()) {
@@ -334,7 +343,7 @@ async fn clients(
         Ok((region.name.clone(), setup))
     };
     let regions = cloud.regions.iter().map(setup).collect::<anyhow::Result<BTreeMap<_, _>>>()?.into();
-    let apart = home.as_ref().map(|home| home.fenced(fence)).transpose()?;
-    let clients = Clients { workload: workload.fenced(fence)?, home: apart, regions };
+    let apart = home.as_ref().map(|home| home.metered(fence, meter)).transpose()?;
+    let clients = Clients { workload: workload.metered(fence, meter)?, home: apart, regions };
     Ok((clients, home.unwrap_or(workload)))
 }

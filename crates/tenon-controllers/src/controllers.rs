@@ -1,6 +1,6 @@
 //! Everything that runs, as one thing that can be started, asked and stopped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, pending};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use kube::api::Api;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Event;
 use kube::{Client, Resource as _, ResourceExt};
-use tenon_api::NodeClaim;
+use tenon_api::{NodeClaim, names};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -270,12 +270,21 @@ async fn count_nodes(context: Arc<Context>, mut stop: Stop) {
     loop {
         context.metrics.state.count_nodes(nodes.len() + claims.state_filter(is_coming).len());
         context.metrics.look_at_conditions(&context);
+        context.metrics.keep_pools(&pools_that_count(&context));
         tokio::select! {
             biased;
             () = stop.wait() => return,
             () = tokio::time::sleep(COUNTED_EVERY) => {}
         }
     }
+}
+
+/// The names of all NodePools, and of those that are gone but still have NodeClaims.
+fn pools_that_count(context: &Context) -> BTreeSet<String> {
+    let pools = context.watched.pools.state().into_iter().map(|pool| pool.name_any());
+    let claims = context.watched.claims.state();
+    let of_claims = claims.iter().filter_map(|claim| claim.labels().get(names::LABEL_NODEPOOL).cloned());
+    pools.chain(of_claims).collect()
 }
 
 /// Does something once every store was filled.

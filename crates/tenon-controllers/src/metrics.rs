@@ -6,6 +6,8 @@ mod cluster_state;
 mod conditions;
 mod exposition;
 mod families;
+mod gone_pools;
+mod kubernetes;
 #[cfg(test)]
 mod metrics_tests;
 mod pod_times;
@@ -17,10 +19,11 @@ mod shown;
 #[cfg(test)]
 mod shown_tests;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use tokio::time::Instant;
 
@@ -31,6 +34,7 @@ use cluster_state::ClusterState;
 pub(crate) use conditions::ConditionBook;
 use exposition::Exposition;
 use families::{Series, labels};
+pub use kubernetes::KubeMeter;
 pub(crate) use pod_times::PodTimes;
 pub(crate) use provider::{Attempt, ProviderError};
 pub(crate) use proxmox::Meter;
@@ -75,6 +79,18 @@ macro_rules! families {
         }
 
         impl Counted {
+            /// Every value of a label.
+            fn values_of(&self, label: &str) -> BTreeSet<String> {
+                let mut values = BTreeSet::new();
+                $(self.$field.family.values_of(label, &mut values);)+
+                values
+            }
+
+            /// Forgets every sample whose label has such a value.
+            fn forget(&self, label: &str, is_gone: &dyn Fn(&str) -> bool) {
+                $(self.$field.family.forget(label, is_gone);)+
+            }
+
             fn show(&self, page: &mut Exposition<'_>) {
                 $(self.$field.family.show(page);)+
             }
@@ -130,6 +146,9 @@ pub struct Metrics {
     pub(crate) pods: PodTimes,
     pub(crate) conditions: ConditionBook,
     pub(crate) proxmox: Arc<Meter>,
+    /// Requests to Kubernetes, if somebody counts them.
+    kubernetes: OnceLock<KubeMeter>,
+    gone_pools: Mutex<gone_pools::GonePools>,
     /// What gauges of pods, nodes and hosts are read off, once there is something to read.
     source: Mutex<Weak<Context>>,
     leaves_out_cluster_state: AtomicBool,
@@ -171,6 +190,8 @@ impl Default for Metrics {
             pods: PodTimes::default(),
             conditions: ConditionBook::default(),
             proxmox: Arc::default(),
+            kubernetes: OnceLock::new(),
+            gone_pools: Mutex::default(),
             source: Mutex::default(),
             leaves_out_cluster_state: AtomicBool::new(false),
             asked: Mutex::default(),
@@ -187,6 +208,12 @@ impl Metrics {
     /// Leaves out what is of single pods, nodes and NodePools.
     pub fn leave_out_cluster_state(&self) {
         self.leaves_out_cluster_state.store(true, Ordering::Relaxed);
+    }
+
+    /// Shows what this counts, too.
+    pub fn show_requests(&self, meter: &KubeMeter) {
+        // Who counts twice is counted once.
+        let _ = self.kubernetes.set(meter.clone());
     }
 
     /// Every metric there can be, as the reference page shows them.
@@ -218,6 +245,7 @@ impl Metrics {
         self.state.show(&mut page);
         self.proxmox.show(&mut page);
         self.conditions.show(&mut page);
+        self.kubernetes.get().into_iter().for_each(|meter| meter.show(&mut page));
         let source = self.source.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
         let now = source.as_ref().map(|context| context.clock.now());
         self.pods.show(&mut page, now);

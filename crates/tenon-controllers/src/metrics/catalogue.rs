@@ -14,6 +14,30 @@ pub(crate) const DURATIONS: &[f64] = &[
 /// The bounds that Prometheus' Go library takes where nobody names others.
 pub(crate) const GO_DEFAULT: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
+/// Bounds of requests to Kubernetes: twenty, each half as much again as the one before, from a millisecond.
+pub(crate) const KUBE_BOUNDS: &[f64] = &[
+    0.001,
+    0.0015,
+    0.002_25,
+    0.003_375,
+    0.005_062_5,
+    0.007_593_75,
+    0.011_390_625,
+    0.017_085_937_5,
+    0.025_628_906_25,
+    0.038_443_359_375,
+    0.057_665_039_062_5,
+    0.086_497_558_593_75,
+    0.129_746_337_890_625,
+    0.194_619_506_835_937_5,
+    0.291_929_260_253_906_25,
+    0.437_893_890_380_859_4,
+    0.656_840_835_571_289_1,
+    0.985_261_253_356_933_6,
+    1.477_891_880_035_400_4,
+    2.216_837_820_053_100_6,
+];
+
 /// Bounds of requests to Proxmox: an answer comes within milliseconds, or a lock is waited for.
 pub(crate) const REQUESTS: &[f64] = &[0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 15.0, 30.0];
 

@@ -3,7 +3,7 @@
 //!
 //! A family is made from its row in the catalogue, which is where its labels come from: a sample cannot have others.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -107,6 +107,24 @@ impl Family {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Sample>> {
         self.samples.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds every value of a label, if there is such a label.
+    pub(super) fn values_of(&self, label: &str, values: &mut BTreeSet<String>) {
+        if let Some(place) = self.place_of(label) {
+            values.extend(self.lock().keys().filter_map(|key| key.get(place).cloned()));
+        }
+    }
+
+    /// Forgets the samples whose label has such a value.
+    pub(super) fn forget(&self, label: &str, is_gone: &dyn Fn(&str) -> bool) {
+        if let Some(place) = self.place_of(label) {
+            self.lock().retain(|key, _| !key.get(place).is_some_and(|value| is_gone(value)));
+        }
+    }
+
+    fn place_of(&self, label: &str) -> Option<usize> {
+        self.metric.labels.iter().position(|known| known.name == label)
     }
 
     /// Writes every sample down.

@@ -149,7 +149,9 @@ fn the_dashboard_and_the_alerts_of_the_chart_ask_for_metrics_of_the_catalogue_an
     for (text, least) in [(dashboard, 15), (alerts, 6)] {
         let words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
         let is_metric = |word: &&str| {
-            ["karpenter_", "tenon_", "leader_election_", "operator_"].iter().any(|at| word.starts_with(at))
+            ["karpenter_", "tenon_", "leader_election_", "operator_", "client_go_"]
+                .iter()
+                .any(|at| word.starts_with(at))
         };
         let names: BTreeSet<&str> = words.filter(is_metric).collect();
         let is_there = |name: &&str| Metric::all().iter().any(|metric| metric.has_sample(name));

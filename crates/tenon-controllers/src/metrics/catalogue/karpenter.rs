@@ -5,11 +5,14 @@ use super::labels::{
     ARCH, CAPACITY_TYPE, CODE, COMMIT, CONDITION_KIND, CONDITION_REASON, CONDITION_STATUS, CONDITION_TYPE,
     CONSOLIDATION_POLICY, CONSOLIDATION_TYPE, CONTROLLER, DECISION, DISRUPTED_REASON, DISRUPTION_REASON,
     DRAINED_REASON, DYNAMIC_RESOURCES, EFFECTIVE_ZONE, ERROR, GOARCH, GOVERSION, GROUP, IMAGE_ID, INSTANCE_CPU_TYPE,
-    INSTANCE_FAMILY, INSTANCE_TYPE, LEASE, MANAGED, METHOD, MIN_VALUES_RELAXED, NODE, NODE_NAME, NODE_PHASE, NODEPOOL,
-    OBJECT, OBJECT_NAMESPACE, OS, OWNER, PHASE, POD, POD_NAMESPACE, PROVIDER, READY, REASON, REGION, RESOURCE_TYPE,
-    RESULT, SCHEDULED, SCHEDULING_ID, TERMINATION_MODE, VERSION, WINDOWS_BUILD, ZONE,
+    INSTANCE_FAMILY, INSTANCE_TYPE, KUBE_CODE, KUBE_GROUP, KUBE_KIND, KUBE_METHOD, KUBE_SUBRESOURCE, KUBE_VERB,
+    KUBE_VERSION, LEASE, MANAGED, METHOD, MIN_VALUES_RELAXED, NODE, NODE_NAME, NODE_PHASE, NODEPOOL, OBJECT,
+    OBJECT_NAMESPACE, OS, OWNER, PHASE, POD, POD_NAMESPACE, PROVIDER, READY, REASON, REGION, RESOURCE_TYPE, RESULT,
+    SCHEDULED, SCHEDULING_ID, TERMINATION_MODE, VERSION, WINDOWS_BUILD, ZONE,
 };
-use super::{DOUBLING_11, DOUBLING_12, DURATIONS, GO_DEFAULT, Kind, LIFETIMES, Label, Metric, Unit, metric};
+use super::{
+    DOUBLING_11, DOUBLING_12, DURATIONS, GO_DEFAULT, KUBE_BOUNDS, Kind, LIFETIMES, Label, Metric, Unit, metric,
+};
 
 /// What a node is told apart by: the well-known labels, each by the last part of its name.
 const NODE_LABELS: &[Label] = &[
@@ -227,6 +230,11 @@ metrics! {
         "Passes of a controller that ended with an error or a panic").by(KarpenterLibrary);
     RECONCILE_TIME = metric("controller_runtime_reconcile_time_seconds", Kind::Histogram(DURATIONS), &[CONTROLLER],
         "Duration of a pass of a controller").unit(Unit::Seconds).by(KarpenterLibrary);
+    KUBE_REQUESTS = metric("client_go_request_total", Kind::Counter, &[KUBE_CODE, KUBE_METHOD],
+        "Requests to the Kubernetes API, by the status of the answer").by(KarpenterLibrary);
+    KUBE_DURATION = metric("client_go_request_duration_seconds", Kind::Histogram(KUBE_BOUNDS),
+        &[KUBE_VERB, KUBE_GROUP, KUBE_VERSION, KUBE_KIND, KUBE_SUBRESOURCE],
+        "Duration of requests to the Kubernetes API; of a watch, until it begins").unit(Unit::Seconds).by(KarpenterLibrary);
     LEADER = metric("leader_election_master_status", Kind::Gauge, &[LEASE],
         "1 if this process holds the Lease, otherwise 0").unit(Unit::Truth).by(KarpenterLibrary);
     BUILD_INFO = metric("karpenter_build_info", Kind::Gauge, &[VERSION, GOVERSION, GOARCH, COMMIT],

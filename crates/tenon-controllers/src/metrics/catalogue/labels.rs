@@ -66,6 +66,14 @@ pub(crate) const WINDOWS_BUILD: Label = label("windows_build", "Windows builds o
 pub(crate) const ZONE: Label = label("zone", "hosts");
 pub(crate) const EFFECTIVE_ZONE: Label = label("zone", "hosts, `flexible`, `none`");
 
+pub(crate) const KUBE_CODE: Label = label("code", "HTTP status codes; `<error>` without an answer");
+pub(crate) const KUBE_GROUP: Label = label("group", "API groups that Tenon uses");
+pub(crate) const KUBE_KIND: Label = label("kind", "resources that Tenon uses, such as `pods`");
+pub(crate) const KUBE_METHOD: Label = label("method", "`GET`, `POST`, `PUT`, `PATCH`, `DELETE`");
+pub(crate) const KUBE_SUBRESOURCE: Label = label("subresource", "subresources that Tenon uses, such as `status`");
+pub(crate) const KUBE_VERB: Label = label("verb", "`GET`, `POST`, `PUT`, `PATCH`, `DELETE`");
+pub(crate) const KUBE_VERSION: Label = label("version", "versions of API groups that Tenon uses");
+
 // Tenon's own.
 pub(crate) const CSR_DECISION: Label = label("decision", "`Approved`, `Denied`");
 pub(crate) const CSR_SIGNER: Label = label("signer", "`client`, `serving`");
