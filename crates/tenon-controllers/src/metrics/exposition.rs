@@ -25,6 +25,7 @@ pub(crate) struct Quantile {
 }
 
 /// A label that is a number, behind those of the metric.
+#[derive(Debug, Clone, Copy)]
 struct Place {
     label: &'static str,
     at: f64,
