@@ -1,4 +1,4 @@
-//! Programs that read what the product writes for a guest: found on this machine, or in packages of Debian that
+//! Programs that read what the product writes for a guest, or serves for Prometheus: found on this machine, or in packages of Debian that
 //! `cargo xtask tools` unpacks into the cache.
 //!
 //! Unpacked packages are not installed: no script of theirs runs, and nothing outside the cache changes.
@@ -44,6 +44,14 @@ pub const CLOUD_INIT: DebianTool = DebianTool {
     probe: &["-c", "import cloudinit.cmd.main, cloudinit.config.schema, jsonschema"],
 };
 
+/// Checks metrics and alert rules.
+pub const PROMTOOL: DebianTool =
+    DebianTool { name: "promtool", package: "prometheus", program: "promtool", probe: &["--version"] };
+
+/// Collects metrics and answers queries.
+pub const PROMETHEUS: DebianTool =
+    DebianTool { name: "prometheus", package: "prometheus", program: "prometheus", probe: &["--version"] };
+
 /// How a tool is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Runner {
@@ -55,7 +63,7 @@ pub struct Runner {
 
 impl DebianTool {
     /// Every such tool.
-    pub const ALL: [DebianTool; 4] = [ISOINFO, XORRISO, BLKID, CLOUD_INIT];
+    pub const ALL: [DebianTool; 6] = [ISOINFO, XORRISO, BLKID, CLOUD_INIT, PROMTOOL, PROMETHEUS];
 
     /// The folder of the cache that packages are unpacked into.
     pub fn home() -> Result<PathBuf> {

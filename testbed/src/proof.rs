@@ -26,7 +26,7 @@ pub const CONTROL_PLANE: &str = "control-plane";
 const GO: &str = "go";
 
 /// Every name a test may ask for.
-pub const TOOLS: [&str; 10] = [
+pub const TOOLS: [&str; 12] = [
     CONTROL_PLANE,
     "blkid",
     "cloud-init",
@@ -35,6 +35,8 @@ pub const TOOLS: [&str; 10] = [
     "isoinfo",
     "karpenter-provider-proxmox",
     "kubectl",
+    "prometheus",
+    "promtool",
     "proxmoxer",
     "xorriso",
 ];

@@ -3,6 +3,7 @@
 //! Nothing is installed: apt keeps its lists and its files in a folder of ours, so that it needs no root and changes
 //! nothing on this machine. Packages that the machine has already are not downloaded.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -40,7 +41,7 @@ pub(crate) fn obtain_required() -> anyhow::Result<()> {
             if let Some(tool) = required {
                 return Err(error.context(format!("{} is required", tool.name)));
             }
-            eprintln!("   continuing without some tools that read first-boot data: {error:#}");
+            eprintln!("   continuing without some tools that read first-boot data or metrics: {error:#}");
         }
     }
     Ok(())
@@ -72,7 +73,9 @@ fn install() -> anyhow::Result<()> {
     let home = DebianTool::home()?;
     let partial = home.with_extension("partial");
     let needed = DebianTool::ALL.into_iter().filter(|tool| tool.on_machine().is_none());
-    let packages: Vec<&str> = needed.map(|tool| tool.package).collect();
+    // A package may have several tools.
+    let packages: BTreeSet<&str> = needed.map(|tool| tool.package).collect();
+    let packages: Vec<&str> = packages.into_iter().collect();
     eprintln!("   downloading packages {} with apt-get", packages.join(", "));
     remove(&partial)?;
     let (download, tree) = (partial.join("download"), partial.join("tree"));

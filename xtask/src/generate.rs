@@ -19,10 +19,11 @@ pub(crate) struct Generated {
     which: Which,
 }
 
-const FILES: [Generated; 19] = [
+const FILES: [Generated; 20] = [
     Generated { path: "docs/reference/cli.md", source: "tenon", args: &["reference"], which: Which::All },
     of_rights("charts/tenon/templates/roles.yaml", &["reference", "chart-roles"]),
     of_rights("docs/reference/kubernetes-rights.md", &["reference", "kubernetes-rights"]),
+    of_metrics("docs/reference/metrics.md", &["reference", "metrics"]),
     of_reasons("docs/reference/conditions.md", &["reference", "conditions"]),
     of_reasons("docs/reference/events.md", &["reference", "events"]),
     of_kind("docs/reference/capacitybuffer.md", &["reference", "capacitybuffer"]),
@@ -72,6 +73,11 @@ const fn of_kind(path: &'static str, args: &'static [&'static str]) -> Generated
 
 /// A file that is written from the table of rights on the Kubernetes API.
 const fn of_rights(path: &'static str, args: &'static [&'static str]) -> Generated {
+    Generated { path, source: "tenon", args, which: Which::All }
+}
+
+/// A page that is written from the catalogue of metrics.
+const fn of_metrics(path: &'static str, args: &'static [&'static str]) -> Generated {
     Generated { path, source: "tenon", args, which: Which::All }
 }
 

@@ -50,6 +50,7 @@ pub mod pod;
 mod pod_affinity;
 pub mod pod_predicates;
 mod pod_requests;
+pub mod pod_usage;
 mod pool_faults;
 pub mod protobuf;
 mod quantity;
@@ -87,7 +88,7 @@ pub use nodepool::{
 };
 pub use placement_strategy::{HostChoice, MinAvailable, PlacementStrategy, ZoneBalance};
 pub use pool_faults::{pool_faults, pool_not_ready, unknown_pool_values, written_requirement};
-pub use quantity::{ResourceMap, quantity_of, resources_of};
+pub use quantity::{KubeResources, ResourceMap, quantity_of, resources_of};
 pub use requirement::{Operator, Requirement, Taint, TaintEffect};
 pub use status_message::status_message;
 pub use template::{Bios, ChecksumType, Machine, ProxmoxTemplate, ProxmoxTemplateSpec, SourceImage};

@@ -16,7 +16,7 @@ const PATTERN: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[nu
 pub type ResourceMap = BTreeMap<String, IntOrString>;
 
 /// Resource names with their amounts in pods, nodes and other objects of Kubernetes.
-pub(crate) type KubeResources = BTreeMap<String, KubeQuantity>;
+pub type KubeResources = BTreeMap<String, KubeQuantity>;
 
 /// An amount as it is written in one of our objects: a number, or a quantity. `None` if it is neither.
 pub fn quantity_of(amount: &IntOrString) -> Option<Quantity> {

@@ -28,12 +28,12 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
+use clap::{ArgAction, Args};
 use tenon_api::instance_types_file;
 use tenon_controllers::claim::{CloneLimits, is_this_computer};
 use tenon_controllers::election::{Bid, Election, Fence};
-use tenon_controllers::{Clients, Clock, Controllers, Settings};
+use tenon_controllers::{Clients, Clock, Controllers, KubeMeter, Settings};
 use tenon_model::{InstanceType, LaunchLimits, VmId, VmIdRange};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -103,6 +103,10 @@ pub struct Controller {
     /// Port of /metrics; 0 selects a free port.
     #[arg(long, value_name = "PORT", env = "METRICS_PORT", default_value_t = 8080)]
     metrics_port: u16,
+    /// Leave out metrics of single pods, Nodes, NodeClaims and NodePools.
+    #[arg(long, value_name = "BOOL", env = "DISABLE_CLUSTER_STATE_OBSERVABILITY", action = ArgAction::Set, num_args = 0..=1)]
+    #[arg(require_equals = true, default_missing_value = "true", default_value = "false")]
+    disable_cluster_state_observability: bool,
     /// Port of /healthz and /readyz; 0 selects a free port.
     #[arg(long, value_name = "PORT", env = "HEALTH_PROBE_PORT", default_value_t = 8081)]
     health_probe_port: u16,
@@ -175,7 +179,8 @@ async fn serve(args: &Controller, decided: (Settings, Bid), cloud: &CloudConfig)
     let (settings, bid) = decided;
     let is_alone = args.election.is_disabled();
     let fence = if is_alone { Fence::open() } else { Fence::closed(Clock::Wall) };
-    let (clients, home) = clients(args, cloud, &bid.identity, &fence).await?;
+    let layers = Layers { fence: fence.clone(), meter: KubeMeter::default() };
+    let (clients, home) = clients(args, cloud, &bid.identity, &layers).await?;
     args.nodes.introduce(&clients.regions.clients());
     let reload = Reload::new(&args.cloud_config, cloud, (clients.regions.clone(), fence.clone()));
     let metrics_port = listen(args.metrics_port, "--metrics-port").await?;
@@ -186,6 +191,10 @@ async fn serve(args: &Controller, decided: (Settings, Bid), cloud: &CloudConfig)
     } else {
         controllers.led_by(Election::new(home.unfenced(bid.timing.request())?, bid, fence))
     };
+    controllers.metrics().show_requests(&layers.meter);
+    if args.disable_cluster_state_observability {
+        controllers.metrics().leave_out_cluster_state();
+    }
     let metrics = Server::start(metrics_port, server::metrics(controllers.metrics()))?;
     let health = Server::start(health_port, server::health(controllers.probe()))?;
     tracing::info!(address = %metrics.address(), "serving metrics");
@@ -304,13 +313,20 @@ pub(crate) fn cloud(path: &Path) -> anyhow::Result<CloudConfig> {
     cloud_config::parse(&text, &|path| fs::read(path)).with_context(|| format!("cannot use cloud config {shown}"))
 }
 
+/// What is around every client of the Kubernetes API.
+struct Layers {
+    fence: Fence,
+    meter: KubeMeter,
+}
+
 /// Every client is behind the fence; the election makes one of its own for the home cluster.
 async fn clients(
     args: &Controller,
     cloud: &CloudConfig,
     identity: &str,
-    fence: &Fence,
+    layers: &Layers,
 ) -> anyhow::Result<(Clients, Cluster)> {
+    let Layers { fence, meter } = layers;
     let workload = clients::cluster(args.kubeconfig.as_deref(), "--kubeconfig", identity).await?;
     let workload = workload.within(args.kube_request_timeout);
     let home = match args.home_kubeconfig.as_deref().filter(|path| !path.is_empty()) {
@@ -327,7 +343,7 @@ async fn clients(
         Ok((region.name.clone(), setup))
     };
     let regions = cloud.regions.iter().map(setup).collect::<anyhow::Result<BTreeMap<_, _>>>()?.into();
-    let apart = home.as_ref().map(|home| home.fenced(fence)).transpose()?;
-    let clients = Clients { workload: workload.fenced(fence)?, home: apart, regions };
+    let apart = home.as_ref().map(|home| home.metered(fence, meter)).transpose()?;
+    let clients = Clients { workload: workload.metered(fence, meter)?, home: apart, regions };
     Ok((clients, home.unwrap_or(workload)))
 }

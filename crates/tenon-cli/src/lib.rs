@@ -12,6 +12,7 @@ pub mod go_flags;
 pub mod instance_types;
 pub mod kind_reference;
 mod kube_rights_reference;
+mod metric_reference;
 pub mod plan;
 mod prices;
 mod reason_reference;

@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use clap::{Arg, Command};
 
-/// A generated file by its name: nothing for the command line, `events`, `conditions`, `kubernetes-rights`, `chart-roles`, a kind in
+/// A generated file by its name: nothing for the command line, `events`, `conditions`, `metrics`, `kubernetes-rights`, `chart-roles`, a kind in
 /// small letters, or `chart/` and a definition.
 pub fn generated(name: Option<&str>, command: &Command) -> anyhow::Result<String> {
     match name {
         None => Ok(page(command)),
         Some("events") => Ok(crate::reason_reference::events()),
         Some("conditions") => Ok(crate::reason_reference::conditions()),
+        Some("metrics") => Ok(crate::metric_reference::page()),
         Some("kubernetes-rights") => Ok(crate::kube_rights_reference::page()),
         Some("chart-roles") => Ok(crate::kube_rights_reference::chart_roles()),
         Some(name) => match name.strip_prefix("chart/") {

@@ -1,6 +1,6 @@
 //! Everything that runs, as one thing that can be started, asked and stopped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, pending};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use kube::api::Api;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Event;
 use kube::{Client, Resource as _, ResourceExt};
-use tenon_api::NodeClaim;
+use tenon_api::{NodeClaim, names};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -99,7 +99,7 @@ pub enum RunError {
 impl Controllers {
     /// Controllers that have not begun yet.
     pub fn new(clients: Clients, settings: Settings, clock: Clock) -> Controllers {
-        let (metrics, probe) = (Arc::new(Metrics::default()), Probe::default());
+        let (metrics, probe) = (Arc::new(Metrics::with(clients.regions.meter.clone())), Probe::default());
         Controllers { clients, settings, clock, metrics, probe, election: None }
     }
 
@@ -126,8 +126,9 @@ impl Controllers {
         tokio::pin!(shutdown);
         let waiting = self.probe.waiting.clone();
         let lease = OfLease { name: election.lease_name().to_owned() };
-        let leads = self.metrics.leads.get_or_create_owned(&lease);
-        leads.set(0);
+        let metrics = self.metrics.clone();
+        let leads = metrics.leads.get_or_create(&lease);
+        leads.set(0_i64);
         let is_won = tokio::select! {
             biased;
             () = election.win(|| waiting.store(true, Ordering::Relaxed)) => true,
@@ -136,7 +137,7 @@ impl Controllers {
         waiting.store(false, Ordering::Relaxed);
         leads.set(i64::from(is_won));
         let outcome = if is_won { self.work(shutdown, election.keep()).await } else { Ok(()) };
-        leads.set(0);
+        leads.set(0_i64);
         if !matches!(outcome, Err(RunError::Lost(_))) {
             election.release().await;
         }
@@ -207,6 +208,7 @@ impl Controllers {
         follow_watches(&context, &mut parts, Wires { watches, disturbed, wake, woken }, stop);
         parts.spawn(pod_events::run(context.clone(), pod_event_nodes, stop.clone()));
         context.metrics.state.begin();
+        context.metrics.show(&context);
         parts.spawn(once_ready(context.clone(), stop.clone(), move |context, stop| {
             probe.ready.store(true, Ordering::Relaxed);
             context.metrics.state.is_read();
@@ -261,18 +263,28 @@ async fn cluster_id(workload: &Client, settings: &Settings) -> String {
     }
 }
 
-/// Keeps count of nodes that are there and claims whose node is not yet.
+/// Keeps count of nodes that are there and claims whose node is not yet, and of conditions.
 async fn count_nodes(context: Arc<Context>, mut stop: Stop) {
     let (nodes, claims) = (&context.watched.nodes, &context.watched.claims);
     let is_coming = |claim: &NodeClaim| nodes.get(&ObjectRef::new(&claim.name_any())).is_none();
     loop {
         context.metrics.state.count_nodes(nodes.len() + claims.state_filter(is_coming).len());
+        context.metrics.look_at_conditions(&context);
+        context.metrics.keep_pools(&pools_that_count(&context));
         tokio::select! {
             biased;
             () = stop.wait() => return,
             () = tokio::time::sleep(COUNTED_EVERY) => {}
         }
     }
+}
+
+/// The names of all NodePools, and of those that are gone but still have NodeClaims.
+fn pools_that_count(context: &Context) -> BTreeSet<String> {
+    let pools = context.watched.pools.state().into_iter().map(|pool| pool.name_any());
+    let claims = context.watched.claims.state();
+    let of_claims = claims.iter().filter_map(|claim| claim.labels().get(names::LABEL_NODEPOOL).cloned());
+    pools.chain(of_claims).collect()
 }
 
 /// Does something once every store was filled.
@@ -305,11 +317,13 @@ fn follow_watches(context: &Arc<Context>, parts: &mut JoinSet<()>, wires: Wires,
     let pods_changed = context.watched.pods_changed.clone();
     let emptied = pods_changed.clone();
     let mut states = PodStates::default();
+    let seen_by = context.clone();
     parts.spawn(follow(
         context.clone(),
         KindWatch { kind: "Pod".into(), changes: pods },
         stop.clone(),
         move |event: &Event<Pod>| {
+            seen_by.metrics.pods.see(event, seen_by.clock.now());
             if let Some(node) = states.node_with_pod_event(event) {
                 // A full queue means that others of this node are in it.
                 let _ = disturbed.try_send(node);

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_same_words_are_said_once_and_counted_later() {
+    async fn i10_dedupe_the_same_words_are_said_once_and_counted_later() {
         let events = events();
         let after = |words: &str, patience| {
             events.remember(object("u", "n"), &Event::new(&LAUNCHED, words).repeat_after(patience)).ok()
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_said_once_a_day_is_not_said_every_hour() {
+    async fn i10_override_what_is_said_once_a_day_is_not_said_every_hour() {
         let events = events();
         let daily = Event::new(&LAUNCHED, "a").repeat_after(SignedDuration::from_hours(24));
         let say = || events.remember(object("u", "n"), &daily).ok();
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn why_a_pod_waits_is_said_every_five_minutes_or_when_more_than_numbers_changed() {
+    async fn i10_override_why_a_pod_waits_is_said_every_five_minutes_or_when_more_than_numbers_changed() {
         let events = events();
         let said = |uid: &str, words: &str| events.remember(object(uid, "n"), &Event::failed_scheduling(words)).is_ok();
         assert!(said("u", "no host has 64 GiB free; the largest gap is 48 GiB on pve3"));
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn of_a_crowd_of_pods_only_some_are_told_where_they_go_and_the_others_a_little_later() {
+    async fn i10_rate_of_a_crowd_of_pods_only_some_are_told_where_they_go_and_the_others_a_little_later() {
         let events = events();
         let told = |numbers: std::ops::Range<u32>| -> Vec<Published> {
             let say = |number| events.remember(object(&format!("u{number}"), "n"), &Event::nominated("nodeclaim/a"));

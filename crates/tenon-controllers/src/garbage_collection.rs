@@ -15,6 +15,7 @@ use serde_json::json;
 use tenon_api::{NodeClaim, condition_reasons, event_reasons, names};
 use tenon_model::{LaunchRecord, LaunchStep, Place, VmId};
 use tenon_pve::{GuestKind, GuestRow, OwnerMark, RefusalKind, Resources, VmConfig};
+use tokio::time::Instant;
 
 use crate::claim::{
     ClaimError, DeletionReason, Owner, PowerOff, ReleasePass, attached_seed_storage, delete_claim, drain_orphan,
@@ -24,7 +25,7 @@ use crate::claim_list::list_claims;
 use crate::context::{Context, is_ours};
 use crate::events::Event;
 use crate::kube_error;
-use crate::metrics::Loop;
+use crate::metrics::{Attempt, Loop, ProviderError, Removed};
 use crate::panics::caught;
 use crate::provision::record_of;
 use crate::stop::Stop;
@@ -81,7 +82,10 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
             () = tokio::time::sleep(EVERY) => {}
             () = stop.wait() => return,
         }
+        let began = Instant::now();
         let failures = pass(&context, &mut rounds.regions).await;
+        let result = if failures.is_empty() { "success" } else { "error" };
+        context.metrics.reconciled("nodeclaim.garbagecollection", began, result);
         rounds.failed = report(&context, &rounds.failed, failures);
     }
 }
@@ -99,7 +103,12 @@ fn report(context: &Context, before: &BTreeMap<String, String>, failures: Vec<Fa
 
 /// One look at everything. Returns what could not be done.
 async fn pass(context: &Context, previous: &mut BTreeMap<String, Previous>) -> Vec<Failure> {
+    let began = Instant::now();
     let estate = context.regions.look_now().await;
+    context.metrics.provided(Attempt::List, began.elapsed().as_secs_f64());
+    for _ in estate.regions.values().filter(|view| view.is_err()) {
+        context.metrics.not_provided(Attempt::List, ProviderError::Unknown, "");
+    }
     // Not from the store: what is destroyed here is judged by what the API server says now.
     let claims = match list_claims(&context.workload, Some).await {
         Ok(claims) => claims,
@@ -262,11 +271,13 @@ async fn collect(context: &Context, pve: &tenon_pve::Client, orphan: &Orphan) ->
             ReleasePass::Again => {}
             ReleasePass::Released => {
                 context.ids.free(&orphan.record.place.region, &[vmid], context.clock.seconds()).await;
+                context.metrics.orphans_removed.get_or_create(&Removed { kind: "vm" }).inc();
                 tracing::info!(%vmid, %host, "destroyed orphaned VM");
                 break;
             }
             ReleasePass::Hidden | ReleasePass::Unreadable => break,
             ReleasePass::SeedLeft(left) => {
+                context.metrics.orphans_removed.get_or_create(&Removed { kind: "vm" }).inc();
                 tracing::warn!(%vmid, %host, volume = left.volume, error = left.why, "destroyed orphaned VM; cannot delete its seed image");
                 break;
             }
@@ -306,7 +317,9 @@ async fn check_claim(context: &Context, shown: &Region<'_>, claim: &NodeClaim) -
         None => {
             let note = format!("Deleting NodeClaim {}: VM {} no longer exists", claim.name_any(), record.vmid);
             context.events.publish(claim, &Event::new(&event_reasons::VM_NOT_FOUND, note)).await;
-            delete_claim(context, claim, DeletionReason::VmNotFound).await
+            delete_claim(context, claim, DeletionReason::VmNotFound).await?;
+            context.metrics.orphans_removed.get_or_create(&Removed { kind: "nodeclaim" }).inc();
+            Ok(())
         }
     }
 }
@@ -343,6 +356,7 @@ async fn free_node(context: &Context, node: &Arc<Node>) -> Result<(), ClaimError
     let patch = json!({ "metadata": { "finalizers": rest } });
     let written = writes::merge(&context.workload, node.as_ref(), patch).await;
     written.map_err(|source| ClaimError::kube("remove the finalizer of the Node", source))?;
+    context.metrics.orphans_removed.get_or_create(&Removed { kind: "node" }).inc();
     tracing::info!(node = node.name_any(), "removed finalizer of Node without NodeClaim");
     Ok(())
 }

@@ -47,7 +47,7 @@ mod writes;
 
 pub use clock::Clock;
 pub use controllers::{Clients, Controllers, Probe, RunError};
-pub use metrics::Metrics;
+pub use metrics::{KubeMeter, Metric, MetricKind, MetricLabel, MetricOrigin, MetricUnit, Metrics};
 pub use patience::{Bounded, NoReply, Patient};
 pub use proxmox_reads::bridges;
 pub use regions::{RegionChange, RegionSetup, Regions};

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::ResourceExt;
 use tenon_api::{NodeClaim, names};
-use tenon_model::Place;
+use tenon_model::{Host, Place};
 
 use crate::claim::{CloneSlots, Comparisons, DeletionReason, Diagnoses, EvictionBackoff, SeenVms};
 use crate::csr::Undecided;
@@ -67,6 +67,8 @@ struct Inner {
     deletions: BTreeMap<String, DeletionReason>,
     /// What was last logged of what a claim can do without.
     extras: BTreeMap<String, (String, Timestamp)>,
+    /// The hosts as the last plan found them.
+    planned_hosts: Arc<[Host]>,
 }
 
 /// How often passes of a claim failed in a row, and what was last reported of that.
@@ -248,6 +250,16 @@ impl Memory {
         }
         inner.extras.insert(claim.to_owned(), (error.to_owned(), now));
         tracing::warn!(claim, error, "part of reconciling NodeClaim failed; going on");
+    }
+
+    /// What the last plan found of hosts.
+    pub(crate) fn note_hosts(&self, hosts: &[Host]) {
+        self.lock().planned_hosts = hosts.into();
+    }
+
+    /// The hosts as the last plan found them.
+    pub(crate) fn planned_hosts(&self) -> Arc<[Host]> {
+        self.lock().planned_hosts.clone()
     }
 
     /// A claim is gone, and all about it may be forgotten.

@@ -1,233 +1,276 @@
-//! What is counted. Names and labels of the reference's metrics are the reference's; ours begin with `tenon_`.
+//! What is counted. Which metrics there are stands in `catalogue`; what can be read off the stores is read when somebody
+//! asks (`shown`), so that nothing is left of an object that is gone.
 
+pub(crate) mod catalogue;
 mod cluster_state;
+mod conditions;
+mod exposition;
+mod families;
+mod gone_pools;
+mod kubernetes;
 #[cfg(test)]
 mod metrics_tests;
+mod pod_times;
+mod provider;
+mod proxmox;
 mod scheduling;
+mod sets;
+mod shown;
+#[cfg(test)]
+mod shown_tests;
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{EncodeGaugeValue, EncodeLabelSet};
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::{self, Gauge};
-use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
+use tokio::time::Instant;
 
+use crate::context::Context;
+pub use catalogue::{Kind as MetricKind, Label as MetricLabel, Metric, Origin as MetricOrigin, Unit as MetricUnit};
+use catalogue::{karpenter, tenon};
 use cluster_state::ClusterState;
+pub(crate) use conditions::ConditionBook;
+use exposition::Exposition;
+use families::{Series, labels};
+pub use kubernetes::KubeMeter;
+pub(crate) use pod_times::PodTimes;
+pub(crate) use provider::{Attempt, ProviderError};
+pub(crate) use proxmox::Meter;
 pub(crate) use scheduling::{PlanCounts, Scheduling, WaitingPod};
+pub(crate) use sets::{
+    Build, ByReason, Code, Consolidation, Created, CsrDecision, Disrupted, DisruptionDecision, DrainedNode, DrainedPod,
+    DriftedIn, InPool, InRegion, Kept, Loop, OfLease, OfNode, PlanDecision, PlanPhase, PoolDecision, PoolReason,
+    Removed, Terminated, WhyDisrupted,
+};
 
-/// Bounds of everything that is timed, in seconds, as dashboards of the reference expect them.
-const DURATIONS: [f64; 45] = [
-    0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5,
-    1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0, 120.0,
-    150.0, 300.0, 450.0, 600.0,
+/// The loops whose passes can fail.
+const CONTROLLERS: [&str; 12] = [
+    "bootstraptoken",
+    "csr.approver",
+    "disruption",
+    "nodeclaim.disruption",
+    "nodeclaim.garbagecollection",
+    "nodeclaim.inplaceupdate",
+    "nodeclaim.lifecycle",
+    "nodepool.counter",
+    "nodetemplateclass",
+    "provisioner",
+    "static.provisioning",
+    "status",
 ];
 
-/// A NodeClaim that was made.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct Created {
-    pub(crate) reason: String,
-    pub(crate) nodepool: String,
-    pub(crate) min_values_relaxed: String,
+labels! {
+    /// How passes of a loop end.
+    Reconciled { controller: &'static str, result: &'static str }
 }
 
-/// A NodeClaim that is gone.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct Terminated {
-    pub(crate) nodepool: String,
-    pub(crate) capacity_type: String,
-    pub(crate) zone: String,
+macro_rules! families {
+    ($($field:ident: $labels:ty = $metric:expr;)+) => {
+        /// What is counted where it happens.
+        #[derive(Debug)]
+        pub struct Counted { $(pub(crate) $field: Series<$labels>),+ }
+
+        impl Default for Counted {
+            fn default() -> Counted {
+                Counted { $($field: Series::new($metric)),+ }
+            }
+        }
+
+        impl Counted {
+            /// Every value of a label.
+            fn values_of(&self, label: &str) -> BTreeSet<String> {
+                let mut values = BTreeSet::new();
+                $(self.$field.family.values_of(label, &mut values);)+
+                values
+            }
+
+            /// Forgets every sample whose label has such a value.
+            fn forget(&self, label: &str, is_gone: &dyn Fn(&str) -> bool) {
+                $(self.$field.family.forget(label, is_gone);)+
+            }
+
+            fn show(&self, page: &mut Exposition<'_>) {
+                $(self.$field.family.show(page);)+
+            }
+        }
+    };
 }
 
-/// A NodeClaim that was deleted by us, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct Disrupted {
-    pub(crate) reason: String,
-    pub(crate) nodepool: String,
-    pub(crate) capacity_type: String,
-    pub(crate) consolidation_policy: String,
-    pub(crate) termination_mode: String,
-}
-
-/// A Node that came or went.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct OfNode {
-    pub(crate) nodepool: String,
-    pub(crate) zone: String,
-}
-
-/// An answer to an eviction.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct Code {
-    pub(crate) code: u16,
-}
-
-/// A pod that was evicted, and why its node was drained.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct DrainedPod {
-    pub(crate) reason: String,
-}
-
-/// A Node that was drained.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct DrainedNode {
-    pub(crate) nodepool: String,
-}
-
-/// A decision about a CertificateSigningRequest.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct CsrDecision {
-    pub(crate) signer: &'static str,
-    pub(crate) decision: &'static str,
-}
-
-/// Which of our loops.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct Loop {
-    pub(crate) controller: &'static str,
-}
-
-/// NodeClaims that have drifted, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct DriftedIn {
-    pub(crate) nodepool: String,
-    pub(crate) reason: &'static str,
-}
-
-/// A Proxmox cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct InRegion {
-    pub(crate) region: String,
-}
-
-/// A Lease that says who leads.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct OfLease {
-    pub(crate) name: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Build {
-    version: &'static str,
+families! {
+    build: Build = &karpenter::BUILD_INFO;
+    claims_created: Created = &karpenter::NODECLAIMS_CREATED;
+    claims_terminated: Terminated = &karpenter::NODECLAIMS_TERMINATED;
+    claims_disrupted: Disrupted = &karpenter::NODECLAIMS_DISRUPTED;
+    claims_termination: InPool = &karpenter::NODECLAIMS_TERMINATION;
+    instances_termination: InPool = &karpenter::NODECLAIMS_INSTANCE_TERMINATION;
+    pods_disrupted: Disrupted = &karpenter::PODS_DISRUPTION_INITIATED;
+    nodes_created: OfNode = &karpenter::NODES_CREATED;
+    nodes_terminated: OfNode = &karpenter::NODES_TERMINATED;
+    nodes_drained: DrainedNode = &karpenter::NODES_DRAINED;
+    nodes_termination: InPool = &karpenter::NODES_TERMINATION;
+    nodes_lifetime: InPool = &karpenter::NODES_LIFETIME;
+    evictions: Code = &karpenter::EVICTIONS;
+    pods_drained: DrainedPod = &karpenter::PODS_DRAINED;
+    disruption_decisions: DisruptionDecision = &karpenter::DISRUPTION_DECISIONS;
+    pool_decisions: PoolDecision = &karpenter::DISRUPTION_DECISIONS_BY_NODEPOOL;
+    disruption_evaluation: WhyDisrupted = &karpenter::DISRUPTION_EVALUATION;
+    disruption_eligible: ByReason = &karpenter::DISRUPTION_ELIGIBLE;
+    consolidation_timeouts: Consolidation = &karpenter::CONSOLIDATION_TIMEOUTS;
+    failed_validations: Consolidation = &karpenter::DISRUPTION_FAILED_VALIDATIONS;
+    queue_failures: DisruptionDecision = &karpenter::DISRUPTION_QUEUE_FAILURES;
+    allowed_disruptions: PoolReason = &karpenter::NODEPOOLS_ALLOWED;
+    consuming_budgets: PoolReason = &karpenter::NODEPOOLS_CONSUMING;
+    provider_durations: provider::Method = &karpenter::CLOUDPROVIDER_DURATION;
+    provider_errors: provider::MethodError = &karpenter::CLOUDPROVIDER_ERRORS;
+    reconciles: Reconciled = &karpenter::RECONCILES;
+    reconcile_time: Loop = &karpenter::RECONCILE_TIME;
+    leads: OfLease = &karpenter::LEADER;
+    errors: Loop = &tenon::PASS_ERRORS;
+    csr_decisions: CsrDecision = &tenon::CSR_DECISIONS;
+    region_up: InRegion = &tenon::REGION_UP;
+    listed_at: InRegion = &tenon::REGION_LISTED;
+    claims_drifted: DriftedIn = &tenon::DRIFTED;
+    orphans_removed: Removed = &tenon::ORPHANS_REMOVED;
+    plan_time: PlanPhase = &tenon::PLAN_TIME;
+    plan_decisions: PlanDecision = &tenon::PLAN_DECISIONS;
+    nodes_kept: Kept = &tenon::NODES_KEPT;
 }
 
 /// Everything that is counted.
-#[derive(Debug)]
 pub struct Metrics {
-    registry: Registry,
-    pub(crate) claims_created: Family<Created, Counter>,
-    pub(crate) claims_terminated: Family<Terminated, Counter>,
-    pub(crate) claims_disrupted: Family<Disrupted, Counter>,
-    pub(crate) nodes_created: Family<OfNode, Counter>,
-    pub(crate) nodes_terminated: Family<OfNode, Counter>,
-    pub(crate) nodes_drained: Family<DrainedNode, Counter>,
-    pub(crate) evictions: Family<Code, Counter>,
-    pub(crate) pods_drained: Family<DrainedPod, Counter>,
+    counted: Counted,
     pub(crate) scheduling: Scheduling,
     pub(crate) state: ClusterState,
-    pub(crate) errors: Family<Loop, Counter>,
-    pub(crate) csr_decisions: Family<CsrDecision, Counter>,
-    pub(crate) region_up: Family<InRegion, Gauge>,
-    pub(crate) listed_at: Family<InRegion, Gauge>,
-    pub(crate) claims_drifted: Family<DriftedIn, Gauge>,
-    pub(crate) leads: Family<OfLease, Gauge>,
+    pub(crate) pods: PodTimes,
+    pub(crate) conditions: ConditionBook,
+    pub(crate) proxmox: Arc<Meter>,
+    /// Requests to Kubernetes, if somebody counts them.
+    kubernetes: OnceLock<KubeMeter>,
+    gone_pools: Mutex<gone_pools::GonePools>,
+    /// What gauges of pods, nodes and hosts are read off, once there is something to read.
+    source: Mutex<Weak<Context>>,
+    leaves_out_cluster_state: AtomicBool,
     asked: Mutex<()>,
+}
+
+impl Deref for Metrics {
+    type Target = Counted;
+
+    fn deref(&self) -> &Counted {
+        &self.counted
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").field("counted", &self.counted).finish_non_exhaustive()
+    }
 }
 
 impl Default for Metrics {
     fn default() -> Metrics {
-        let mut registry = Registry::default();
-        let karpenter = registry.sub_registry_with_prefix("karpenter");
-        let build = Family::<Build, Gauge>::default();
-        build.get_or_create(&Build { version: env!("CARGO_PKG_VERSION") }).set(1);
-        karpenter.register("build_info", "Version of this build", build);
-        let metrics = Metrics {
-            claims_created: counted(karpenter, "nodeclaims_created", "NodeClaims created"),
-            claims_terminated: counted(karpenter, "nodeclaims_terminated", "NodeClaims deleted together with their VM"),
-            claims_disrupted: counted(
-                karpenter,
-                "nodeclaims_disrupted",
-                "NodeClaims deleted by the controller, by reason",
-            ),
-            nodes_created: counted(karpenter, "nodes_created", "Nodes registered"),
-            nodes_terminated: counted(karpenter, "nodes_terminated", "Nodes deleted"),
-            nodes_drained: counted(karpenter, "nodes_drained", "Nodes drained"),
-            evictions: counted(karpenter, "pods_eviction_requests", "Eviction requests, by HTTP status code"),
-            pods_drained: counted(karpenter, "pods_drained", "Pods evicted from Nodes that are drained, by reason"),
-            scheduling: Scheduling::register(karpenter),
-            state: ClusterState::register(karpenter),
-            errors: counted(&mut registry, "tenon_pass_errors", "Reconcile passes that failed, by controller"),
-            csr_decisions: counted(
-                &mut registry,
-                "tenon_csr_decisions",
-                "Kubelet certificate requests that the CSR approver approved or denied, by signer and decision",
-            ),
-            region_up: gauged(
-                &mut registry,
-                "tenon_region_up",
-                "Whether the Proxmox API of a region answered the last request (1) or not (0)",
-            ),
-            listed_at: gauged(
-                &mut registry,
-                "tenon_region_last_listing_timestamp_seconds",
-                "When the Proxmox API of a region last listed its hosts, guests and storages, as Unix time",
-            ),
-            claims_drifted: gauged(
-                &mut registry,
-                "tenon_nodeclaims_drifted",
-                "NodeClaims that have drifted, by reason",
-            ),
-            leads: gauged(
-                &mut registry,
-                "leader_election_master_status",
-                "Whether this instance is the leader (1) or not (0)",
-            ),
+        let counted = Counted::default();
+        counted.build.get_or_create(&Build::this()).set(1_i64);
+        // What is compared with how it was before has to be there before.
+        for controller in CONTROLLERS {
+            counted.errors.get_or_create(&Loop { controller });
+        }
+        for kind in ["vm", "bootstrap_token", "nodeclaim", "node"] {
+            counted.orphans_removed.get_or_create(&Removed { kind });
+        }
+        for consolidation_type in ["multi", "single"] {
+            counted.consolidation_timeouts.get_or_create(&Consolidation { consolidation_type });
+        }
+        Metrics {
+            counted,
+            scheduling: Scheduling::default(),
+            state: ClusterState::default(),
+            pods: PodTimes::default(),
+            conditions: ConditionBook::default(),
+            proxmox: Arc::default(),
+            kubernetes: OnceLock::new(),
+            gone_pools: Mutex::default(),
+            source: Mutex::default(),
+            leaves_out_cluster_state: AtomicBool::new(false),
             asked: Mutex::default(),
-            registry: Registry::default(),
-        };
-        Metrics { registry, ..metrics }
+        }
     }
 }
 
 impl Metrics {
+    /// Metrics with what is counted of these regions.
+    pub(crate) fn with(meter: Arc<Meter>) -> Metrics {
+        Metrics { proxmox: meter, ..Metrics::default() }
+    }
+
+    /// Leaves out what is of single pods, nodes and NodePools.
+    pub fn leave_out_cluster_state(&self) {
+        self.leaves_out_cluster_state.store(true, Ordering::Relaxed);
+    }
+
+    /// Shows what this counts, too.
+    pub fn show_requests(&self, meter: &KubeMeter) {
+        // Who counts twice is counted once.
+        let _ = self.kubernetes.set(meter.clone());
+    }
+
+    /// Every metric there can be, as the reference page shows them.
+    pub fn catalogue() -> Vec<&'static Metric> {
+        Metric::all()
+    }
+
+    /// What gauges are read off from now on.
+    pub(crate) fn show(&self, context: &Arc<Context>) {
+        *self.source.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(context);
+    }
+
+    /// A pass of a loop ended.
+    pub(crate) fn reconciled(&self, controller: &'static str, began: Instant, result: &'static str) {
+        self.reconciles.get_or_create(&Reconciled { controller, result }).inc();
+        self.reconcile_time.get_or_create(&Loop { controller }).observe(began.elapsed().as_secs_f64());
+    }
+
     /// Everything in the text form that Prometheus reads.
     pub fn text(&self) -> String {
         // One at a time: what is worked out for one must not be half gone for another.
         let _turn = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        self.scheduling.refresh();
-        self.state.refresh();
-        let mut text = String::new();
-        // Writing into a text cannot fail.
-        let _ = encode(&mut text, &self.registry);
-        text
+        let mut page = Exposition::without(|metric| {
+            metric.is_cluster_state && self.leaves_out_cluster_state.load(Ordering::Relaxed)
+        });
+        self.counted.show(&mut page);
+        self.counted.errors.family.show_as(&karpenter::RECONCILE_ERRORS, &mut page);
+        self.scheduling.show(&mut page);
+        self.state.show(&mut page);
+        self.proxmox.show(&mut page);
+        self.conditions.show(&mut page);
+        self.kubernetes.get().into_iter().for_each(|meter| meter.show(&mut page));
+        let source = self.source.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        let now = source.as_ref().map(|context| context.clock.now());
+        self.pods.show(&mut page, now);
+        if let Some(context) = source {
+            shown::show(&context, &mut page);
+        }
+        page.text()
     }
 }
 
-type Counted<L> = Family<L, Counter>;
+/// The name of a variant, without what is in it: there is an end of names, and none of values.
+pub(crate) fn variant(value: &dyn fmt::Debug) -> String {
+    /// Ends the writing at the first letter that is not of the name.
+    struct Name(String);
 
-fn counted<L>(registry: &mut Registry, name: &str, help: &str) -> Counted<L>
-where
-    L: EncodeLabelSet + std::fmt::Debug + Clone + std::hash::Hash + Eq + Send + Sync + 'static,
-{
-    let family = Family::default();
-    registry.register(name, help, family.clone());
-    family
-}
+    impl fmt::Write for Name {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            let name = text.split(|letter: char| !letter.is_ascii_alphanumeric()).next().unwrap_or_default();
+            self.0.push_str(name);
+            if name.len() < text.len() { Err(fmt::Error) } else { Ok(()) }
+        }
+    }
 
-fn gauged<L, N, A>(registry: &mut Registry, name: &str, help: &str) -> Family<L, Gauge<N, A>>
-where
-    L: EncodeLabelSet + std::fmt::Debug + Clone + std::hash::Hash + Eq + Send + Sync + 'static,
-    N: EncodeGaugeValue + std::fmt::Debug + Send + Sync + 'static,
-    A: gauge::Atomic<N> + Default + std::fmt::Debug + Send + Sync + 'static,
-{
-    let family = Family::default();
-    registry.register(name, help, family.clone());
-    family
-}
-
-/// A histogram of seconds.
-fn timed() -> Histogram {
-    Histogram::new(DURATIONS)
+    let mut name = Name(String::new());
+    // It ends with an error when the name is whole.
+    let _ = fmt::write(&mut name, format_args!("{value:?}"));
+    name.0
 }

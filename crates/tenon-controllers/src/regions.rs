@@ -10,6 +10,7 @@ use tenon_model::RegionCapacity;
 use tenon_pve::{Client, Resources};
 use tokio::time::Instant;
 
+use crate::metrics::Meter;
 use crate::proxmox_reads::ProxmoxReads;
 use crate::status::{Estate, RegionTrouble, RegionView};
 use crate::stop::Stop;
@@ -40,6 +41,8 @@ pub struct Regions {
     known: Arc<RwLock<Arc<BTreeMap<String, Region>>>>,
     /// Templates and bridges as they were read last.
     pub(crate) reads: Arc<ProxmoxReads>,
+    /// What is counted of requests and tasks.
+    pub(crate) meter: Arc<Meter>,
 }
 
 /// One Proxmox cluster.
@@ -88,16 +91,20 @@ struct Last {
     asked: u64,
 }
 
-impl From<RegionSetup> for Region {
-    fn from(setup: RegionSetup) -> Region {
-        Region { client: setup.client, rules: setup.rules, shown: Arc::default() }
+impl Region {
+    /// Every request to it is counted.
+    fn new(name: &str, setup: RegionSetup, meter: &Arc<Meter>) -> Region {
+        let client = setup.client.observed(meter.of_region(name));
+        Region { client, rules: setup.rules, shown: Arc::default() }
     }
 }
 
 impl From<BTreeMap<String, RegionSetup>> for Regions {
     fn from(setups: BTreeMap<String, RegionSetup>) -> Regions {
-        let known: BTreeMap<String, Region> = setups.into_iter().map(|(name, setup)| (name, setup.into())).collect();
-        Regions { known: Arc::new(RwLock::new(Arc::new(known))), reads: Arc::default() }
+        let meter = Arc::default();
+        let region = |(name, setup): (String, RegionSetup)| (name.clone(), Region::new(&name, setup, &meter));
+        let known: BTreeMap<String, Region> = setups.into_iter().map(region).collect();
+        Regions { known: Arc::new(RwLock::new(Arc::new(known))), reads: Arc::default(), meter }
     }
 }
 
@@ -120,11 +127,12 @@ impl Regions {
         let region = |(name, change): (String, RegionChange)| {
             let region = match change {
                 RegionChange::Keep => before.get(&name)?.clone(),
-                RegionChange::Use(setup) => Region::from(*setup),
+                RegionChange::Use(setup) => Region::new(&name, *setup, &self.meter),
             };
             Some((name, region))
         };
-        let after = Arc::new(wanted.into_iter().filter_map(region).collect());
+        let after: Arc<BTreeMap<String, Region>> = Arc::new(wanted.into_iter().filter_map(region).collect());
+        self.meter.keep_regions(|region| after.contains_key(region));
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = after;
     }
 
@@ -194,6 +202,12 @@ impl Regions {
     pub(crate) fn ages(&self) -> BTreeMap<String, Duration> {
         let age = |region: &Region| Some(region.shown.last().listed_at?.elapsed());
         self.known().iter().filter_map(|(name, region)| Some((name.clone(), age(region)?))).collect()
+    }
+
+    /// What every region that ever answered showed last, without asking.
+    pub(crate) fn last_listings(&self) -> BTreeMap<String, Arc<Resources>> {
+        let listing = |region: &Region| region.shown.last().view.as_ref()?.1.as_ref().ok().cloned();
+        self.known().iter().filter_map(|(name, region)| Some((name.clone(), listing(region)?))).collect()
     }
 
     /// Polls every region, silent ones more often, until told to stop.
@@ -374,6 +388,29 @@ mod tests {
         assert_eq!(asked(), 2, "a launch goes by the last poll");
         regions.look().await;
         assert_eq!(asked(), 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_are_counted_by_path_until_their_region_is_taken_out_of_the_cloud_config() {
+        let regions = Regions::from(BTreeMap::from([("lab".to_owned(), Freezer::default().client())]));
+        let metrics = crate::metrics::Metrics::with(regions.meter.clone());
+        let client = regions.client("lab").unwrap();
+        client.resources().await.unwrap();
+        let (host, id) = ("pve1".parse().unwrap(), tenon_model::VmId::try_from(20_000).unwrap());
+        client.vm_config(&host, id).await.unwrap_err();
+        let text = metrics.text();
+        let of = |path: &str| format!("region=\"lab\",method=\"GET\",path=\"{path}\"");
+        for line in [
+            format!("tenon_pve_request_duration_seconds_count{{{}}} 1", of("/cluster/resources")),
+            format!("tenon_pve_request_duration_seconds_count{{{}}} 1", of("/nodes/{node}/qemu/{vmid}/config")),
+            format!("tenon_pve_errors_total{{{},error=\"NotFound\"}} 1", of("/nodes/{node}/qemu/{vmid}/config")),
+        ] {
+            assert!(text.contains(&format!("{line}\n")), "{line}: {text}");
+        }
+        regions.replace(BTreeMap::from([("lab".to_owned(), RegionChange::Keep)]));
+        assert!(metrics.text().contains("tenon_pve_"));
+        regions.replace(BTreeMap::new());
+        assert!(!metrics.text().contains("tenon_pve_"), "{}", metrics.text());
     }
 
     #[tokio::test(start_paused = true)]

@@ -18,7 +18,7 @@ use crate::claim::{TOKEN_NAMESPACE, TOKEN_TYPE, is_true, token_expiration, token
 use crate::claim_list::list_claims;
 use crate::context::Context;
 use crate::kube_error;
-use crate::metrics::Loop;
+use crate::metrics::{Loop, Removed};
 use crate::moments::after;
 use crate::stop::Stop;
 use crate::writes;
@@ -75,7 +75,10 @@ async fn pass(context: &Context) -> Result<(), String> {
             Fate::Extend => extend(&secrets, secret, &token_expiration(now, ttl)).await,
             Fate::Delete(why) => {
                 let deleted = writes::delete(&secrets, secret).await;
-                deleted.inspect(|()| tracing::info!(secret = name, reason = why, "deleted bootstrap token"))
+                deleted.inspect(|()| {
+                    context.metrics.orphans_removed.get_or_create(&Removed { kind: "bootstrap_token" }).inc();
+                    tracing::info!(secret = name, reason = why, "deleted bootstrap token");
+                })
             }
         };
         failed = failed.or(done.err().map(|error| told(&format!("update or delete Secret {name}"), &error)));

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_back_and_huge_pages_are_not_for_pods() {
+    fn i11_huge_pages_and_what_is_kept_back_are_not_for_pods() {
         let size = sized(&[(CPU, "4"), (MEMORY, "4Gi"), ("hugepages-2Mi", "1Gi")]);
         let left = size.allocatable(&Overrides::default());
         assert_eq!(left, amounts(&[(CPU, "3900m"), (MEMORY, "3062Mi"), ("hugepages-2Mi", "1Gi")]));
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_of_every_kind_leave_memory_at_nothing_and_not_below() {
+    fn i11_huge_pages_of_every_kind_leave_memory_at_nothing_and_not_below() {
         for pages in [
             [("hugepages-2Mi", "4086Mi"), ("hugepages-1Gi", "0")],
             [("hugepages-2Mi", "3Gi"), ("hugepages-1Gi", "2Gi")],
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn offerings_with_equal_overrides_form_a_group_and_what_cannot_be_had_is_in_none() {
+    fn i11_overrides_offerings_with_equal_ones_form_a_group_and_what_cannot_be_had_is_in_none() {
         let less: &[(&str, &str)] = &[(CPU, "2")];
         let offerings = vec![offering(true, &[]), offering(true, less), offering(false, &[]), offering(true, &[])];
         let size = CatalogType { offerings, ..sized(&[(CPU, "4")]) };

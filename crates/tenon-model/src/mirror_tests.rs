@@ -119,7 +119,7 @@ fn last_words(changes: &[Change]) -> Vec<Change> {
 
 proptest! {
     #[test]
-    fn deltas_give_the_same_mirror_as_a_rebuild(changes in proptest::collection::vec(any_change(), 0..60)) {
+    fn i8_usage_deltas_give_the_same_mirror_as_a_rebuild(changes in proptest::collection::vec(any_change(), 0..60)) {
         let (mut told, mut built) = (Mirror::default(), Mirror::default());
         changes.iter().for_each(|change| tell(&mut told, change));
         last_words(&changes).iter().for_each(|change| tell(&mut built, change));
@@ -134,7 +134,7 @@ fn told(changes: &[Change]) -> Mirror {
 }
 
 #[test]
-fn what_is_on_a_node_is_summed_up_there_and_in_its_pool() {
+fn i8_pool_resources_what_is_on_a_node_is_summed_up_there_and_in_its_pool() {
     let mut mirror = told(&[
         Change::Pool(0, 0),
         Change::Bind(1, 0, 2, true, false),

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::{Method, Request, header};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::time::Instant;
 
 pub(crate) use crate::address::{Form, segment};
 
@@ -15,6 +16,7 @@ use crate::address::{Endpoint, encode};
 use crate::credentials::Credentials;
 use crate::error::{Cause, Doubtful, Error, Result};
 use crate::limits::{Gates, Limits, Target};
+use crate::observer::{self, Exchange, Observer};
 use crate::redact::{Redactor, SECRET_PARAMS};
 use crate::refusal::RefusalKind;
 use crate::reply;
@@ -39,6 +41,7 @@ const SLOWEST_UPLOAD: usize = 1024 * 1024;
 pub struct Client {
     inner: Arc<Inner>,
     answer_within: Duration,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 #[derive(Debug)]
@@ -101,13 +104,23 @@ impl Client {
         let (session, gates) = (Session::new(credentials), Gates::new(tuning.limits));
         let (preferred, retry) = (AtomicUsize::new(0), tuning.retry);
         let inner = Inner { endpoints, preferred, transport, session, redactor, gates, retry };
-        Client { inner: Arc::new(inner), answer_within: ANSWER_WITHIN }
+        Client { inner: Arc::new(inner), answer_within: ANSWER_WITHIN, observer: None }
     }
 
     /// The same client, for one who cannot wait longer than this for the answer of an endpoint.
     #[must_use]
     pub fn within(&self, answer_within: Duration) -> Client {
-        Client { inner: self.inner.clone(), answer_within }
+        Client { answer_within, ..self.clone() }
+    }
+
+    /// The same client, telling of every request and task.
+    #[must_use]
+    pub fn observed(self, observer: Arc<dyn Observer>) -> Client {
+        Client { observer: Some(observer), ..self }
+    }
+
+    pub(crate) fn observer(&self) -> Option<&dyn Observer> {
+        self.observer.as_deref()
     }
 
     /// Whether both are one client, with the same session and connections.
@@ -149,7 +162,9 @@ impl Client {
     pub(crate) fn task_of(&self, call: &Call<'_>, data: &Value) -> Result<Upid> {
         let upid = data.as_str().and_then(|text| text.parse().ok());
         let error = || Error::new(&call.action, reply::unreadable(&format!("`{data}` is not a task")));
-        upid.ok_or_else(|| self.told_safely(error(), call.params))
+        let upid: Upid = upid.ok_or_else(|| self.told_safely(error(), call.params))?;
+        self.observer().into_iter().for_each(|observer| observer.task_began(&upid));
+        Ok(upid)
     }
 
     /// Makes one call.
@@ -164,6 +179,15 @@ impl Client {
 
     /// Sends a body of any type, as [`Client::call`] does with parameters.
     pub(crate) async fn send(&self, call: &Call<'_>, message: &Message) -> Result<Value> {
+        let Some(observer) = self.observer() else { return self.attempts(call, message).await };
+        let began = Instant::now();
+        let outcome = self.attempts(call, message).await;
+        let (path, error) = (observer::template(&call.path), outcome.as_ref().err().map(observer::word));
+        observer.replied(&Exchange { method: &call.method, path, took: began.elapsed(), error });
+        outcome
+    }
+
+    async fn attempts(&self, call: &Call<'_>, message: &Message) -> Result<Value> {
         let crowded = |error| Error::new(&call.action, Cause::NotSent(TransportError::Withheld(Box::new(error))));
         let place = Target::of(&message.path, call.params);
         let _admission = self.inner.gates.enter(&place).await.map_err(crowded)?;

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use crate::client::{Call, Client, Form, segment};
 use crate::error::{Cause, Doubtful, Error, Result};
+use crate::observer::TaskEnd;
 use crate::refusal::{Refusal, RefusalKind};
 use crate::reply::{parse, unreadable};
 use crate::upid::Upid;
@@ -67,7 +68,12 @@ impl Client {
         let wire: Wire = parse(data).map_err(|cause| Error::new(&action, cause))?;
         match (wire.status.as_str(), wire.exitstatus) {
             ("running", _) => Ok(TaskProgress::Running),
-            ("stopped", Some(end)) => Ok(self.explained(task, read_end(&end)).await),
+            ("stopped", Some(end)) => {
+                let progress = self.explained(task, read_end(&end)).await;
+                let end = if matches!(progress, TaskProgress::Done(_)) { TaskEnd::Done } else { TaskEnd::Failed };
+                self.observer().into_iter().for_each(|observer| observer.task_ended(task, end));
+                Ok(progress)
+            }
             // Between the worker's end and its last line.
             ("stopped", None) => Ok(TaskProgress::Running),
             (other, _) => Err(Error::new(action, unreadable(&format!("status is `{other}`")))),

@@ -31,8 +31,9 @@ fn keep(meta: &mut ObjectMeta, annotations: &[&str]) {
 impl Lean for Node {
     fn make_lean(&mut self) {
         for said in self.status.iter_mut().flat_map(|status| status.conditions.iter_mut().flatten()) {
-            let NodeCondition { type_, status, .. } = std::mem::take(said);
-            *said = NodeCondition { type_, status, ..NodeCondition::default() };
+            // A heartbeat changes neither.
+            let NodeCondition { type_, status, last_transition_time, .. } = std::mem::take(said);
+            *said = NodeCondition { type_, status, last_transition_time, ..NodeCondition::default() };
         }
     }
 }

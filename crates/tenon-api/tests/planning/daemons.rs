@@ -49,7 +49,7 @@ fn a_daemon_without_a_pod_is_what_its_template_says_with_limits_for_requests() {
 }
 
 #[test]
-fn a_daemon_with_pods_needs_what_its_newest_pod_does() {
+fn i8_daemons_a_daemon_with_pods_needs_what_its_newest_pod_does() {
     let pods = [live("old", "2026-01-01T00:00:00Z", "1"), live("new", "2026-01-02T00:00:00Z", "2")];
     let items = [set(&json!({})), pods[1].clone(), pods[0].clone()];
     assert_eq!(snapshot(&items).daemons[0].requests.get("cpu"), Quantity::whole(2));

@@ -272,7 +272,7 @@ impl Surroundings for Blind {
 
 proptest! {
     #[test]
-    fn a_follower_sees_what_a_first_look_sees(
+    fn i8_usage_a_follower_sees_what_a_first_look_sees(
         changes in proptest::collection::vec((any_change(), any::<bool>(), 0..8_usize), 0..60),
         is_spread in any::<bool>(),
     ) {

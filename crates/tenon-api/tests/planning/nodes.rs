@@ -81,7 +81,7 @@ fn once_it_is_initialised_a_node_has_what_it_reports_and_no_more() {
 }
 
 #[test]
-fn a_node_leaves_with_its_claim_or_by_itself() {
+fn i8_marked_a_node_leaves_with_its_claim_or_by_itself() {
     let gone = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["f"] } });
     assert!(with_claim(&labels(&[REGISTERED, INITIALIZED]), &gone).is_leaving);
     assert!(snapshot(&[node("n1", &gone)]).nodes[0].is_leaving);
@@ -95,7 +95,7 @@ fn a_node_of_nobodys_pool_is_there_and_takes_pods() {
 }
 
 #[test]
-fn a_node_of_a_pool_counts_once_it_says_which_machine_and_what_size_it_is() {
+fn i8_provider_id_a_node_of_a_pool_counts_once_it_says_which_machine_and_what_size_it_is() {
     let of_pool =
         |more: Value| merged(json!({ "metadata": { "labels": { "karpenter.sh/nodepool": "default" } } }), &more);
     let sized = json!({ "metadata": { "labels": { "node.kubernetes.io/instance-type": "one" } } });
@@ -111,7 +111,7 @@ fn a_node_of_a_pool_counts_once_it_says_which_machine_and_what_size_it_is() {
 }
 
 #[test]
-fn pods_on_a_node_that_does_not_say_yet_what_it_is_are_there_and_its_claim_takes_pods() {
+fn i8_usage_pods_on_a_node_that_does_not_say_yet_what_it_is_are_there_and_its_claim_takes_pods() {
     let bare =
         json!({ "metadata": { "labels": { "karpenter.sh/nodepool": "default" } }, "spec": { "providerID": "" } });
     let seen = snapshot(&[
@@ -131,7 +131,7 @@ fn pods_on_a_node_that_does_not_say_yet_what_it_is_are_there_and_its_claim_takes
 }
 
 #[test]
-fn pods_that_are_over_use_nothing_and_leaving_ones_do() {
+fn i8_usage_pods_that_are_over_use_nothing_and_leaving_ones_do() {
     let bound = |more: Value| merged(json!({ "spec": { "nodeName": "n1" } }), &more);
     let seen = snapshot(&[
         node("n1", &json!({})),
@@ -142,7 +142,7 @@ fn pods_that_are_over_use_nothing_and_leaving_ones_do() {
 }
 
 #[test]
-fn a_machine_that_two_claims_say_is_theirs_counts_once_whoever_is_listed_first() {
+fn i8_provider_id_a_machine_that_two_claims_say_is_theirs_counts_once_whoever_is_listed_first() {
     let with_node =
         [node("n1", &labels(&[REGISTERED, INITIALIZED])), pod("a", &json!({ "spec": { "nodeName": "n1" } }))];
     for more in [&with_node[..], &[]] {
@@ -157,7 +157,7 @@ fn a_machine_that_two_claims_say_is_theirs_counts_once_whoever_is_listed_first()
 }
 
 #[test]
-fn of_two_nodes_with_one_machine_behind_them_the_same_is_the_claims_whichever_is_listed_first() {
+fn i8_provider_id_of_two_nodes_with_one_machine_the_same_is_the_claims_whichever_is_listed_first() {
     let of_one = json!({ "spec": { "providerID": "proxmox://r/n1" } });
     let both = [node("n1", &of_one), node("n2", &of_one)];
     for order in [[0, 1], [1, 0]] {

@@ -14,6 +14,7 @@ use http::header::USER_AGENT;
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use tenon_controllers::KubeMeter;
 use tenon_controllers::election::Fence;
 
 use super::connections::{self, KubeService};
@@ -33,6 +34,11 @@ impl Cluster {
     /// A client that changes nothing while the fence is closed.
     pub(crate) fn fenced(&self, fence: &Fence) -> anyhow::Result<Client> {
         Ok(self.builder()?.with_layer(fence).build())
+    }
+
+    /// The same, whose requests are counted. What the fence keeps back is no request.
+    pub(crate) fn metered(&self, fence: &Fence, meter: &KubeMeter) -> anyhow::Result<Client> {
+        Ok(self.builder()?.with_layer(meter).with_layer(fence).build())
     }
 
     /// A client with connections of its own that no fence guards: the election's, which has less time.

@@ -23,10 +23,6 @@ pub(super) struct CompatibilityArgs {
     #[arg(long, value_name = "BOOL", env = "DISABLE_CONTROLLER_WARMUP", num_args = 0..=1)]
     #[arg(require_equals = true, default_missing_value = "true")]
     disable_controller_warmup: Option<String>,
-    /// Leave out metrics of single pods and nodes.
-    #[arg(long, value_name = "BOOL", env = "DISABLE_CLUSTER_STATE_OBSERVABILITY", num_args = 0..=1)]
-    #[arg(require_equals = true, default_missing_value = "true")]
-    disable_cluster_state_observability: Option<String>,
     /// Memory limit of the container, for the garbage collector of Go.
     #[arg(long, value_name = "BYTES", env = "MEMORY_LIMIT", allow_hyphen_values = true)]
     memory_limit: Option<String>,
@@ -55,12 +51,6 @@ impl CompatibilityArgs {
                 &self.disable_controller_warmup,
                 "true",
                 "a standby replica fills its caches when it leads",
-            ),
-            (
-                "disable-cluster-state-observability",
-                &self.disable_cluster_state_observability,
-                "false",
-                "Tenon has few metrics of single pods, and they cannot be switched off",
             ),
             ("memory-limit", &self.memory_limit, "-1", "there is no garbage collector"),
             ("log-output-paths", &self.log_output_paths, "stdout", "the log goes to standard output"),

@@ -20,7 +20,7 @@ fn read(args: &[&str]) -> anyhow::Result<Settings> {
 }
 
 #[test]
-fn an_operator_who_decides_nothing_gets_the_defaults() {
+fn i9_defaults_an_operator_who_decides_nothing_gets_the_defaults() {
     let standard = Settings::default();
     let priced = |size: InstanceType| size.priced_by(&standard.planning.prices);
     let types = standard.types.iter().cloned().map(priced).collect();
@@ -123,7 +123,7 @@ fn a_memory_overhead_of_vms_is_accepted_and_noted_to_have_no_effect() {
 }
 
 #[test]
-fn every_flag_of_karpenter_is_accepted_and_one_without_effect_is_named_if_it_asks_for_something() {
+fn i9_flags_every_flag_of_karpenter_is_accepted_and_one_without_effect_is_named() {
     let notes = |args: &[&str]| {
         let line = ["tenon", "--cloud-config", "x"].into_iter().chain(args.iter().copied());
         let command = Line::command().mut_args(|arg| arg.env(None));
@@ -177,7 +177,35 @@ const KARPENTER_FLAGS: [(&str, &str); 29] = [
 ];
 
 #[test]
-fn a_gate_that_nobody_knows_is_noted_and_what_cannot_be_read_ends_the_start() {
+fn i9_precedence_a_flag_counts_more_than_its_variable_and_that_more_than_the_default() {
+    let namespace = |args: &[&str], variable: &'static str| {
+        // A variable that every process has stands for the flag's own.
+        let command = Line::command().mut_args(|arg| arg.env(None));
+        let command = command.mut_arg("system_namespace", |arg| arg.env(variable));
+        let line = ["tenon", "--cloud-config", "x"].into_iter().chain(args.iter().copied());
+        let matches = command.try_get_matches_from(line).unwrap();
+        Line::from_arg_matches(&matches).unwrap().controller.system_namespace
+    };
+    let path = std::env::var("PATH").unwrap();
+    assert_eq!(namespace(&[], "TENON_NOBODY_SETS_THIS"), "kube-system");
+    assert_eq!(namespace(&[], "PATH"), path);
+    assert_eq!(namespace(&["--system-namespace", "mine"], "PATH"), "mine");
+}
+
+#[test]
+fn i9_observability_is_left_out_only_on_request() {
+    let is_left_out = |args: &[&str]| {
+        let command = Line::command().mut_args(|arg| arg.env(None));
+        let line = ["tenon", "--cloud-config", "x"].into_iter().chain(args.iter().copied());
+        let matches = command.try_get_matches_from(line).unwrap();
+        Line::from_arg_matches(&matches).unwrap().controller.disable_cluster_state_observability
+    };
+    let flag = "--disable-cluster-state-observability";
+    assert!(!is_left_out(&[]) && is_left_out(&[flag]) && !is_left_out(&[&format!("{flag}=false")]));
+}
+
+#[test]
+fn i9_gates_one_that_nobody_knows_is_noted_and_what_cannot_be_read_ends_the_start() {
     let unknown = read(&["--feature-gates=Fly=true,NodeRepair=true"]).unwrap().planning;
     assert_eq!(unknown.notes, ["unknown feature gate Fly has no effect"]);
     assert!(unknown.feature_gates.node_repair && unknown.feature_gates.reserved_capacity);
@@ -199,7 +227,7 @@ fn a_gate_that_nobody_knows_is_noted_and_what_cannot_be_read_ends_the_start() {
 }
 
 #[test]
-fn every_setting_of_plans_has_its_variable() {
+fn i9_environment_every_setting_of_plans_has_its_variable() {
     let command = Line::command();
     let variable = |flag: &str| command.get_arguments().find(|arg| arg.get_long() == Some(flag))?.get_env();
     assert_eq!(variable("preference-policy"), Some("PREFERENCE_POLICY".as_ref()));

@@ -14,7 +14,8 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Prometheus' text format, as the reference serves it.
+const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Whoever has not taken his answer by then does not get it.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
@@ -35,7 +36,13 @@ pub(super) async fn listen(port: u16, flag: &str) -> anyhow::Result<TcpListener>
 
 /// Answers on /metrics.
 pub(super) fn metrics(metrics: Arc<Metrics>) -> Router {
-    Router::new().route("/metrics", get(async move || ([(CONTENT_TYPE, OPEN_METRICS)], metrics.text())))
+    let answer = async move || {
+        // With tens of thousands of pods this takes a while, in which no task of the same worker would go on.
+        let text = tokio::task::spawn_blocking(move || metrics.text()).await;
+        let status = if text.is_ok() { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
+        (status, [(CONTENT_TYPE, TEXT_FORMAT)], text.unwrap_or_default())
+    };
+    Router::new().route("/metrics", get(answer))
 }
 
 /// Answers on /healthz and /readyz.

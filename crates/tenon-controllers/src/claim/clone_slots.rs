@@ -35,7 +35,12 @@ pub(crate) struct CloneRoute {
 #[derive(Debug, Default)]
 pub(crate) struct CloneSlots {
     running: Mutex<BTreeMap<String, CloneRoute>>,
+    /// Those that were refused a slot and have none since.
+    waiting: Mutex<BTreeMap<String, CloneRoute>>,
 }
+
+/// A host of a region.
+type Spot = (String, HostName);
 
 /// Why a clone has to wait.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,6 +54,16 @@ pub(crate) enum NoSlot {
 impl CloneSlots {
     /// Takes a slot for a clone that is about to be sent. Whoever has one keeps it.
     pub(crate) fn take(&self, claim: &str, route: &CloneRoute, limits: CloneLimits) -> Result<(), NoSlot> {
+        let taken = self.taken(claim, route, limits);
+        let mut waiting = lock(&self.waiting);
+        match taken {
+            Ok(()) => waiting.remove(claim),
+            Err(_) => waiting.insert(claim.to_owned(), route.clone()),
+        };
+        taken
+    }
+
+    fn taken(&self, claim: &str, route: &CloneRoute, limits: CloneLimits) -> Result<(), NoSlot> {
         let mut running = self.lock();
         if running.contains_key(claim) {
             return Ok(());
@@ -78,11 +93,34 @@ impl CloneSlots {
     /// A clone ended, however it did.
     pub(crate) fn give_back(&self, claim: &str) {
         self.lock().remove(claim);
+        lock(&self.waiting).remove(claim);
+    }
+
+    /// How many clones run, by the host that copies.
+    pub(crate) fn running(&self) -> BTreeMap<Spot, usize> {
+        by_spot(&self.lock())
+    }
+
+    /// How many wait for a slot, by the host that would copy.
+    pub(crate) fn waiting(&self) -> BTreeMap<Spot, usize> {
+        by_spot(&lock(&self.waiting))
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, CloneRoute>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.running)
     }
+}
+
+fn by_spot(routes: &BTreeMap<String, CloneRoute>) -> BTreeMap<Spot, usize> {
+    let mut counts = BTreeMap::new();
+    for route in routes.values() {
+        *counts.entry((route.region.clone(), route.host.clone())).or_default() += 1;
+    }
+    counts
+}
+
+fn lock(routes: &Mutex<BTreeMap<String, CloneRoute>>) -> MutexGuard<'_, BTreeMap<String, CloneRoute>> {
+    routes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether the clone of a record was sent, and may run.
@@ -110,7 +148,11 @@ mod tests {
         assert_eq!(take("c", "pve2", Some("ceph")), Ok(()));
         let full = take("d", "pve2", Some("ceph")).unwrap_err();
         assert_eq!(full.to_string(), "3 clones to storage ceph already run");
+        let spot = |host: &str| ("lab".to_owned(), host.parse().unwrap());
+        assert_eq!(slots.running(), BTreeMap::from([(spot("pve1"), 2), (spot("pve2"), 1)]));
+        assert_eq!(slots.waiting(), BTreeMap::from([(spot("pve2"), 1)]), "c found a slot elsewhere");
         assert_eq!(take("d", "pve2", None), Ok(()), "a storage that is not known holds nobody up");
+        assert_eq!(slots.waiting(), BTreeMap::new());
         slots.give_back("a");
         assert_eq!(take("e", "pve1", Some("ceph")), Ok(()));
     }

@@ -4,12 +4,13 @@ use std::fmt;
 
 use kube::ResourceExt;
 use kube::api::Api;
+use tenon_api::pod_predicates::{bound_to, is_reschedulable};
 use tenon_api::{NodeClaim, names};
 
 use super::ClaimError;
 use crate::context::Context;
 use crate::disruption::parse_duration;
-use crate::metrics::Disrupted;
+use crate::metrics::{Attempt, Disrupted, ProviderError};
 use crate::writes;
 
 /// Why we delete a claim.
@@ -74,6 +75,10 @@ pub(crate) async fn delete_claim(
         context.memory.not_deleted(&name);
         return Err(ClaimError::kube(&format!("delete NodeClaim {name}"), source));
     }
+    if reason == DeletionReason::NodeClassNotReady {
+        let pool = claim.labels().get(names::LABEL_NODEPOOL).map(String::as_str).unwrap_or_default();
+        context.metrics.not_provided(Attempt::Create, ProviderError::NodeClassNotReady, pool);
+    }
     if let Some(label) = reason.label() {
         count_disrupted(context, claim, label);
     }
@@ -93,15 +98,15 @@ fn termination_mode(claim: &NodeClaim) -> &'static str {
 fn count_disrupted(context: &Context, claim: &NodeClaim, reason: &str) {
     let label = |name: &str| claim.labels().get(name).cloned().unwrap_or_default();
     let mode = termination_mode(claim);
-    context
-        .metrics
-        .claims_disrupted
-        .get_or_create(&Disrupted {
-            reason: reason.to_owned(),
-            nodepool: label(names::LABEL_NODEPOOL),
-            capacity_type: label(names::LABEL_CAPACITY_TYPE),
-            consolidation_policy: String::new(),
-            termination_mode: mode.to_owned(),
-        })
-        .inc();
+    let of = Disrupted {
+        reason: reason.to_owned(),
+        nodepool: label(names::LABEL_NODEPOOL),
+        capacity_type: label(names::LABEL_CAPACITY_TYPE),
+        consolidation_policy: String::new(),
+        termination_mode: mode.to_owned(),
+    };
+    context.metrics.claims_disrupted.get_or_create(&of).inc();
+    let name = claim.name_any();
+    let pods = context.watched.pods.state_filter(|pod| bound_to(pod) == Some(&name) && is_reschedulable(pod));
+    context.metrics.pods_disrupted.get_or_create(&of).inc_by(pods.len());
 }

@@ -2,7 +2,7 @@
 
 use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
-use tenon_api::{NodeClaim, condition_reasons, event_reasons};
+use tenon_api::{NodeClaim, condition_reasons, event_reasons, names};
 use tenon_model::{LaunchRecord, LaunchStep, VmId};
 
 use super::deletion::DeletionReason;
@@ -10,6 +10,7 @@ use super::outcome::Outcome;
 use super::{ClaimError, bound_cpus, registration_health};
 use crate::context::Context;
 use crate::events::Event;
+use crate::metrics::{Attempt, ProviderError};
 use crate::provision::{LaunchSpot, record_of};
 use crate::status::Verdict;
 
@@ -46,6 +47,8 @@ pub(super) async fn give_up(
         _ => &condition_reasons::LAUNCH_FAILED,
     };
     registration_health::failed(context, claim, reason, &message).await?;
+    let pool = claim.labels().get(names::LABEL_NODEPOOL).map(String::as_str).unwrap_or_default();
+    context.metrics.not_provided(Attempt::Create, ProviderError::InsufficientCapacity, pool);
     let verdict = Verdict::unknown(reason, message.clone());
     Ok(Outcome { pod_events: vec![Event::insufficient_capacity(message.clone())], ..Outcome::deleted(failed.reason) }
         .with_condition(&condition_reasons::LAUNCHED, verdict)

@@ -79,7 +79,7 @@ async fn planned(stage: &ClaimStage, name: &str) -> ObjectReference {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_room_a_claim_is_deleted_and_the_pods_that_still_wait_hear_why() {
+async fn j9_without_room_a_claim_is_deleted_and_the_pods_that_still_wait_hear_why() {
     let stage = ClaimStage::new().await;
     stage.add_claim("n", json!({})).await;
     let pending = json!({ "spec": { "nodeName": null }, "status": { "phase": "Pending" } });
@@ -108,6 +108,13 @@ async fn without_room_a_claim_is_deleted_and_the_pods_that_still_wait_hear_why()
         assert_eq!(stage.told(name, "InsufficientCapacityError").await, [""; 0], "pod {name} needs no node");
     }
     assert_eq!(disrupted(&stage, "insufficient_capacity"), 1);
+    assert!(failed_to_create(&stage, "InsufficientCapacityError") >= 1);
+}
+
+/// How often VMs could not be created for this reason, as the reference names it.
+fn failed_to_create(stage: &ClaimStage, error: &str) -> u64 {
+    let error = format!("error=\"{error}\"");
+    stage.counted("karpenter_cloudprovider_errors_total{", &["method=\"Create\"", &error, "nodepool=\"default\""])
 }
 
 #[tokio::test(start_paused = true)]
@@ -132,6 +139,7 @@ async fn with_a_class_that_is_not_ready_a_claim_is_deleted_before_anything_is_ma
     stage.run("n", 60).await;
     assert!(stage.is_gone("n").await);
     assert_eq!((disrupted(&stage, "nodeclass_not_ready"), changes(&stage)), (1, 0));
+    assert_eq!(failed_to_create(&stage, "NodeClassNotReadyError"), 1);
     assert!(stage.told("n", "InsufficientCapacityError").await.is_empty());
 }
 
@@ -164,7 +172,7 @@ async fn a_class_that_fails_while_a_vm_is_made_does_not_end_the_launch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_nobody_knows_is_retried_and_told_in_at_most_1024_bytes() {
+async fn j9_an_error_nobody_knows_is_retried_and_told_in_at_most_1024_bytes() {
     let stage = ClaimStage::new().await;
     stage.estate.add_fault(refuse("POST", "/nodes/*/qemu/*/clone", &"é".repeat(2000)));
     stage.add_claim("n", json!({})).await;
@@ -173,9 +181,11 @@ async fn an_error_nobody_knows_is_retried_and_told_in_at_most_1024_bytes() {
     assert_eq!((status.as_str(), reason.as_str()), ("Unknown", "LaunchFailed"));
     assert!(message.len() <= 1024 && message.len() > 1020 && message.ends_with("..."), "{}", message.len());
     assert!(!stage.is_deleting("n").await && changes(&stage) > 1, "it is tried again");
+    assert!(failed_to_create(&stage, "unknown") > 1, "{}", stage.context.metrics.text());
     stage.estate.remove_faults();
     stage.run("n", 60).await;
     assert_eq!(stage.condition("n", "Launched").await.0, "True");
+    assert_eq!(stage.counted("karpenter_cloudprovider_duration_seconds_count{", &["method=\"Create\""]), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -36,6 +36,7 @@ mod drain_orphan;
 mod drain_tests;
 #[cfg(test)]
 mod drain_volume_tests;
+mod end_counts;
 mod evict;
 mod eviction_backoff;
 #[cfg(test)]

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
-use tenon_api::{NodeClaim, condition_reasons, event_reasons};
+use tenon_api::{NodeClaim, condition_reasons, event_reasons, names};
 use tenon_engine::claim::{ClaimStep, next_step};
 use tenon_pve::RefusalKind;
+use tokio::time::Instant;
 
 use super::gather::{Observed, gather, is_true};
 use super::outcome::{Outcome, report};
@@ -17,7 +18,7 @@ use super::{
 use crate::context::Context;
 use crate::events::{Event, cut};
 use crate::kube_error;
-use crate::metrics::Loop;
+use crate::metrics::{Attempt, Loop, ProviderError};
 use crate::moments::backoff;
 use crate::panics;
 use crate::provision::record_of;
@@ -41,13 +42,16 @@ pub(crate) async fn reconcile(name: &str, context: &Context) -> Option<Duration>
 }
 
 async fn reported_pass(name: &str, context: &Context) -> Option<Duration> {
-    match pass(name, context).await {
+    let began = Instant::now();
+    let (result, again) = match pass(name, context).await {
         Ok(again) => {
             context.memory.pass_succeeded(name);
-            again
+            (if again.is_some() { "requeue_after" } else { "success" }, again)
         }
-        Err(error) => Some(on_error(name, context, &error).await),
-    }
+        Err(error) => ("error", Some(on_error(name, context, &error).await)),
+    };
+    context.metrics.reconciled("nodeclaim.lifecycle", began, result);
+    again
 }
 
 async fn pass(name: &str, context: &Context) -> Result<Option<Duration>, ClaimError> {
@@ -98,6 +102,9 @@ async fn on_error(name: &str, context: &Context, error: &ClaimError) -> Duration
     let wait = backoff(RETRY_FIRST, RETRY_MOST, failure.times);
     context.metrics.errors.get_or_create(&Loop { controller: "nodeclaim.lifecycle" }).inc();
     let claim = context.watched.claims.get(&ObjectRef::new(name));
+    if let (ClaimError::Pve(error), Some(claim)) = (error, &claim) {
+        count_provider_error(context, claim, error);
+    }
     if let Some(claim) = &claim
         && let Some(ended) = launch_failure::time_out(context, claim, error).await
     {
@@ -132,6 +139,19 @@ async fn on_error(name: &str, context: &Context, error: &ClaimError) -> Duration
         ),
     }
     wait
+}
+
+/// A request to Proxmox failed while a VM was created, or destroyed.
+fn count_provider_error(context: &Context, claim: &NodeClaim, error: &tenon_pve::Error) {
+    let is_ending = claim.metadata.deletion_timestamp.is_some();
+    let attempt = if is_ending { Attempt::Delete } else { Attempt::Create };
+    let kind = match error.refusal().map(|refusal| &refusal.kind) {
+        Some(RefusalKind::NoSpace) => ProviderError::InsufficientCapacity,
+        Some(RefusalKind::NotFound) => ProviderError::NotFound,
+        _ => ProviderError::Unknown,
+    };
+    let pool = claim.labels().get(names::LABEL_NODEPOOL).map(String::as_str).unwrap_or_default();
+    context.metrics.not_provided(attempt, kind, pool);
 }
 
 /// A bug of ours, which what somebody wrote may have found: said each time, since the log is where it is looked for.

@@ -20,7 +20,7 @@ use super::{ClaimError, registration_health, token};
 use crate::context::Context;
 use crate::events::Event;
 use crate::first_boot::provider_id;
-use crate::metrics::OfNode;
+use crate::metrics::{Attempt, OfNode};
 use crate::settings::CloudControllerManager;
 use crate::status::Verdict;
 use crate::writes::{self, Written};
@@ -94,6 +94,8 @@ pub(crate) async fn report_launched(
     let written = written.map_err(|source| ClaimError::kube("label the NodeClaim", source))?;
     let Written::Done(claim) = written else { return Ok(Outcome::outdated()) };
     context.memory.trust(&record.place, &observed.claim.spec.node_class_ref.name);
+    let took = context.clock.seconds().since(record.started_at);
+    context.metrics.provided(Attempt::Create, took as f64);
     let note = format!("Started VM {} on host {}", record.vmid, record.host());
     let mut outcome = Outcome { claim: Some(claim), ..Outcome::again() }
         .with_condition(&LAUNCHED, Verdict::holds(&LAUNCHED))

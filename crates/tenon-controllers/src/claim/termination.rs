@@ -21,7 +21,7 @@ use super::observe::{self, VmObservation};
 use super::outcome::Outcome;
 use super::release::{PowerOff, ReleasePass, SeedLeft, release};
 use super::seed_file::{attached, delete_file, seed_file};
-use super::{ClaimError, drain, late_node, registration_health, token};
+use super::{ClaimError, drain, end_counts, late_node, registration_health, token};
 use crate::context::Context;
 use crate::disruption::parse_duration;
 use crate::events::Event;
@@ -313,12 +313,14 @@ pub(crate) async fn finish(
             return Ok(Outcome::outdated());
         }
         context.metrics.nodes_terminated.get_or_create(&of_node).inc();
+        end_counts::node(context, node);
     }
     if !remove_finalizer(context, claim).await? {
         return Ok(Outcome::outdated());
     }
     let OfNode { nodepool, zone } = of_node;
     let capacity_type = label(claim, names::LABEL_CAPACITY_TYPE);
+    end_counts::claim(context, claim, &nodepool);
     context.metrics.claims_terminated.get_or_create(&Terminated { nodepool, capacity_type, zone }).inc();
     context.memory.forget(&claim.name_any());
     match record {

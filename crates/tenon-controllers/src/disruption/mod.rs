@@ -3,6 +3,7 @@
 //! `gather` reads what that decision rests on, `pass` acts on it and reports, with the taint of `taint`. `pod_events` keeps
 //! `status.lastPodEventTime` of NodeClaims up to date. `duration` reads texts in units of the clock.
 
+mod count;
 mod duration;
 mod gather;
 mod pass;

@@ -12,7 +12,9 @@ use tenon_api::{NodeClaim, condition_reasons, event_reasons};
 use tenon_engine::disruption::{
     Consolidatable, DisruptionBlocked, EmptinessVerdict, Validation, judge_emptiness, validate_emptiness,
 };
+use tokio::time::Instant;
 
+use super::count;
 use super::gather::{Gathered, gather, model_time};
 use super::taint::{is_disrupted_taint_left, taint_disrupted, untaint_disrupted};
 use crate::claim::{ClaimError, DeletionReason, delete_claim, pods_on};
@@ -40,7 +42,10 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
             () = tokio::time::sleep(EVERY) => {}
             () = stop.wait() => return,
         }
+        let began = Instant::now();
         let failures = pass(&context, &mut validation).await;
+        let result = if failures.is_empty() { "success" } else { "error" };
+        context.metrics.reconciled("disruption", began, result);
         for (name, error) in &failures {
             context.metrics.errors.get_or_create(&Loop { controller: "disruption" }).inc();
             let error = error.full_message();
@@ -58,9 +63,11 @@ async fn pass(context: &Context, validation: &mut Validation) -> Vec<(String, Cl
     let mut note = |name: &str, outcome: Result<(), ClaimError>| {
         failures.extend(outcome.err().map(|error| (name.to_owned(), error)));
     };
+    let began = Instant::now();
     let gathered = gather(context);
     let now = context.clock.now();
     let verdict = judge_emptiness(&gathered.emptiness_input(context, now));
+    count::verdict(&context.metrics, &verdict, began);
     for (name, consolidatable) in &verdict.consolidatable {
         if let Some(claim) = gathered.claim(name) {
             note(name, write_consolidatable(context, claim, *consolidatable).await);
@@ -74,7 +81,11 @@ async fn pass(context: &Context, validation: &mut Validation) -> Vec<(String, Cl
     }
     for name in &verdict.delete {
         if validation.choose(name, now) {
-            note(name, disrupt(context, &gathered, name).await);
+            let outcome = disrupt(context, &gathered, name).await;
+            if outcome.is_err() {
+                context.metrics.queue_failures.get_or_create(&count::DELETE_EMPTY).inc();
+            }
+            note(name, outcome);
         }
     }
     failures
@@ -145,6 +156,7 @@ async fn disrupt(context: &Context, gathered: &Gathered, name: &str) -> Result<(
     let candidate = gathered.candidate(context, claim, &pods, now);
     if let Err(blocked) = validate_emptiness(&candidate, &gathered.disruption_pools(), model_time(now)) {
         tracing::info!(claim = name, "skipped disruption after the second check: {blocked}");
+        context.metrics.failed_validations.get_or_create(&count::EMPTY).inc();
         return match nodes.get_opt(name).await.map_err(read)? {
             Some(node) => untaint_disrupted(context, &node).await,
             None => Ok(()),
@@ -152,7 +164,9 @@ async fn disrupt(context: &Context, gathered: &Gathered, name: &str) -> Result<(
     }
     let note = format!("Deleting NodeClaim {name}: Node {name} is empty");
     context.events.publish(claim.as_ref(), &Event::new(&event_reasons::DISRUPTION_TERMINATING, note)).await;
-    delete_claim(context, claim, DeletionReason::Empty).await
+    delete_claim(context, claim, DeletionReason::Empty).await?;
+    count::deleted(&context.metrics, claim);
+    Ok(())
 }
 
 /// A controller that died between the taint and the deletion left a node that takes no pods and that nobody removes.

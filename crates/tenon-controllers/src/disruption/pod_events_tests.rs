@@ -37,7 +37,7 @@ impl Writer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_of_a_pod_event_is_written_at_most_every_ten_seconds() {
+async fn i8_timestamp_the_time_of_a_pod_event_is_written_at_most_every_ten_seconds() {
     let writer = Writer::new().await;
     writer.stage.add_launched("n", json!({})).await;
     let first = writer.pod_event("n").await.unwrap();

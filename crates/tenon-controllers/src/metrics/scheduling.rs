@@ -7,36 +7,20 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
 use tokio::time::Instant;
 
-use super::{Loop, gauged, timed};
+use super::Loop;
+use super::catalogue::karpenter;
+use super::exposition::Exposition;
+use super::families::{Series, labels};
 
-/// A gauge of seconds.
-pub(super) type SecondsGauge = Gauge<f64, AtomicU64>;
-
-/// One plan that is being made, or the last one.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, EncodeLabelSet)]
-struct OfSolve {
-    controller: &'static str,
-    scheduling_id: String,
-}
-
-/// Where pods could go.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct InZone {
-    controller: &'static str,
-    zone: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfPod {
-    name: String,
-    namespace: String,
+labels! {
+    /// One plan that is being made, or the last one.
+    OfSolve { controller: &'static str, scheduling_id: String }
+    /// Where pods could go.
+    InZone { controller: &'static str, zone: String }
+    /// A pod.
+    OfPod { name: String, namespace: String }
 }
 
 /// A pod that waits, as it is counted.
@@ -60,14 +44,14 @@ struct FirstSeen {
 /// What is counted about plans.
 #[derive(Debug)]
 pub(crate) struct Scheduling {
-    queue_depth: Family<OfSolve, Gauge>,
-    unfinished: Family<OfSolve, SecondsGauge>,
-    ignored: Gauge,
-    unschedulable: Family<Loop, Gauge>,
-    by_zone: Family<InZone, Gauge>,
-    duration: Family<Loop, Histogram, fn() -> Histogram>,
-    decision: Histogram,
-    undecided: Family<OfPod, SecondsGauge>,
+    queue_depth: Series<OfSolve>,
+    unfinished: Series<OfSolve>,
+    ignored: Series<()>,
+    unschedulable: Series<Loop>,
+    by_zone: Series<InZone>,
+    duration: Series<Loop>,
+    decision: Series<()>,
+    undecided: Series<OfPod>,
     plans: AtomicU64,
     looks: AtomicU64,
     running: Mutex<BTreeMap<OfSolve, Instant>>,
@@ -85,56 +69,36 @@ pub(crate) struct PlanCounts {
     pub(crate) by_zone: BTreeMap<String, u64>,
 }
 
-impl Scheduling {
-    pub(super) fn register(karpenter: &mut Registry) -> Scheduling {
-        let buckets: fn() -> Histogram = timed;
-        let duration = Family::new_with_constructor(buckets);
-        let (ignored, decision) = (Gauge::default(), timed());
-        karpenter.register("scheduler_ignored_pods_count", "Pods that ask for what no node can be", ignored.clone());
-        karpenter.register("scheduler_scheduling_duration_seconds", "How long a plan takes", duration.clone());
-        karpenter.register(
-            "pods_scheduling_decision_duration_seconds",
-            "Time from when a pod is first seen pending until a plan decides about it",
-            decision.clone(),
-        );
-        Scheduling {
-            queue_depth: gauged(karpenter, "scheduler_queue_depth", "Pods waiting to be planned"),
-            unfinished: gauged(
-                karpenter,
-                "scheduler_unfinished_work_seconds",
-                "Time the running plan has taken so far",
-            ),
-            ignored,
-            unschedulable: gauged(
-                karpenter,
-                "scheduler_unschedulable_pods_count",
-                "Pods that no node can be created for",
-            ),
-            by_zone: gauged(
-                karpenter,
-                "scheduler_pending_pods_by_effective_zone_count",
-                "Pending pods by the only zone they can run in, or flexible, or none",
-            ),
-            duration,
-            decision,
-            undecided: gauged(
-                karpenter,
-                "pods_provisioning_scheduling_undecided_time_seconds",
-                "Time a pending pod has been waiting for a first decision",
-            ),
+impl Default for Scheduling {
+    fn default() -> Scheduling {
+        let scheduling = Scheduling {
+            queue_depth: Series::new(&karpenter::QUEUE_DEPTH),
+            unfinished: Series::new(&karpenter::UNFINISHED_WORK),
+            ignored: Series::new(&karpenter::IGNORED_PODS),
+            unschedulable: Series::new(&karpenter::UNSCHEDULABLE_PODS),
+            by_zone: Series::new(&karpenter::PENDING_BY_ZONE),
+            duration: Series::new(&karpenter::SCHEDULING_DURATION),
+            decision: Series::new(&karpenter::PODS_DECISION),
+            undecided: Series::new(&karpenter::PODS_UNDECIDED),
             plans: AtomicU64::new(0),
             looks: AtomicU64::new(0),
             running: Mutex::default(),
             seen: Mutex::default(),
-        }
+        };
+        // Shown before the first plan, as in the reference.
+        scheduling.ignored.get_or_create(&());
+        scheduling.decision.get_or_create(&());
+        scheduling
     }
+}
 
+impl Scheduling {
     /// A plan begins for so many pods. Of the same loop's last one nothing is left.
     pub(crate) fn begin(&self, controller: &Loop, pods: usize) -> Solving<'_> {
         let scheduling_id = self.plans.fetch_add(1, Ordering::Relaxed).to_string();
         let of = OfSolve { controller: controller.controller, scheduling_id };
         self.queue_depth.clear();
-        self.queue_depth.get_or_create(&of).set(amount(pods));
+        self.queue_depth.get_or_create(&of).set(pods);
         let begun = Instant::now();
         lock(&self.running).insert(of.clone(), begun);
         Solving { of, begun, counts: self }
@@ -142,12 +106,12 @@ impl Scheduling {
 
     /// What came of a loop's plan.
     pub(crate) fn report(&self, controller: &Loop, outcome: &PlanCounts) {
-        self.ignored.set(amount(outcome.ignored));
-        self.unschedulable.get_or_create(controller).set(amount(outcome.unschedulable));
+        self.ignored.get_or_create(&()).set(outcome.ignored);
+        self.unschedulable.get_or_create(controller).set(outcome.unschedulable);
         self.by_zone.clear();
         for (zone, pods) in &outcome.by_zone {
             let of = InZone { controller: controller.controller, zone: zone.clone() };
-            self.by_zone.get_or_create(&of).set(i64::try_from(*pods).unwrap_or(i64::MAX));
+            self.by_zone.get_or_create(&of).set(*pods);
         }
     }
 
@@ -174,13 +138,13 @@ impl Scheduling {
         for uid in uids {
             if let Some(pod) = seen.get_mut(uid).filter(|pod| !pod.is_decided) {
                 pod.is_decided = true;
-                self.decision.observe(pod.since.elapsed().as_secs_f64());
+                self.decision.get_or_create(&()).observe(pod.since.elapsed().as_secs_f64());
             }
         }
     }
 
-    /// Works out what grows by itself.
-    pub(super) fn refresh(&self) {
+    /// Works out what grows by itself, and writes all of it down.
+    pub(super) fn show(&self, page: &mut Exposition<'_>) {
         for (of, begun) in lock(&self.running).iter() {
             self.unfinished.get_or_create(of).set(begun.elapsed().as_secs_f64());
         }
@@ -188,6 +152,13 @@ impl Scheduling {
         for pod in lock(&self.seen).values().filter(|pod| !pod.is_decided) {
             self.undecided.get_or_create(&pod.pod).set(pod.since.elapsed().as_secs_f64());
         }
+        let Scheduling {
+            queue_depth, unfinished, ignored, unschedulable, by_zone, duration, decision, undecided, ..
+        } = self;
+        [&queue_depth.family, &unfinished.family].into_iter().for_each(|family| family.show(page));
+        [&unschedulable.family, &duration.family].into_iter().for_each(|family| family.show(page));
+        [&by_zone.family, &undecided.family].into_iter().for_each(|family| family.show(page));
+        [&ignored.family, &decision.family].into_iter().for_each(|family| family.show(page));
     }
 }
 
@@ -202,7 +173,7 @@ pub(crate) struct Solving<'a> {
 impl Solving<'_> {
     /// It is made, and so many pods are left without a node.
     pub(crate) fn end(self, left: usize) {
-        self.counts.queue_depth.get_or_create(&self.of).set(amount(left));
+        self.counts.queue_depth.get_or_create(&self.of).set(left);
         let took = self.begun.elapsed().as_secs_f64();
         self.counts.duration.get_or_create(&Loop { controller: self.of.controller }).observe(took);
     }
@@ -214,10 +185,6 @@ impl Drop for Solving<'_> {
         running.remove(&self.of);
         self.counts.unfinished.remove(&self.of);
     }
-}
-
-fn amount(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

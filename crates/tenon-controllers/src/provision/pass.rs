@@ -13,6 +13,8 @@ use tenon_api::{NodeClaim, NodePool, event_reasons};
 use tenon_engine::{CheckedPlan, Engine};
 use tenon_model::{NewNode, Plan, Reason, Snapshot, Unplaced, Volume};
 
+use tokio::time::Instant;
+
 use super::batcher::{Batcher, PendingUids};
 use super::claims::{ClaimError, to_claims};
 use super::gather::{Gathered, gather, is_being_emptied};
@@ -23,7 +25,7 @@ use super::standalone::{self, is_unplanned};
 use crate::context::Context;
 use crate::events::Event;
 use crate::kube_error;
-use crate::metrics::{Created, Loop, PlanCounts, WaitingPod};
+use crate::metrics::{Created, Loop, Metrics, PlanCounts, PlanDecision, PlanPhase, WaitingPod, variant};
 use crate::stop::Stop;
 use crate::watched::Related;
 
@@ -81,19 +83,41 @@ fn storage_of(pod: &Pod, related: &Related) -> Option<String> {
 pub(super) async fn pass(context: &Context, lookout: &mut Lookout) {
     confirm_claims(context).await;
     standalone::pass(context).await;
+    let mut phases = Phases { metrics: &context.metrics, began: Instant::now() };
+    let began = phases.began;
     let gathered = gather(context).await;
+    phases.end("gather");
     let snapshot = lookout.look(&gathered, &context.settings.types);
     lookout.engine.advance(&snapshot);
+    context.memory.note_hosts(&snapshot.hosts);
+    phases.end("snapshot");
     report_empty_pools(context, &lookout.engine, &gathered).await;
     let solving = context.metrics.scheduling.begin(&LOOP, snapshot.pods.len());
     let plan = lookout.engine.plan();
     solving.end(unschedulable(&plan));
+    phases.end("plan");
     let plan = checked(context, &snapshot, plan);
+    phases.end("check");
     count(context, &plan, lookout.engine.effective_zones(&snapshot));
     let mut report = Report::new(context, &gathered);
     let planned = Planned { plan: &plan, snapshot: &snapshot, gathered: &gathered };
     create(context, &planned, &mut report).await;
     report.of(&plan, &gathered).await;
+    phases.end("create");
+    context.metrics.reconciled(LOOP.controller, began, "success");
+}
+
+/// The parts of a pass, one after the other.
+struct Phases<'a> {
+    metrics: &'a Metrics,
+    began: Instant,
+}
+
+impl Phases<'_> {
+    fn end(&mut self, phase: &'static str) {
+        self.metrics.plan_time.get_or_create(&PlanPhase { phase }).observe(self.began.elapsed().as_secs_f64());
+        self.began = Instant::now();
+    }
 }
 
 /// The plan without what breaks its own rules. That is a bug of ours, and must not keep all other pods waiting.
@@ -145,7 +169,23 @@ fn count(context: &Context, plan: &Plan, by_zone: BTreeMap<String, u64>) {
     let placed = plan.placements.iter().map(|placement| &placement.pod);
     let made = plan.new_nodes.iter().flat_map(|node| &node.pods);
     let refused = plan.unplaced.iter().map(|unplaced| &unplaced.pod);
+    context.metrics.pods.placed(placed.clone().chain(made.clone()), context.clock.now());
+    count_decisions(context, plan);
     scheduling.decided(placed.chain(made).chain(refused).map(|key| &*key.uid));
+}
+
+fn count_decisions(context: &Context, plan: &Plan) {
+    let counts = &context.metrics.plan_decisions;
+    let add = |decision, reason: String, pods: usize| {
+        if pods > 0 {
+            counts.get_or_create(&PlanDecision { decision, reason }).inc_by(pods);
+        }
+    };
+    add("existing_node", String::new(), plan.placements.len());
+    add("new_node", String::new(), plan.new_nodes.iter().map(|node| node.pods.len()).sum());
+    for unplaced in &plan.unplaced {
+        add("unschedulable", variant(&unplaced.reason), 1);
+    }
 }
 
 /// A plan, and what it was made from.

@@ -71,6 +71,10 @@ fn note_regions(
         let at = now.as_second().saturating_sub(i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
         context.metrics.listed_at.get_or_create(&InRegion { region }).set(at);
     }
+    // What was taken out of the cloud config is not shown any more.
+    let is_known = |values: &[String]| values.first().is_some_and(|region| regions.contains_key(region));
+    context.metrics.region_up.retain(is_known);
+    context.metrics.listed_at.retain(is_known);
     for (region, answer) in regions {
         let gauge = context.metrics.region_up.get_or_create(&InRegion { region: region.clone() });
         gauge.set(i64::from(answer.is_ok()));

@@ -504,7 +504,7 @@ fn a_controller_answers_on_its_ports_and_ends_when_told() -> io::Result<()> {
         assert_eq!(log[0]["version"], env!("CARGO_PKG_VERSION"));
         assert!(log[1]["level"] == "WARN" && log[1]["message"].to_string().contains("unknown key `colour`"), "{log:?}");
         let metrics = get(&log[log.len() - 2]["address"], "/metrics")?;
-        assert!(metrics.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8"));
+        assert!(metrics.contains("content-type: text/plain; version=0.0.4; charset=utf-8"));
         assert!(metrics.starts_with("HTTP/1.1 200") && metrics.contains("karpenter_build_info{"), "{metrics}");
         let health = &log[log.len() - 1]["address"];
         let (healthy, ready) = (get(health, "/healthz")?, get(health, "/readyz")?);

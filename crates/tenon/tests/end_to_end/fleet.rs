@@ -1,6 +1,7 @@
 //! Several controllers in one world, each with a log of its own, that can be killed, frozen and asked to end.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
@@ -57,6 +58,12 @@ impl Member {
     pub(crate) fn health(&self) -> Option<String> {
         let address = self.said("serving health")?["address"].as_str()?.to_owned();
         Some(address.replace("0.0.0.0", "127.0.0.1"))
+    }
+
+    /// Where it serves metrics.
+    pub(crate) fn metrics(&self) -> Option<SocketAddr> {
+        let address = self.said("serving metrics")?["address"].as_str()?.replace("0.0.0.0", "127.0.0.1");
+        address.parse().ok()
     }
 
     /// Sends it a signal by its name.

@@ -31,6 +31,7 @@ mod late_nodes;
 mod limited_token;
 mod line;
 mod many_vms;
+mod observability;
 mod ownership;
 mod packing;
 mod placement;
