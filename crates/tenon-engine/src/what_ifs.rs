@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use tenon_model::{Plan, PodKey};
 
 use crate::base::Base;
+use crate::capacity::Reserved;
 use crate::index::{Bits, NodeIx, PodIx};
 use crate::plan::finished;
-use crate::solver::{Memo, Removal, Ties, Trust, Work};
+use crate::solver::{Effort, Memo, Removal, Ties, Trust, Work};
 
 /// What is tried. Names that no node has, or only one that leaves anyway, change nothing.
 #[derive(Debug, Clone, Copy, Default)]
@@ -71,6 +72,22 @@ impl<'e> WhatIfs<'e> {
             self.unsettled.insert(*node);
         }
         self
+    }
+
+    /// The same where something else is set aside. It shares everything that was read.
+    pub(crate) fn supposing<'c>(&self, reserved: &'c Reserved) -> WhatIfs<'c>
+    where
+        'e: 'c,
+    {
+        let base: &'c Base = self.work.base;
+        let mut what_ifs = WhatIfs::new(base, self.work.trust());
+        what_ifs.work.suppose(reserved);
+        WhatIfs { kept: self.kept.clone(), unsettled: self.unsettled.clone(), ..what_ifs }
+    }
+
+    /// How much was done for all answers so far.
+    pub fn effort(&self) -> Effort {
+        self.work.effort
     }
 
     /// The plan that would be made then, if it needs no more new nodes than may be. Nothing of it stays.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tenon_api::kube_objects::Pod;
+use tenon_api::plan_options::FeatureGates;
 use tenon_api::pod_predicates::eviction_cost;
 use tenon_engine::disruption::{DisruptionBlocked, Protected};
 
@@ -90,7 +91,7 @@ fn the_cost_of_a_pod_follows_its_annotations_and_priority() {
         let set: std::collections::BTreeMap<_, _> = named.into_iter().filter(|(_, value)| value.is_some()).collect();
         let mut pod: Pod = spec(json!({ "metadata": { "annotations": set }, "spec": { "containers": [] } }));
         std::sync::Arc::make_mut(pod.spec.as_mut().unwrap()).priority = priority;
-        format!("{}", eviction_cost(&pod))
+        format!("{}", eviction_cost(&pod, FeatureGates::default()))
     };
     let half = Some("67108864");
     assert_eq!(cost(None, None, None), "1");

@@ -12,7 +12,7 @@ mod relaxation;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use tenon_model::{Effect, Options, Pod, PodKey, Pool, Reason, Snapshot, Unplaced};
+use tenon_model::{Effect, Options, Pod, PodKey, Pool, Reason, ReservedMode, Snapshot, Unplaced};
 
 pub(crate) use self::eligibility::refused;
 pub(crate) use self::movable::Movable;
@@ -68,24 +68,38 @@ pub(crate) struct Base {
     pub(crate) topology: Topology,
 }
 
-/// Whether pods that are on nodes may have to be placed again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OnNodes {
-    /// They stay, unless their node leaves anyway.
-    Stay,
-    /// Any of them may.
-    MayMove,
+/// What a snapshot is read for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Plans for pods that need a node. Those that are on nodes stay, unless their node leaves anyway.
+    #[default]
+    Plans,
+    /// What would be if nodes were gone: pods that are on nodes may have to be placed again.
+    WhatIfs,
+    /// The same for disruption: where capacity that was set aside is used up, other capacity is taken.
+    Scans,
+}
+
+impl Purpose {
+    /// Options of a snapshot as they are for this.
+    fn options(self, options: &Options) -> Options {
+        let mut options = options.clone();
+        if self == Purpose::Scans && options.reserved == ReservedMode::Strict {
+            options.reserved = ReservedMode::Fallback;
+        }
+        options
+    }
 }
 
 impl Base {
     /// Reads a snapshot. Catalogues, pools and nodes that are the same as before are not read again; `before` is used up.
-    pub(crate) fn of(snapshot: &Snapshot, mut before: Base, on_nodes: OnNodes) -> Base {
-        let options = &snapshot.options;
+    pub(crate) fn of(snapshot: &Snapshot, mut before: Base, purpose: Purpose) -> Base {
+        let options = &purpose.options(&snapshot.options);
         let is_judged = |daemon: &&Arc<Pod>| !options.ignore_resource_claims || daemon.resource_claims.is_empty();
         let shared: Vec<Arc<Pod>> = snapshot.daemons.iter().filter(is_judged).cloned().collect();
         let daemons: Vec<&Pod> = shared.iter().map(AsRef::as_ref).collect();
         let (pods, refused) = sorted_out(snapshot);
-        let on_nodes = if on_nodes == OnNodes::MayMove { OnNode::all(snapshot) } else { Vec::new() };
+        let on_nodes = if purpose == Purpose::Plans { Vec::new() } else { OnNode::all(snapshot) };
         let movable = on_nodes.iter().filter(|on_node| on_node.is_tried()).map(|on_node| &on_node.pod);
         let relevant = Relevant::of(snapshot, movable.clone().map(|pod| &*pod.shape));
         let mut sorted = Sorted::new(&relevant);
@@ -118,7 +132,7 @@ impl Base {
             nodes,
             ground,
             topology,
-            reserved: Reserved::new(snapshot),
+            reserved: Reserved::new(snapshot, options.clone()),
             attachments,
             offered_on: catalogs.iter().map(|catalog| offered_on(catalog, &hosts)).collect(),
             host_choices: host_choices(snapshot, &templates, &hosts),

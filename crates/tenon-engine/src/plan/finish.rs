@@ -120,7 +120,7 @@ impl Work<'_> {
         let base = self.base;
         let catalog = base.templates[node.template].catalog;
         if node.now.held.is_empty() {
-            return self.memo.type_names((base, catalog), (node.now.state, &node.now.slots));
+            return self.memo.type_names((base, catalog), &self.reservations, (node.now.state, &node.now.slots));
         }
         // Who holds reserved capacity is made from nothing else, so sizes without it would only be in the way.
         let (index, state) = (&base.catalogs[catalog], self.memo.state(catalog, node.now.state));

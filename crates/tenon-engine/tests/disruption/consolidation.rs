@@ -195,7 +195,10 @@ fn h14_balanced_rejects_small_savings_for_many_pods_and_approves_large_ones() {
         )
     };
     let found = kept("n1", &world(30, "Balanced"));
-    assert!(found.contains("score 0.05") && found.contains("needs 0.50"), "{found}");
+    assert!(
+        found.contains("score 0.05") && found.contains("needs 0.50") && found.starts_with("would save 4.8 % of"),
+        "{found}"
+    );
     assert_eq!(decided(&world(30, "WhenEmptyOrUnderutilized")).commands.len(), 1);
     let even = world(1, "Balanced").replace("huge cpu=64 memory=256Gi price=40", "huge cpu=64 memory=256Gi price=2");
     let found = decided(&even);
