@@ -99,7 +99,7 @@ impl<'e> WhatIfs<'e> {
             numbers
         };
         let (gone, closed) = (numbers(change.remove), numbers(change.cordon));
-        let kept = if change.pods == MovedPods::Free { self.kept.clone() } else { Bits::default() };
+        let kept = (change.pods == MovedPods::Free).then_some(&self.kept);
         let is_choosy = change.destinations == Destinations::Settled;
         let avoided = if is_choosy { self.unsettled.clone() } else { Bits::default() };
         self.work.remove(Removal { gone, closed, most_new_nodes: change.most_new_nodes, kept, avoided });
