@@ -166,7 +166,7 @@ fn people_read_moves_reasons_and_sums() {
 
 /// Creates the objects of a text in a cluster, with their status.
 async fn create_all(client: &kube::Client, text: &str) {
-    let class = "{group: karpenter.proxmox.sinextra.dev, kind: ProxmoxNodeClass, name: n}";
+    let class = "{group: karpenter.proxmox.sinextra.dev, kind: ProxmoxNodeClass, name: web}";
     for part in text.replace("{group: g, kind: k, name: n}", class).split("---\n").filter(|part| !part.is_empty()) {
         let object: DynamicObject = serde_json::from_value(serde_saphyr::from_str(part).unwrap()).unwrap();
         let types = object.types.clone().unwrap();
@@ -182,6 +182,11 @@ async fn create_all(client: &kube::Client, text: &str) {
             let patch = serde_json::json!({ "status": status });
             api.patch_status(&name, &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap();
         }
+        if types.kind == "Node" {
+            // A new Node is tainted as not ready until a controller sees that it is.
+            let patch = serde_json::json!({ "spec": { "taints": null } });
+            api.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap();
+        }
     }
 }
 
@@ -196,6 +201,10 @@ async fn a_live_cluster_gives_the_moves_that_its_objects_give_as_files() {
                 n3, containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}\nstatus: {phase: Running}\n";
     let objects = format!("{}{}{held}", two_nodes(), node("n3", "m4", 4))
         .replace("[{name: c, resources", "[{name: c, image: i, resources");
+    // An owner that is not there has its pods collected as garbage.
+    let owner = ", ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r}]";
+    assert!(objects.contains(owner));
+    let objects = objects.replace(owner, "");
     create_all(&client, &objects).await;
     let mut collector = Collector::default();
     super::live::list_all(&client, &mut collector).await.unwrap();

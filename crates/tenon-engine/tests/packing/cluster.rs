@@ -312,8 +312,7 @@ fn pool(line: &Line<'_>, catalog: &Arc<Catalog>) -> Pool {
         catalog: if line.get("empty").is_some() { Arc::default() } else { catalog.clone() },
         replicas: line.get("replicas").map(|count| count.parse().unwrap()),
         not_ready: line.get("not-ready").map(str::to_owned),
-        revision: String::new(),
-        disruption: None,
+        ..Pool::default()
     }
 }
 
