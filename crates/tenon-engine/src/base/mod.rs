@@ -126,7 +126,7 @@ impl Base {
         let has_advice = in_use.flat_map(|pool| &pool.taints).any(|taint| taint.effect == Effect::PreferNoSchedule);
         let mut build = Build::new(snapshot);
         let mut classes = sorted.classes(&columns, &Rules { options, has_advice }, &mut build);
-        let (pods, origins) = in_order(pods, &classes);
+        let (pods, origins) = in_order(&pods, &classes);
         let nodes = before.nodes_now(&ground, &daemons);
         let (movable, waiting) = Movable::new(on_nodes, &origins, &nodes);
         let attachments = Attachments::new(&pods, &nodes.nodes, &catalogs);
@@ -265,11 +265,11 @@ fn reason_to_wait(snapshot: &Snapshot, pod: &Pod) -> Option<Reason> {
     refused(snapshot, pod).or_else(|| ignores().then_some(Reason::ResourceClaims))
 }
 
+/// A pod and its class.
+type Classed = (Arc<Pod>, PodClassIx);
+
 /// Large pods first; of equal ones the oldest. And where each of them stood.
-fn in_order(
-    pods: Vec<(Arc<Pod>, PodClassIx)>,
-    classes: &PodClasses,
-) -> (Table<PodIx, (Arc<Pod>, PodClassIx)>, Vec<usize>) {
+fn in_order(pods: &[Classed], classes: &PodClasses) -> (Table<PodIx, Classed>, Vec<usize>) {
     // The start of the uid tells nearly all pods apart, and comparing it costs no look at the pod.
     let place = |(origin, (pod, class)): (usize, &(Arc<Pod>, PodClassIx))| {
         (classes.classes[*class].rank, pod.created, start_of(&pod.key.uid), origin)

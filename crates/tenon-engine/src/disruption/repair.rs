@@ -37,7 +37,7 @@ impl<'s> Scan<'s> {
         }
         let budgets = self.budgets(REPAIR.reason());
         let mut row = self.due();
-        row.sort_by(|a, b| order(a, b));
+        row.sort_by(order);
         let mut found = Vec::new();
         for due in row {
             let number = due.number;

@@ -53,7 +53,7 @@ fn happen(snapshot: &mut Snapshot, (event, which): (Event, usize)) {
     snapshot.now = Seconds(snapshot.now.0 + 7);
     let count = snapshot.nodes.len().max(1);
     let node = |snapshot: &mut Snapshot, change: &dyn Fn(&mut NodeState)| {
-        snapshot.nodes.iter_mut().nth(which % count).into_iter().for_each(|node| change(Arc::make_mut(node)));
+        snapshot.nodes.get_mut(which % count).into_iter().for_each(|node| change(Arc::make_mut(node)));
     };
     match event {
         Event::Moves => {
@@ -73,7 +73,7 @@ fn happen(snapshot: &mut Snapshot, (event, which): (Event, usize)) {
             }
         }),
         Event::PodWaits => {
-            let pod = snapshot.nodes.iter().nth(which % count).and_then(|node| node.pods.first().cloned());
+            let pod = snapshot.nodes.get(which % count).and_then(|node| node.pods.first().cloned());
             let another = |pod: &BoundPod| {
                 let mut pod = pod.unbound();
                 Arc::make_mut(&mut pod.key).uid = format!("w{which}").into();
