@@ -3,10 +3,11 @@
 use crate::kube_objects::{Node, Pod};
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::core::v1::NodeCondition;
 use kube::ResourceExt;
 use tenon_model::{
     BudgetFault, BudgetText, CandidateClaim, CandidateKubeNode, CandidateNode, CandidatePod, DisruptionBudget,
-    DisruptionFacts, DisruptionPool, DrainPod, PodKey, Timestamp,
+    DisruptionFacts, DisruptionPool, DrainPod, PodKey, TimespanOrNever, Timestamp, Unhealthy,
 };
 
 use crate::condition::{Condition, ConditionStatus};
@@ -14,6 +15,7 @@ use crate::disruption::{Budget, ConsolidationPolicy, DisruptionReason};
 use crate::names;
 use crate::nodeclaim::NodeClaim;
 use crate::nodepool::NodePool;
+use crate::plan_options::FeatureGates;
 use crate::pod_predicates::{
     eviction_cost, has_do_not_disrupt, is_owned_by_daemon_set, is_owned_by_node, is_reschedulable, is_terminal,
     pod_key, tolerates_disrupted_taint,
@@ -37,6 +39,8 @@ pub struct CandidateObjects<'a> {
     pub pods: Vec<&'a Pod>,
     /// Whether pods were nominated to the node a moment ago.
     pub is_nominated: bool,
+    /// What an operator switched on.
+    pub gates: FeatureGates,
 }
 
 impl CandidateObjects<'_> {
@@ -46,7 +50,7 @@ impl CandidateObjects<'_> {
             claim: candidate_claim(self.claim),
             node: self.node.map(candidate_kube_node),
             pool: pool_of(self.claim, self.node).map(str::to_owned),
-            pods: self.pods.iter().map(|pod| candidate_pod(pod, now)).collect(),
+            pods: self.pods.iter().map(|pod| candidate_pod(pod, self.gates, now)).collect(),
             is_nominated: self.is_nominated,
         }
     }
@@ -71,27 +75,37 @@ fn candidate_claim(claim: &NodeClaim) -> CandidateClaim {
         last_pod_event: status.and_then(|status| status.last_pod_event_time.as_ref()).map(timestamp),
         consolidatable_since: true_condition(claim, "Consolidatable").map(|told| timestamp(&told.last_transition_time)),
         drifted_since: true_condition(claim, "Drifted").map(|told| timestamp(&told.last_transition_time)),
+        has_do_not_repair: forbids_repair(claim.annotations()),
+        expire_after_s: expire_after_s(claim),
         has_bounded_drain: claim.spec.termination_grace_period.is_some(),
     }
 }
 
 fn candidate_kube_node(node: &Node) -> CandidateKubeNode {
-    let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let conditions = || node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let created = node.metadata.creation_timestamp.as_ref().map(timestamp);
+    // A condition that does not say since when it is so began with the node, as far as anybody knows.
+    let since = |told: &NodeCondition| told.last_transition_time.as_ref().map(timestamp).or(created);
+    let unhealthy = |told: &NodeCondition| Unhealthy::of(&told.type_, &told.status, since(told).unwrap_or_default());
     CandidateKubeNode {
         name: node.name_any(),
         is_deleting: node.metadata.deletion_timestamp.is_some(),
         is_initialized: has_true_label(node, names::LABEL_INITIALIZED),
-        is_ready: conditions.any(|told| told.type_ == "Ready" && told.status == "True"),
+        is_registered: has_true_label(node, names::LABEL_REGISTERED),
+        is_ready: conditions().any(|told| told.type_ == "Ready" && told.status == "True"),
+        unhealthy: conditions().filter_map(unhealthy).collect(),
+        created,
+        has_do_not_repair: forbids_repair(node.annotations()),
         has_do_not_disrupt: forbids_disruption(node.annotations()),
     }
 }
 
-fn candidate_pod(pod: &Pod, now: Timestamp) -> CandidatePod {
+fn candidate_pod(pod: &Pod, gates: FeatureGates, now: Timestamp) -> CandidatePod {
     CandidatePod {
         key: pod_key(pod).clone(),
         has_do_not_disrupt: has_do_not_disrupt(pod, now),
         is_reschedulable: is_reschedulable(pod),
-        eviction_cost: eviction_cost(pod),
+        eviction_cost: eviction_cost(pod, gates),
     }
 }
 
@@ -161,6 +175,18 @@ fn has_true_label(node: &Node, label: &str) -> bool {
 /// On Nodes and NodeClaims only the word itself counts; durations are for pods.
 fn forbids_disruption(annotations: &BTreeMap<String, String>) -> bool {
     annotations.get(names::ANNOTATION_DO_NOT_DISRUPT).is_some_and(|value| value == "true")
+}
+
+fn forbids_repair(annotations: &BTreeMap<String, String>) -> bool {
+    annotations.get(names::ANNOTATION_DO_NOT_REPAIR).is_some_and(|value| value == "true")
+}
+
+/// How many seconds after its creation a claim expires. What cannot be read never comes.
+fn expire_after_s(claim: &NodeClaim) -> Option<i64> {
+    match claim.spec.expire_after.parse().ok()? {
+        TimespanOrNever::After(span) => i64::try_from(span.as_seconds()).ok(),
+        TimespanOrNever::Never => None,
+    }
 }
 
 fn true_condition<'a>(claim: &'a NodeClaim, type_: &str) -> Option<&'a Condition> {

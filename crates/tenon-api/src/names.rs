@@ -42,6 +42,8 @@ pub const LABEL_HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// On Pods, Nodes and NodeClaims: leave it alone.
 pub const ANNOTATION_DO_NOT_DISRUPT: &str = tenon_model::labels::DO_NOT_DISRUPT;
+/// On Nodes and NodeClaims: do not repair it.
+pub const ANNOTATION_DO_NOT_REPAIR: &str = tenon_model::labels::DO_NOT_REPAIR;
 /// On Pods: what it costs to move them, as a whole number.
 pub const ANNOTATION_DISRUPTION_COST: &str = "karpenter.sh/disruption-cost";
 /// On Pods: Kubernetes' own word for the same, read where ours is missing.

@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use crate::kube_objects::Pod;
-use tenon_model::{Effect, PodKey, PodWorth, Protection, Taint, Timestamp};
+use tenon_model::{Effect, JOB_LENGTH_S, PodKey, PodWorth, Protection, Taint, Timestamp};
 
 use crate::names;
+use crate::plan_options::FeatureGates;
 use crate::pod;
 use crate::timestamp::timestamp;
 
@@ -99,19 +100,26 @@ pub fn has_do_not_disrupt(pod: &Pod, now: Timestamp) -> bool {
 }
 
 /// What it costs to move it, from -10 to 10; 1 where it says nothing.
-pub fn eviction_cost(pod: &Pod) -> f64 {
-    pod_worth(pod).eviction_cost()
+pub fn eviction_cost(pod: &Pod, gates: FeatureGates) -> f64 {
+    pod_worth(pod, gates).eviction_cost()
 }
 
 /// What it says about its worth. An annotation that cannot be read says nothing, and the other one is not asked in its
-/// place.
-pub fn pod_worth(pod: &Pod) -> PodWorth {
+/// place. Where deletion costs are managed, theirs is what a controller wrote, and no wish of the user.
+pub fn pod_worth(pod: &Pod, gates: FeatureGates) -> PodWorth {
     let annotations = pod.annotations();
+    let of_kubernetes = || annotations.get(names::ANNOTATION_POD_DELETION_COST);
     let deletion_cost = annotations
         .get(names::ANNOTATION_DISRUPTION_COST)
-        .or_else(|| annotations.get(names::ANNOTATION_POD_DELETION_COST))
+        .or_else(|| of_kubernetes().filter(|_| !gates.pod_deletion_cost_management))
         .and_then(|text| text.parse::<i32>().ok())
         .unwrap_or_default();
     let priority = pod.spec.as_ref().and_then(|spec| spec.priority).unwrap_or_default();
-    PodWorth { deletion_cost, priority }
+    PodWorth { deletion_cost, priority, job_length_s: is_owned_by(pod, "batch/v1", "Job").then(|| job_length_s(pod)) }
+}
+
+/// How many seconds a pod of a Job runs at most, if it says so.
+fn job_length_s(pod: &Pod) -> u32 {
+    let deadline = pod.spec.as_ref().and_then(|spec| spec.active_deadline_seconds);
+    deadline.and_then(|deadline| u32::try_from(deadline).ok()).unwrap_or(JOB_LENGTH_S)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tenon_model::{Plan, Snapshot};
 
-use crate::base::{Base, OnNodes, is_out_of_use};
+use crate::base::{Base, Purpose, is_out_of_use};
 use crate::plan::{effective_zones, finished, improve};
 use crate::solver::{Effort, Memo, Ties, Trust, Work};
 use crate::what_ifs::WhatIfs;
@@ -18,17 +18,27 @@ pub fn plan(snapshot: &Snapshot) -> Plan {
 #[derive(Debug, Default)]
 pub struct Engine {
     base: Base,
+    purpose: Purpose,
 }
 
 impl Engine {
     /// Reads a snapshot.
     pub fn of(snapshot: &Snapshot) -> Engine {
-        Engine { base: Base::of(snapshot, Base::default(), OnNodes::Stay) }
+        Engine::reading(snapshot, Purpose::Plans)
     }
 
     /// Reads a snapshot with the pods that are on nodes, so that it can be asked what would be if nodes were gone.
     pub fn with_pods_on_nodes(snapshot: &Snapshot) -> Engine {
-        Engine { base: Base::of(snapshot, Base::default(), OnNodes::MayMove) }
+        Engine::reading(snapshot, Purpose::WhatIfs)
+    }
+
+    /// Has read nothing yet, and will read snapshots to say what is disrupted.
+    pub(crate) fn for_scans() -> Engine {
+        Engine { base: Base::default(), purpose: Purpose::Scans }
+    }
+
+    fn reading(snapshot: &Snapshot, purpose: Purpose) -> Engine {
+        Engine { base: Base::of(snapshot, Base::default(), purpose), purpose }
     }
 
     /// What would be planned if nodes were gone. With `shadow`, whatever is remembered to be refused is asked again.
@@ -36,9 +46,10 @@ impl Engine {
         WhatIfs::new(&self.base, if shadow { Trust::Shadow } else { Trust::Remembered })
     }
 
-    /// Reads the next snapshot. What is the same as in the last one is not read again; the plans are those of a new engine.
+    /// Reads the next snapshot. What is the same as in the last one is not read again; the plans are those of a new engine, and so is
+    /// what would be if nodes were gone.
     pub fn advance(&mut self, snapshot: &Snapshot) {
-        self.base = Base::of(snapshot, std::mem::take(&mut self.base), OnNodes::Stay);
+        self.base = Base::of(snapshot, std::mem::take(&mut self.base), self.purpose);
     }
 
     /// Pools that could make nodes, but what they demand leaves nothing to make them of.

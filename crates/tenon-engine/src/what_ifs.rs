@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use tenon_model::{Plan, PodKey};
 
 use crate::base::Base;
+use crate::capacity::Reserved;
 use crate::index::{Bits, NodeIx, PodIx};
 use crate::plan::finished;
-use crate::solver::{Memo, Removal, Ties, Trust, Work};
+use crate::solver::{Effort, Memo, Removal, Ties, Trust, Work};
 
 /// What is tried. Names that no node has, or only one that leaves anyway, change nothing.
 #[derive(Debug, Clone, Copy, Default)]
@@ -73,6 +74,22 @@ impl<'e> WhatIfs<'e> {
         self
     }
 
+    /// The same where something else is set aside. It shares everything that was read.
+    pub(crate) fn supposing<'c>(&self, reserved: &'c Reserved) -> WhatIfs<'c>
+    where
+        'e: 'c,
+    {
+        let base: &'c Base = self.work.base;
+        let mut what_ifs = WhatIfs::new(base, self.work.trust());
+        what_ifs.work.suppose(reserved);
+        WhatIfs { kept: self.kept.clone(), unsettled: self.unsettled.clone(), ..what_ifs }
+    }
+
+    /// How much was done for all answers so far.
+    pub fn effort(&self) -> Effort {
+        self.work.effort
+    }
+
     /// The plan that would be made then, if it needs no more new nodes than may be. Nothing of it stays.
     pub fn plan(&mut self, change: &Change<'_>) -> Option<Plan> {
         let numbers = |names: &[&str]| {
@@ -82,7 +99,7 @@ impl<'e> WhatIfs<'e> {
             numbers
         };
         let (gone, closed) = (numbers(change.remove), numbers(change.cordon));
-        let kept = if change.pods == MovedPods::Free { self.kept.clone() } else { Bits::default() };
+        let kept = (change.pods == MovedPods::Free).then_some(&self.kept);
         let is_choosy = change.destinations == Destinations::Settled;
         let avoided = if is_choosy { self.unsettled.clone() } else { Bits::default() };
         self.work.remove(Removal { gone, closed, most_new_nodes: change.most_new_nodes, kept, avoided });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::disruption_budget::{BudgetFault, DisruptionBudget};
 use crate::duration::{DurationError, TimespanOrNever};
 use crate::pod::PodKey;
+use crate::repair::Unhealthy;
 use crate::timestamp::Timestamp;
 
 /// A NodeClaim of ours with its Node and its pods.
@@ -45,6 +46,10 @@ pub struct CandidateClaim {
     pub consolidatable_since: Option<Timestamp>,
     /// Since when its condition Drifted is true.
     pub drifted_since: Option<Timestamp>,
+    /// Whether it is annotated with `karpenter.sh/do-not-repair`.
+    pub has_do_not_repair: bool,
+    /// How many seconds after it was created it expires; none if never.
+    pub expire_after_s: Option<i64>,
     /// Whether its `terminationGracePeriod` bounds how long its pods may take to leave.
     pub has_bounded_drain: bool,
 }
@@ -79,8 +84,16 @@ pub struct CandidateKubeNode {
     pub is_deleting: bool,
     /// Whether its label says that it can take pods.
     pub is_initialized: bool,
+    /// When it was created.
+    pub created: Option<Timestamp>,
+    /// Whether its label says that it joined the cluster as the node of its NodeClaim.
+    pub is_registered: bool,
     /// Whether the kubelet says that it works.
     pub is_ready: bool,
+    /// Its conditions that mean that it is broken.
+    pub unhealthy: Vec<Unhealthy>,
+    /// Whether it is annotated with `karpenter.sh/do-not-repair`.
+    pub has_do_not_repair: bool,
     /// Whether it is annotated with `karpenter.sh/do-not-disrupt`.
     pub has_do_not_disrupt: bool,
 }

@@ -22,11 +22,16 @@ pub struct DisruptionInputs {
 
 /// What an operator switched on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct DisruptionGates {
     /// Spot nodes may be replaced by cheaper spot nodes.
     pub spot_to_spot: bool,
     /// A drifted node may go before its replacement is there, where nothing else can place its pods.
     pub terminate_first_drift: bool,
+    /// Broken nodes are replaced.
+    pub node_repair: bool,
+    /// A broken node may go before its replacement is there, where nothing else can place its pods.
+    pub terminate_first_repair: bool,
 }
 
 /// Why a pod cannot be evicted now.

@@ -20,6 +20,8 @@ pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
 /// The annotation of Pods, Nodes and NodeClaims that are to be left alone.
 pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+/// The annotation of Nodes and NodeClaims that are not to be repaired.
+pub const DO_NOT_REPAIR: &str = "karpenter.sh/do-not-repair";
 /// The part of the instance type's name before the first dot.
 pub const INSTANCE_FAMILY: &str = "karpenter.proxmox.sinextra.dev/instance-family";
 /// The CPU model of the VM.

@@ -48,6 +48,7 @@ mod quantity;
 mod quantity_tests;
 mod quantity_text;
 mod reason_message;
+mod repair;
 mod requirement;
 #[cfg(test)]
 mod requirement_tests;
@@ -88,7 +89,7 @@ pub use disruption_inputs::{DisruptionGates, DisruptionInputs, HoldKind, PodHold
 pub use drain_pod::DrainPod;
 pub use duration::{DurationError, GoDuration, Timespan, TimespanOrNever};
 pub use error_message::full_message;
-pub use eviction_cost::PodWorth;
+pub use eviction_cost::{JOB_LENGTH_S, PodWorth};
 pub use host::{HostName, HostNameError};
 pub use host_cpus::{CellRoom, CpuRoom, CpuTopology, NodePolicy, PinnedCell, Pinning, Thread};
 pub use host_rules::{HostRules, HostStrategy};
@@ -116,6 +117,7 @@ pub use provider_id::{ProviderId, ProviderIdError};
 pub use pve_size::{PveSize, PveSizeError};
 pub use quantity::{Quantity, QuantityFormat};
 pub use quantity_text::QuantityError;
+pub use repair::{REPAIR_POLICIES, RepairPolicy, Unhealthy};
 pub use requirement::{Operator, OperatorError, Requirement};
 pub use requirements::{Incompatible, Requirements};
 pub use resources::{Resources, Shortage};

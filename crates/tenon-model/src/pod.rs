@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::launch::Seconds;
 use crate::protection::{Owner, Protection};
+use crate::requirement::Operator;
 use crate::requirements::Requirements;
 use crate::resources::Resources;
 use crate::taint::Toleration;
@@ -241,14 +242,25 @@ impl Selector {
     /// Whether labels are chosen. A demand that says nothing chooses nothing.
     pub fn chooses(&self, labels: &BTreeMap<String, String>) -> bool {
         self.requirements.iter().all(|demand| {
-            demand.requirement().is_ok_and(|asked| match labels.get(&demand.label) {
-                Some(value) => asked.has(value),
-                None => {
-                    asked.permits_absence() || (demand.values.is_empty() && demand.operator == crate::Operator::NotIn)
+            let value = labels.get(&demand.label);
+            match demand.operator {
+                // Nearly all selectors are lists of values. Every selector is asked about every kind of pod, so nothing is made of them.
+                Operator::In if !demand.values.is_empty() => value.is_some_and(|value| demand.values.contains(value)),
+                Operator::NotIn if !demand.values.is_empty() => {
+                    value.is_none_or(|value| !demand.values.contains(value))
                 }
-            })
+                _ => is_met(demand, value),
+            }
         })
     }
+}
+
+/// Whether a label that is there or not is what a demand says.
+fn is_met(demand: &WrittenRequirement, value: Option<&String>) -> bool {
+    demand.requirement().is_ok_and(|asked| match value {
+        Some(value) => asked.has(value),
+        None => asked.permits_absence() || (demand.values.is_empty() && demand.operator == Operator::NotIn),
+    })
 }
 
 impl PodShape {
@@ -275,7 +287,24 @@ impl PodShape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::requirement::{Operator, Requirement};
+    use crate::requirement::Requirement;
+
+    #[test]
+    fn a_list_of_values_chooses_what_its_requirement_does() {
+        let lists: [&[&str]; 4] = [&["a"], &["a", "b"], &["b", "1"], &["", "a"]];
+        for operator in [Operator::In, Operator::NotIn] {
+            for values in lists {
+                let values = values.iter().map(ToString::to_string).collect();
+                let demand = WrittenRequirement { label: "app".to_owned(), operator, values, min_values: None };
+                let selector = Selector { requirements: vec![demand.clone()] };
+                for value in [None, Some("a"), Some("b"), Some("c"), Some(""), Some("1")] {
+                    let labels: BTreeMap<String, String> =
+                        value.map(|value| ("app".to_owned(), value.to_owned())).into_iter().collect();
+                    assert_eq!(selector.chooses(&labels), is_met(&demand, labels.get("app")), "{demand:?} {value:?}");
+                }
+            }
+        }
+    }
 
     fn wish(weight: i32, zone: &str) -> Preferred {
         let requirements = [("zone".to_owned(), Requirement::is(zone))].into_iter().collect();

@@ -31,6 +31,8 @@ pub struct Pool {
     pub replicas: Option<u32>,
     /// Why it cannot be used, if it cannot.
     pub not_ready: Option<String>,
+    /// Changes with the NodePool, its NodeClass and the template that its nodes are copied from, also where nothing else here does.
+    pub revision: String,
     /// How its nodes may be disrupted. No part of which nodes are created.
     pub disruption: Option<Arc<DisruptionPool>>,
 }

@@ -17,6 +17,8 @@ use super::storage::EphemeralVolumeSource;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodSpec {
+    /// How many seconds it runs at most.
+    pub active_deadline_seconds: Option<i64>,
     /// Where it wants to run, and next to whom.
     pub affinity: Option<Affinity>,
     /// What runs in it. Held once for all pods of a workload, also where something else tells their specs apart.

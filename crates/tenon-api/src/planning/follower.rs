@@ -21,7 +21,7 @@ use super::pools::pool;
 use super::version_cache::{Changes, VersionCache};
 use super::volumes::VolumeFollower;
 use crate::objects::Objects;
-use crate::plan_options::PlanOptions;
+use crate::plan_options::{FeatureGates, PlanOptions};
 use crate::pod_predicates::{bound_to, is_provisionable, is_terminal, is_terminating, pod_key, pod_worth};
 use crate::volumes::has_claims;
 use crate::{NodeClaim, NodePool, pod};
@@ -40,6 +40,7 @@ pub struct Follower {
     volumes: VolumeFollower,
     spread: DefaultSpread,
     namespaces: NamespaceFollower,
+    gates: FeatureGates,
 }
 
 /// What a machine was known by at the last look.
@@ -58,6 +59,7 @@ struct Known {
     pool: Arc<NodePool>,
     catalog: Arc<Catalog>,
     not_ready: Option<String>,
+    launched_from: String,
 }
 
 impl Follower {
@@ -71,6 +73,7 @@ impl Follower {
         options: &PlanOptions,
         now: Seconds,
     ) -> Snapshot {
+        self.gates = options.feature_gates;
         self.look_at_machines(objects, around);
         let pods = self.pods.look(&objects.pods);
         self.look_at_daemons(objects, &pods);
@@ -158,7 +161,7 @@ impl Follower {
             created: found.metadata.creation_timestamp.as_ref().map(|time| Seconds(time.0.as_second())),
             started: found.start_time.as_ref().map(|time| Seconds(time.0.as_second())),
             is_terminating: is_terminating(found),
-            worth: pod_worth(found),
+            worth: pod_worth(found, self.gates),
             attachments: if has_claims { index.attachments_of(found) } else { Vec::new() },
             storage: has_claims.then(|| Arc::new(index.storage_of(found))),
             shape: self.shape(found),
@@ -185,10 +188,15 @@ impl Follower {
         let mut before = std::mem::take(&mut self.pools);
         let staying = objects.node_pools.iter().filter(|pool| pool.metadata.deletion_timestamp.is_none());
         for found in staying {
-            let known =
-                Known { pool: found.clone(), catalog: around.catalog(found), not_ready: around.not_ready(found) };
+            let known = Known {
+                pool: found.clone(),
+                catalog: around.catalog(found),
+                not_ready: around.not_ready(found),
+                launched_from: around.launched_from(found),
+            };
             if !before.remove(&found.name_any()).is_some_and(|before| before.is(&known)) {
-                self.mirror.set_pool(pool(found, known.catalog.clone(), known.not_ready.clone()));
+                let Known { catalog, not_ready, launched_from, .. } = &known;
+                self.mirror.set_pool(pool(found, catalog.clone(), not_ready.clone(), launched_from));
             }
             self.pools.insert(found.name_any(), known);
         }
@@ -208,7 +216,7 @@ impl Parts {
 impl Known {
     fn is(&self, other: &Known) -> bool {
         let is_same = Arc::ptr_eq(&self.pool, &other.pool) && Arc::ptr_eq(&self.catalog, &other.catalog);
-        is_same && self.not_ready == other.not_ready
+        is_same && self.not_ready == other.not_ready && self.launched_from == other.launched_from
     }
 }
 

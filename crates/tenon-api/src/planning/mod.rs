@@ -6,6 +6,7 @@ mod catalog;
 mod conversion;
 mod daemons;
 mod default_spread;
+mod disruption_inputs;
 mod follower;
 mod namespaces;
 mod nodes;
@@ -29,8 +30,8 @@ use crate::{NodeClaim, NodePool};
 
 pub use crate::pod_predicates::{is_provisionable, is_terminal};
 pub use catalog::catalog;
+pub use disruption_inputs::disruption_inputs;
 pub use follower::Follower;
-pub use pod_holds::pod_holds;
 pub use pool_totals::pool_totals;
 
 /// What whoever gathers the objects knows besides.
@@ -39,6 +40,10 @@ pub trait Surroundings {
     fn catalog(&self, pool: &NodePool) -> Arc<Catalog>;
     /// Why a pool cannot be used, if it cannot.
     fn not_ready(&self, pool: &NodePool) -> Option<String>;
+    /// What the machines of a pool are launched from, besides the pool: another text means that something about it changed.
+    fn launched_from(&self, _pool: &NodePool) -> String {
+        String::new()
+    }
     /// What a claim's node has and leaves to pods, while the claim itself does not say so yet.
     fn expected(&self, claim: &NodeClaim) -> Option<(Resources, Resources)>;
     /// Why the objects of a kind are not known, if nobody may read them: a sentence with the next step. What depends on them

@@ -88,6 +88,23 @@ mod tests {
     }
 
     #[test]
+    fn h7_a_budget_holds_the_pods_of_its_own_namespace_and_no_others() {
+        let none = budget("a", &json!({ "maxUnavailable": 0 }), 0);
+        let elsewhere = pod(&json!({ "metadata": { "namespace": "other" } }));
+        assert_eq!(hold(elsewhere, vec![none.clone()]), None);
+        let mut other = PodDisruptionBudget::clone(&none);
+        other.metadata.namespace = Some("other".to_owned());
+        assert_eq!(
+            hold(pod(&json!({})), vec![none.clone(), Arc::new(other)]),
+            Some(HoldKind::Always),
+            "not by several"
+        );
+        let found =
+            pod_holds(&Objects { pods: vec![pod(&json!({}))], disruption_budgets: vec![none], ..Objects::default() });
+        assert_eq!(found.into_values().next().unwrap().budgets, ["shop/a"]);
+    }
+
+    #[test]
     fn h1_pods_that_no_drain_evicts_and_unhealthy_pods_that_may_go_are_not_held() {
         let none = || vec![budget("a", &json!({ "maxUnavailable": 0 }), 0)];
         let mirror = json!({ "metadata": { "ownerReferences": [{ "apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "n" }] } });

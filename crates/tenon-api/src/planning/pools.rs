@@ -9,8 +9,8 @@ use super::conversion::{requirements, taint};
 use crate::candidate::disruption_pool;
 use crate::{NodeClassRef, NodePool, resources_of};
 
-/// A pool, made of this. What its nodes have together is not in it.
-pub(super) fn pool(pool: &NodePool, catalog: Arc<Catalog>, not_ready: Option<String>) -> Pool {
+/// A pool, made of this, whose machines are launched from that. What its nodes have together is not in it.
+pub(super) fn pool(pool: &NodePool, catalog: Arc<Catalog>, not_ready: Option<String>, launched_from: &str) -> Pool {
     let template = &pool.spec.template;
     let mut wanted = requirements(&template.spec.requirements);
     let labels = template.metadata.iter().flat_map(|metadata| metadata.labels.iter().flatten());
@@ -29,6 +29,7 @@ pub(super) fn pool(pool: &NodePool, catalog: Arc<Catalog>, not_ready: Option<Str
         catalog,
         replicas: pool.spec.replicas.map(|count| u32::try_from(count).unwrap_or(u32::MAX)),
         not_ready,
+        revision: format!("{}/{launched_from}", pool.metadata.generation.unwrap_or_default()),
         disruption: Some(Arc::new(disruption_pool(pool))),
     }
 }

@@ -50,6 +50,7 @@ pub(super) const POD_SPEC: Schema = &schema(&[
     only(is_claim, field(1, "volumes", Messages(VOLUME))),
     field(2, "containers", Messages(CONTAINER)),
     field(4, "terminationGracePeriodSeconds", Number),
+    field(5, "activeDeadlineSeconds", Number),
     field(7, "nodeSelector", TextMap),
     field(11, "hostNetwork", FlagIfTrue),
     field(18, "affinity", Message(AFFINITY)),

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use tenon_api::{names, planning};
+use tenon_api::planning;
 use tenon_engine::disruption::{
-    Command, Destination, Disruption, KeptNode, PoolDisruption, RemovedNode, Replacement, decide, expected,
+    Command, Destination, Disruption, KeptNode, PoolDisruption, RemovedNode, Replacement, Scanner, expected,
 };
-use tenon_model::{DisruptionGates, NodeState, Price, Snapshot, TimespanOrNever, Timestamp};
+use tenon_model::{Price, Snapshot, TimespanOrNever, Timestamp};
 
 use super::Input;
 use super::disruption_report::{
@@ -27,15 +27,7 @@ pub struct Rounds {
 
 /// What decides about disruption besides what every plan looks at.
 pub(super) fn prepare(snapshot: &mut Snapshot, input: &Input) {
-    let gates = &input.options.feature_gates;
-    snapshot.disruption.gates = DisruptionGates {
-        spot_to_spot: gates.spot_to_spot_consolidation,
-        terminate_first_drift: gates.terminate_first_drift,
-    };
-    snapshot.disruption.held = planning::pod_holds(&input.objects);
-    let is_tainted = |node: &NodeState| node.taints.iter().any(|taint| taint.key == names::TAINT_DISRUPTED);
-    let in_progress = snapshot.nodes.iter().filter(|node| !node.is_leaving && is_tainted(node));
-    snapshot.disruption.in_progress = in_progress.map(|node| node.name.clone()).collect();
+    snapshot.disruption = planning::disruption_inputs(&input.objects, snapshot, &input.options);
     if matches!(input.supply, Supply::Catalog(_)) {
         adopt(snapshot);
     }
@@ -60,9 +52,9 @@ pub(super) fn played(mut snapshot: Snapshot, rounds: Rounds) -> DisruptionReport
     let before = totals(&snapshot);
     let patience = patience(&snapshot);
     let mut played = Vec::new();
-    let mut simulated = 0;
+    let (mut simulated, mut scanner) = (0, Scanner::default());
     let last = loop {
-        let decided = decide(&snapshot);
+        let decided = scanner.decide(&snapshot);
         simulated += decided.simulated;
         if decided.commands.is_empty() {
             break decided;
@@ -125,6 +117,7 @@ fn command(command: &Command) -> RoundCommand {
         reason: format!("{:?}", command.method.reason()),
         nodes: command.removed.iter().map(node).collect(),
         replacements: command.replacements.iter().map(replacement).collect(),
+        condition: command.unhealthy.map(|found| found.to_string()),
         terminate_first: command.terminate_first.map(|why| why.as_str().to_owned()),
         moves: command
             .moves

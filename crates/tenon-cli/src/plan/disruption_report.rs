@@ -42,6 +42,9 @@ pub struct RoundCommand {
     pub nodes: Vec<DisruptedNode>,
     /// What comes for them. Of a static NodePool only the name of the pool is set.
     pub replacements: Vec<NewClaim>,
+    /// What is wrong with a node that is repaired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
     /// Why a node goes before what comes for it is there, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminate_first: Option<String>,

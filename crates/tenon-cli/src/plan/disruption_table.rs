@@ -58,6 +58,9 @@ fn one(command: &RoundCommand, page: &mut String) {
         }
     };
     let _ = write!(line, ": {}, saves {}", command.method, price(command.savings));
+    if let Some(condition) = &command.condition {
+        let _ = write!(line, ", {condition}");
+    }
     if let Some(score) = command.score {
         let _ = write!(line, ", score {score:.2}");
     }

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::Value;
 use tenon_api::instance_types_file;
 use tenon_api::plan_options::PlanOptions;
 use tenon_model::PriceFormula;
+use tenon_sim::{Cluster, ClusterConfig};
 
 use super::Input;
 use super::collect::{Collected, Collector};
@@ -57,14 +60,19 @@ fn pod(name: &str, node: &str, cpu: &str) -> String {
 fn planned(objects: &str, now: &str, most: Option<u32>) -> Report {
     let mut collector = Collector::default();
     super::load::read_text(&"x.yaml".into(), objects, &mut collector).unwrap();
+    planned_from(collector, PlanOptions::default(), Rounds { now: Some(now.parse().unwrap()), most })
+}
+
+/// The plan for objects, wherever they are from.
+fn planned_from(collector: Collector, options: PlanOptions, rounds: Rounds) -> Report {
     let Collected { objects, workloads, .. } = collector.finish().unwrap();
     let types = instance_types_file::read_catalog(TYPES, &PriceFormula::default()).unwrap();
     solve(&Input {
         objects,
         workloads,
         supply: Supply::Catalog(types),
-        options: PlanOptions::default(),
-        disruption: Some(Rounds { now: Some(now.parse().unwrap()), most }),
+        options,
+        disruption: Some(rounds),
         loading: Duration::ZERO,
     })
 }
@@ -154,4 +162,82 @@ fn people_read_moves_reasons_and_sums() {
     assert!(page.starts_with("  Delete n1 (m4): single-node, saves 2\n      default/a to n2\n"), "{page}");
     assert!(page.contains("\nNodes that stay: 1\n\n  n2\n      the cheapest replacement, m8, costs 4"), "{page}");
     assert!(page.contains("\n1 move: 1 pod moved\nnodes: 2 before, 1 after\nprice: 6 before, 4 after\n"), "{page}");
+}
+
+/// Creates the objects of a text in a cluster, with their status.
+async fn create_all(client: &kube::Client, text: &str) {
+    let class = "{group: karpenter.proxmox.sinextra.dev, kind: ProxmoxNodeClass, name: web}";
+    for part in text.replace("{group: g, kind: k, name: n}", class).split("---\n").filter(|part| !part.is_empty()) {
+        let object: DynamicObject = serde_json::from_value(serde_saphyr::from_str(part).unwrap()).unwrap();
+        let types = object.types.clone().unwrap();
+        let (group, version) = types.api_version.split_once('/').unwrap_or(("", &types.api_version));
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &types.kind));
+        let api: Api<DynamicObject> = match types.kind.as_str() {
+            "Pod" | "PodDisruptionBudget" => Api::namespaced_with(client.clone(), "default", &resource),
+            _ => Api::all_with(client.clone(), &resource),
+        };
+        let name = object.metadata.name.clone().unwrap();
+        api.create(&PostParams::default(), &object).await.unwrap();
+        if let Some(status) = object.data.get("status") {
+            let patch = serde_json::json!({ "status": status });
+            api.patch_status(&name, &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap();
+        }
+        if types.kind == "Node" {
+            // A new Node is tainted as not ready until a controller sees that it is.
+            let patch = serde_json::json!({ "spec": { "taints": null } });
+            api.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_live_cluster_gives_the_moves_that_its_objects_give_as_files() {
+    let cluster = Cluster::new(ClusterConfig::default()).unwrap();
+    let client = cluster.client();
+    for definition in tenon_api::definitions() {
+        Api::all(client.clone()).create(&PostParams::default(), &definition).await.unwrap();
+    }
+    let held = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: c, annotations: {karpenter.sh/do-not-disrupt: 'true'}}\nspec: {nodeName: \
+                n3, containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}\nstatus: {phase: Running}\n";
+    let objects = format!("{}{}{held}", two_nodes(), node("n3", "m4", 4))
+        .replace("[{name: c, resources", "[{name: c, image: i, resources");
+    // An owner that is not there has its pods collected as garbage.
+    let owner = ", ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r}]";
+    assert!(objects.contains(owner));
+    let objects = objects.replace(owner, "");
+    create_all(&client, &objects).await;
+    let mut collector = Collector::default();
+    super::live::list_all(&client, &mut collector).await.unwrap();
+    let rounds = Rounds { now: Some("2026-03-01T12:00:00Z".parse().unwrap()), most: None };
+    let live = json(&planned_from(collector, PlanOptions::default(), rounds));
+    let command = &live["disruption"]["rounds"][0]["commands"][0];
+    assert_eq!((&command["method"], &command["nodes"][0]["name"]), (&"single-node".into(), &"n1".into()), "{live}");
+    let why = live["disruption"]["kept"][1]["reasons"][0]["reason"].as_str().unwrap();
+    assert!(why.contains("pod default/c has karpenter.sh/do-not-disrupt"), "{why}");
+    let files = json(&planned(&objects, "2026-03-01T12:00:00Z", None));
+    for part in ["rounds", "kept", "budgets"] {
+        assert_eq!(live["disruption"][part], files["disruption"][part], "{part}");
+    }
+}
+
+#[test]
+fn a_broken_node_is_replaced_with_its_gate_and_the_condition_is_shown() {
+    let sick = "{type: Ready, status: Unknown, reason: NodeStatusUnknown, lastTransitionTime: '2026-03-01T11:40:00Z'}";
+    let objects = two_nodes().replacen("{type: Ready, status: 'True'}", sick, 1);
+    let told = |gates: &str| {
+        let mut collector = Collector::default();
+        super::load::read_text(&"x.yaml".into(), &objects, &mut collector).unwrap();
+        let mut options = PlanOptions::default();
+        options.set("feature-gates", gates).unwrap();
+        planned_from(collector, options, Rounds { now: Some("2026-03-01T12:00:00Z".parse().unwrap()), most: None })
+    };
+    let report = told("NodeRepair=true");
+    let command = &json(&report)["disruption"]["rounds"][0]["commands"][0];
+    assert_eq!((&command["method"], &command["reason"]), (&"repair".into(), &"Unhealthy".into()), "{command}");
+    assert_eq!(command["condition"], "condition Ready=Unknown since 2026-03-01T11:40:00Z");
+    let mut page = Vec::new();
+    report.print(Output::Table, &mut page).unwrap();
+    let page = String::from_utf8(page).unwrap();
+    assert!(page.contains("repair, saves 2, condition Ready=Unknown since"), "{page}");
+    assert_ne!(json(&told(""))["disruption"]["rounds"][0]["commands"][0]["method"], "repair");
 }

@@ -84,6 +84,7 @@ impl Gathered {
             node: self.nodes.get(&name).map(AsRef::as_ref),
             pods: pods.iter().map(AsRef::as_ref).collect(),
             is_nominated: context.memory.is_nominated(&name, now),
+            gates: context.settings.planning.feature_gates,
         };
         objects.to_model(model_time(now))
     }

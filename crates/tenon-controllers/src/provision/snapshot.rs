@@ -34,6 +34,8 @@ struct ClassCatalog {
     places: Vec<Place>,
     sizes: ClassSizes,
     catalog: Arc<Catalog>,
+    /// Changes with the class and with the templates that it found, also where the catalogue is the same.
+    revision: String,
 }
 
 impl Lookout {
@@ -66,10 +68,9 @@ impl Lookout {
             let (places, sizes) = (places(class), ClassSizes::of(&class.spec));
             let is_same = |then: &ClassCatalog| then.places == places && then.sizes == sizes;
             let same = before.remove(&class.name_any()).filter(is_same);
-            let known = same.unwrap_or_else(|| {
-                let catalog = Arc::new(catalog(class, types));
-                ClassCatalog { places, sizes, catalog }
-            });
+            let known = same.map(|known| known.catalog);
+            let catalog = known.unwrap_or_else(|| Arc::new(catalog(class, types)));
+            let known = ClassCatalog { places, sizes, catalog, revision: revision(class) };
             self.catalogs.insert(class.name_any(), known);
         }
     }
@@ -97,6 +98,11 @@ impl Surroundings for Estate<'_> {
         not_ready(pool.status.iter().flat_map(|status| status.conditions.iter().flatten()), POOL_CONDITIONS)
     }
 
+    fn launched_from(&self, pool: &NodePool) -> String {
+        let known = self.catalogs.get(&pool.spec.template.spec.node_class_ref.name);
+        known.map(|known| known.revision.clone()).unwrap_or_default()
+    }
+
     fn expected(&self, claim: &NodeClaim) -> Option<(Resources, Resources)> {
         let class = self.catalogs.get(&claim.spec.node_class_ref.name);
         let sizes = class.map(|known| known.sizes).unwrap_or_default();
@@ -112,6 +118,13 @@ impl Surroundings for Estate<'_> {
     fn is_fenced(&self, node: &Node) -> bool {
         node.spec.as_ref().is_some_and(|spec| spec.unschedulable == Some(true))
     }
+}
+
+/// What of a class decides how its VMs come up: its spec, and the template VM that was found on each host.
+fn revision(class: &ProxmoxNodeClass) -> String {
+    let zones = class.status.iter().flat_map(|status| status.selected_zones.iter().flatten());
+    let templates: Vec<&str> = zones.map(String::as_str).collect();
+    format!("{}/{}", class.metadata.generation.unwrap_or_default(), templates.join(" "))
 }
 
 /// Every size, as the class has it, on every machine of a class.

@@ -6,6 +6,7 @@ use tenon_api::kube_objects::{Node, Pod};
 
 use jiff::Timestamp;
 use kube::ResourceExt;
+use tenon_api::plan_options::FeatureGates;
 use tenon_api::pod_predicates::{eviction_cost, has_do_not_disrupt, is_owned_by_daemon_set, is_terminal};
 use tenon_api::{Condition, ConditionStatus, NodeClaim, NodePool, names};
 use tenon_engine::static_pool::{Standing, StaticPool};
@@ -33,6 +34,8 @@ pub struct StaticLook {
     pub pods: Vec<Arc<Pod>>,
     /// The time.
     pub now: Timestamp,
+    /// What an operator switched on.
+    pub gates: FeatureGates,
 }
 
 impl StaticLook {
@@ -93,7 +96,7 @@ impl StaticLook {
         StaticPod {
             is_daemon: is_owned_by_daemon_set(pod),
             forbids_disruption: has_do_not_disrupt(pod, model_time(self.now)),
-            eviction_cost: eviction_cost(pod),
+            eviction_cost: eviction_cost(pod, self.gates),
         }
     }
 }

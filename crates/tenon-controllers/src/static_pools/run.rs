@@ -132,7 +132,8 @@ async fn gather(
     let of_pool = ListParams::default().labels(&format!("{}={name}", names::LABEL_NODEPOOL));
     let claims: Vec<_> = claims.list(&of_pool).await?.items.into_iter().map(Arc::new).collect();
     let (nodes, pods) = (context.watched.nodes.state(), context.watched.pods.state());
-    let has = StaticLook { claims: claims.clone(), nodes, pods, now: context.clock.now() }.of(&pool);
+    let gates = context.settings.planning.feature_gates;
+    let has = StaticLook { claims: claims.clone(), nodes, pods, now: context.clock.now(), gates }.of(&pool);
     Ok(Some((pool, claims, has)))
 }
 

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 use tenon_api::kube_objects::{Node, Pod};
+use tenon_api::plan_options::FeatureGates;
 use tenon_api::{CandidateObjects, NodeClaim, NodePool, disruption_pool, timestamp};
 use tenon_engine::disruption::{DisruptionBlocked, EmptinessInput, EmptinessVerdict, judge_emptiness};
 use tenon_model::CandidateNode;
@@ -56,7 +57,8 @@ pub(crate) struct OwnedNode {
 impl OwnedNode {
     fn to_model(&self, now: Timestamp) -> CandidateNode {
         let (node, pods): (Option<Node>, _) = (self.node.clone().map(spec), self.pods.iter().collect());
-        let objects = CandidateObjects { claim: &self.claim, node: node.as_ref(), pods, is_nominated: self.nominated };
+        let (gates, is_nominated) = (FeatureGates::default(), self.nominated);
+        let objects = CandidateObjects { claim: &self.claim, node: node.as_ref(), pods, is_nominated, gates };
         objects.to_model(timestamp(&Time(now)))
     }
 

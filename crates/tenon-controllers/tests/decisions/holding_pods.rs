@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tenon_api::kube_objects::Pod;
+use tenon_api::plan_options::FeatureGates;
 use tenon_api::pod_predicates::eviction_cost;
 use tenon_engine::disruption::{DisruptionBlocked, Protected};
 
@@ -84,13 +85,28 @@ fn a_pod_that_costs_nothing_to_move_does_not_keep_a_node() {
 }
 
 #[test]
+fn a_deletion_cost_that_a_controller_manages_is_no_wish_of_the_user() {
+    let pod = |annotations: &serde_json::Value| -> Pod {
+        spec(json!({ "metadata": { "annotations": annotations }, "spec": { "containers": [] } }))
+    };
+    let managed = FeatureGates { pod_deletion_cost_management: true, ..FeatureGates::default() };
+    let of_kubernetes = pod(&json!({ "controller.kubernetes.io/pod-deletion-cost": "-2147483648" }));
+    assert_eq!(
+        (eviction_cost(&of_kubernetes, FeatureGates::default()), eviction_cost(&of_kubernetes, managed)),
+        (-10.0, 1.0)
+    );
+    let ours = pod(&json!({ "karpenter.sh/disruption-cost": "-2147483648" }));
+    assert_eq!(eviction_cost(&ours, managed), -10.0);
+}
+
+#[test]
 fn the_cost_of_a_pod_follows_its_annotations_and_priority() {
     let cost = |ours: Option<&str>, theirs: Option<&str>, priority: Option<i32>| {
         let named = [("karpenter.sh/disruption-cost", ours), ("controller.kubernetes.io/pod-deletion-cost", theirs)];
         let set: std::collections::BTreeMap<_, _> = named.into_iter().filter(|(_, value)| value.is_some()).collect();
         let mut pod: Pod = spec(json!({ "metadata": { "annotations": set }, "spec": { "containers": [] } }));
         std::sync::Arc::make_mut(pod.spec.as_mut().unwrap()).priority = priority;
-        format!("{}", eviction_cost(&pod))
+        format!("{}", eviction_cost(&pod, FeatureGates::default()))
     };
     let half = Some("67108864");
     assert_eq!(cost(None, None, None), "1");

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::Criterion;
-use tenon_engine::disruption::{Method, decide};
+use tenon_engine::disruption::{KeptNode, Method, Scanner, decide};
 use tenon_model::labels::{CAPACITY_TYPE, INSTANCE_TYPE, ZONE};
 use tenon_model::{
     BoundPod, BudgetText, CandidateClaim, CandidateKubeNode, ConsolidationPolicy, DisruptionBudget, DisruptionFacts,
@@ -90,7 +90,19 @@ fn world(nodes: u64, pods_each: u64, room: Room) -> Snapshot {
     world
 }
 
-/// Everything from the snapshot to the moves and a reason for each node that stays.
+/// The same after a pod of one node ended.
+fn after_one_pod(world: &Snapshot) -> Snapshot {
+    let mut after = world.clone();
+    if let Some(node) = after.nodes.get_mut(37).map(Arc::make_mut)
+        && let Some(pod) = node.pods.pop()
+    {
+        node.bound = node.bound.without(&pod.shape.requests);
+    }
+    after
+}
+
+/// Everything from the snapshot to the moves and a reason for each node that stays: the first scan of a cluster, and one after a pod
+/// changed.
 pub(super) fn scans(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("scan");
     group.sample_size(10);
@@ -100,14 +112,23 @@ pub(super) fn scans(criterion: &mut Criterion) {
         (5000, 20, Room::Plenty, "with room"),
         (5000, 20, Room::None, "full"),
     ] {
-        let world = world(nodes, pods_each, room);
-        let decided = decide(&world);
-        let judged =
-            |kept: &tenon_engine::disruption::KeptNode| kept.reasons.iter().any(|(by, _)| *by == Method::SingleNode);
-        assert!(decided.kept.iter().all(judged), "every node is judged by itself");
-        assert_eq!(decided.commands.len(), usize::from(matches!(room, Room::Plenty)));
-        group.bench_function(format!("{nodes} nodes, {} pods/{name}", nodes * pods_each), |bencher| {
+        let cluster = format!("{nodes} nodes, {} pods/{name}", nodes * pods_each);
+        group.bench_function(format!("{cluster}/first"), |bencher| {
+            let world = world(nodes, pods_each, room);
+            let decided = decide(&world);
+            let judged = |kept: &KeptNode| kept.reasons.iter().any(|(by, _)| *by == Method::SingleNode);
+            assert!(decided.kept.iter().all(judged), "every node is judged by itself");
+            assert_eq!(decided.commands.len(), usize::from(matches!(room, Room::Plenty)));
             bencher.iter(|| black_box(decide(&world)));
+        });
+        group.bench_function(format!("{cluster}/one pod changed"), |bencher| {
+            let world = world(nodes, pods_each, room);
+            let other = after_one_pod(&world);
+            let (mut scanner, mut turn) = (Scanner::default(), false);
+            bencher.iter(|| {
+                turn = !turn;
+                black_box(scanner.decide(if turn { &world } else { &other }))
+            });
         });
     }
     group.finish();

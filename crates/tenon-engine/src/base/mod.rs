@@ -9,10 +9,10 @@ mod nodes;
 mod pod_classes;
 mod relaxation;
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
-use tenon_model::{Effect, Options, Pod, PodKey, Pool, Reason, Snapshot, Unplaced};
+use tenon_model::{Effect, Options, Pod, PodKey, Pool, Reason, ReservedMode, Snapshot, Unplaced};
 
 pub(crate) use self::eligibility::refused;
 pub(crate) use self::movable::Movable;
@@ -21,7 +21,7 @@ pub(crate) use self::nodes::Nodes;
 pub(crate) use self::pod_classes::{Ask, PodClass, PodClasses, Step};
 
 use self::advance::Ground;
-use self::movable::OnNode;
+use self::movable::Unbound;
 use self::node_pools::Supplies;
 use self::pod_classes::Sorted;
 use self::relaxation::Rules;
@@ -51,12 +51,14 @@ pub(crate) struct Base {
     pub(crate) classes: PodClasses,
     /// Pods to be placed, in the order they are tried, with their class.
     pub(crate) pods: Table<PodIx, (Arc<Pod>, PodClassIx)>,
-    /// The place of each pod in the order of their keys.
-    pub(crate) by_key: Table<PodIx, u32>,
+    /// The place of each pod in the order of their keys; empty where few pods are placed at a time.
+    by_key: Table<PodIx, u32>,
     /// Pods that have no node or lose theirs, in the order they are tried.
     pub(crate) waiting: Vec<PodIx>,
     /// Pods that need a node only if theirs goes.
     pub(crate) movable: Movable,
+    /// The same pods, as they would be without their nodes.
+    unbound: Unbound,
     /// Pods that are not tried, and why.
     pub(crate) refused: Vec<Unplaced>,
     /// How many pods there are, those included that are not tried.
@@ -68,24 +70,42 @@ pub(crate) struct Base {
     pub(crate) topology: Topology,
 }
 
-/// Whether pods that are on nodes may have to be placed again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OnNodes {
-    /// They stay, unless their node leaves anyway.
-    Stay,
-    /// Any of them may.
-    MayMove,
+/// What a snapshot is read for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Plans for pods that need a node. Those that are on nodes stay, unless their node leaves anyway.
+    #[default]
+    Plans,
+    /// What would be if nodes were gone: pods that are on nodes may have to be placed again.
+    WhatIfs,
+    /// The same for disruption: where capacity that was set aside is used up, other capacity is taken.
+    Scans,
+}
+
+impl Purpose {
+    /// Options of a snapshot as they are for this.
+    fn options(self, options: &Options) -> Options {
+        let mut options = options.clone();
+        if self == Purpose::Scans && options.reserved == ReservedMode::Strict {
+            options.reserved = ReservedMode::Fallback;
+        }
+        options
+    }
 }
 
 impl Base {
     /// Reads a snapshot. Catalogues, pools and nodes that are the same as before are not read again; `before` is used up.
-    pub(crate) fn of(snapshot: &Snapshot, mut before: Base, on_nodes: OnNodes) -> Base {
-        let options = &snapshot.options;
+    pub(crate) fn of(snapshot: &Snapshot, mut before: Base, purpose: Purpose) -> Base {
+        let options = &purpose.options(&snapshot.options);
         let is_judged = |daemon: &&Arc<Pod>| !options.ignore_resource_claims || daemon.resource_claims.is_empty();
         let shared: Vec<Arc<Pod>> = snapshot.daemons.iter().filter(is_judged).cloned().collect();
         let daemons: Vec<&Pod> = shared.iter().map(AsRef::as_ref).collect();
         let (pods, refused) = sorted_out(snapshot);
-        let on_nodes = if on_nodes == OnNodes::MayMove { OnNode::all(snapshot) } else { Vec::new() };
+        let unbound = match purpose {
+            Purpose::Plans => Unbound::default(),
+            Purpose::WhatIfs | Purpose::Scans => Unbound::of(snapshot, std::mem::take(&mut before.unbound)),
+        };
+        let on_nodes = unbound.on_nodes(snapshot);
         let movable = on_nodes.iter().filter(|on_node| on_node.is_tried()).map(|on_node| &on_node.pod);
         let relevant = Relevant::of(snapshot, movable.clone().map(|pod| &*pod.shape));
         let mut sorted = Sorted::new(&relevant);
@@ -106,9 +126,9 @@ impl Base {
         let has_advice = in_use.flat_map(|pool| &pool.taints).any(|taint| taint.effect == Effect::PreferNoSchedule);
         let mut build = Build::new(snapshot);
         let mut classes = sorted.classes(&columns, &Rules { options, has_advice }, &mut build);
-        let pods = in_order(pods, &classes);
+        let (pods, origins) = in_order(&pods, &classes);
         let nodes = before.nodes_now(&ground, &daemons);
-        let (movable, waiting) = Movable::new(on_nodes, &pods, &nodes);
+        let (movable, waiting) = Movable::new(on_nodes, &origins, &nodes);
         let attachments = Attachments::new(&pods, &nodes.nodes, &catalogs);
         let topology = match relevant.is_used {
             true => topology(build, &mut classes, (&nodes, &templates, &catalogs)),
@@ -118,13 +138,14 @@ impl Base {
             nodes,
             ground,
             topology,
-            reserved: Reserved::new(snapshot),
+            reserved: Reserved::new(snapshot, options.clone()),
             attachments,
             offered_on: catalogs.iter().map(|catalog| offered_on(catalog, &hosts)).collect(),
             host_choices: host_choices(snapshot, &templates, &hosts),
-            by_key: by_key(&pods),
+            by_key: if purpose == Purpose::Plans { by_key(&pods) } else { Table::default() },
             waiting,
             movable,
+            unbound,
             pods,
             options: options.clone(),
             pending: snapshot.pods.len(),
@@ -135,6 +156,14 @@ impl Base {
             templates,
             classes,
             refused,
+        }
+    }
+
+    /// The order of two pods by key.
+    pub(crate) fn order(&self, one: PodIx, other: PodIx) -> Ordering {
+        match self.by_key.is_empty() {
+            true => self.pods[one].0.key.cmp(&self.pods[other].0.key),
+            false => self.by_key[one].cmp(&self.by_key[other]),
         }
     }
 
@@ -236,16 +265,33 @@ fn reason_to_wait(snapshot: &Snapshot, pod: &Pod) -> Option<Reason> {
     refused(snapshot, pod).or_else(|| ignores().then_some(Reason::ResourceClaims))
 }
 
-/// Large pods first; of equal ones the oldest.
-fn in_order(mut pods: Vec<(Arc<Pod>, PodClassIx)>, classes: &PodClasses) -> Table<PodIx, (Arc<Pod>, PodClassIx)> {
-    pods.sort_by(|(one, class), (other, of_other)| {
-        let rank = |class: PodClassIx| classes.classes[class].rank;
-        let sizes = rank(*class).cmp(&rank(*of_other));
-        let ages = || one.created.cmp(&other.created);
-        let names = || one.key.uid.cmp(&other.key.uid).then_with(|| one.key.cmp(&other.key));
-        sizes.then_with(ages).then_with(names)
+/// A pod and its class.
+type Classed = (Arc<Pod>, PodClassIx);
+
+/// Large pods first; of equal ones the oldest. And where each of them stood.
+fn in_order(pods: &[Classed], classes: &PodClasses) -> (Table<PodIx, Classed>, Vec<usize>) {
+    // The start of the uid tells nearly all pods apart, and comparing it costs no look at the pod.
+    let place = |(origin, (pod, class)): (usize, &(Arc<Pod>, PodClassIx))| {
+        (classes.classes[*class].rank, pod.created, start_of(&pod.key.uid), origin)
+    };
+    let mut places: Vec<_> = pods.iter().enumerate().map(place).collect();
+    places.sort_unstable_by(|one, other| {
+        let known = (one.0, one.1, one.2).cmp(&(other.0, other.1, other.2));
+        known.then_with(|| {
+            let (one_key, other_key) = (&pods[one.3].0.key, &pods[other.3].0.key);
+            let names = one_key.uid.cmp(&other_key.uid).then_with(|| one_key.cmp(other_key));
+            names.then(one.3.cmp(&other.3))
+        })
     });
-    pods.into_iter().collect()
+    let origins: Vec<usize> = places.into_iter().map(|(.., origin)| origin).collect();
+    (origins.iter().map(|origin| pods[*origin].clone()).collect(), origins)
+}
+
+/// The first bytes of a text as a number: of two texts that differ there, the numbers stand in the same order.
+fn start_of(text: &str) -> u128 {
+    let mut start = [0; 16];
+    start.iter_mut().zip(text.bytes()).for_each(|(to, from)| *to = from);
+    u128::from_be_bytes(start)
 }
 
 fn by_key(pods: &Table<PodIx, (Arc<Pod>, PodClassIx)>) -> Table<PodIx, u32> {

@@ -7,16 +7,17 @@ use tenon_model::{Offering, Options, ReservedMode, ReservedTrouble, Snapshot};
 /// Names of reservations that a planned node holds.
 pub(crate) type Held = BTreeSet<String>;
 
-/// Everything that was set aside, as it is.
+/// Everything that was set aside, as it is, and what happens where it is taken.
 #[derive(Debug, Default)]
 pub(crate) struct Reserved {
     left: BTreeMap<String, u32>,
+    options: Options,
 }
 
 impl Reserved {
     /// Offerings that share a name share what it has; where they disagree, the least is believed. What is supposed to be
     /// free again comes on top.
-    pub(crate) fn new(snapshot: &Snapshot) -> Reserved {
+    pub(crate) fn new(snapshot: &Snapshot, options: Options) -> Reserved {
         let mut left: BTreeMap<String, u32> = BTreeMap::new();
         let types = snapshot.pools.iter().flat_map(|pool| pool.catalog.types());
         let ways = types.flat_map(|size| &size.offerings).filter(|way| way.reservation.is_some());
@@ -24,9 +25,8 @@ impl Reserved {
             let known = left.entry(reservation.id.clone()).or_insert(reservation.capacity);
             *known = (*known).min(reservation.capacity);
         }
-        let options = &snapshot.options;
         left.iter_mut().for_each(|(id, left)| *left = left.saturating_add(options.credit(id)));
-        Reserved { left }
+        Reserved { left, options }
     }
 }
 
@@ -38,8 +38,8 @@ pub(crate) struct Reservations<'a> {
 }
 
 impl<'a> Reservations<'a> {
-    pub(crate) fn new(reserved: &Reserved, options: &'a Options) -> Reservations<'a> {
-        Reservations { options, left: reserved.left.clone() }
+    pub(crate) fn new(reserved: &'a Reserved) -> Reservations<'a> {
+        Reservations { options: &reserved.options, left: reserved.left.clone() }
     }
 
     /// Whether a machine could be made from an offering, with what is supposed to be free again.

@@ -71,9 +71,12 @@ impl Scan<'_> {
                 continue;
             }
             let share = if all > 0.0 { savings * cost / all } else { 0.0 };
-            let score = self.totals.get(pool).copied().unwrap_or_default().score(share, disruption);
+            let totals = self.totals.get(pool).copied().unwrap_or_default();
+            let score = totals.score(share, disruption);
             if score < THRESHOLD {
-                return Verdict::Rejected(Kept::BelowThreshold { pool: pool.to_owned(), score });
+                let of = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+                let (saved, disrupted) = (of(share, totals.cost), of(disruption, totals.disruption));
+                return Verdict::Rejected(Kept::BelowThreshold { pool: pool.to_owned(), saved, disrupted, score });
             }
             least = Some(least.map_or(score, |least: f64| least.min(score)));
         }

@@ -25,6 +25,8 @@ pub(super) enum Class {
     Graceful,
     /// It goes on where the drain is bounded.
     Eventual,
+    /// The same, and nobody but `karpenter.sh/do-not-repair` protects the node; it need not have taken pods yet.
+    Repair,
 }
 
 /// A node with a NodeClaim.
@@ -75,7 +77,7 @@ fn candidate_pod(pod: &BoundPod, now: Timestamp) -> CandidatePod {
         key: pod.key.clone(),
         has_do_not_disrupt: !pod.is_terminating && pod.shape.protection.holds(since_start),
         is_reschedulable: pod.needs_another_node(),
-        eviction_cost: pod.worth.eviction_cost(),
+        eviction_cost: pod.worth.eviction_cost_after(since_start),
     }
 }
 
@@ -155,7 +157,12 @@ impl<'s> Node<'s> {
         if self.state.is_leaving {
             return Err(Kept::Blocked(DisruptionBlocked::Deleting));
         }
-        is_disruptable(&self.seen).map_err(Kept::Blocked)?;
+        match is_disruptable(&self.seen) {
+            Err(why) if class != Class::Repair || !self.is_repaired_in_spite_of(&why) => {
+                return Err(Kept::Blocked(why));
+            }
+            _ => {}
+        }
         let named = self.state.pool.clone();
         let (Some(rules), Some(pool)) = (self.rules(), self.pool) else {
             return Err(Kept::Blocked(DisruptionBlocked::NoPool { pool: named }));
@@ -163,10 +170,19 @@ impl<'s> Node<'s> {
         if pool.catalog.types().is_empty() {
             return Err(Kept::NoInstanceTypes { pool: pool.name.clone() });
         }
-        if class == Class::Eventual && self.seen.claim.has_bounded_drain {
+        if class != Class::Graceful && self.seen.claim.has_bounded_drain {
             return Ok(rules);
         }
         self.pods_may_move(snapshot).map(|()| rules)
+    }
+
+    /// Whether a broken node is replaced although this is against other disruptions.
+    fn is_repaired_in_spite_of(&self, why: &DisruptionBlocked) -> bool {
+        match why {
+            DisruptionBlocked::DoNotDisrupt { .. } => true,
+            DisruptionBlocked::NotInitialized => self.seen.node.as_ref().is_some_and(|node| node.is_registered),
+            _ => false,
+        }
     }
 
     /// Pods in the order of their keys: the first that may not move is named.

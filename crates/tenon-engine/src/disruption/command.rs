@@ -3,11 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tenon_model::{DisruptionReason, NewNode, PodKey, Price};
+use tenon_model::{DisruptionReason, NewNode, PodKey, Price, Unhealthy};
 
 /// How nodes are disrupted. The order is the one they are tried in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
+    /// A broken node is replaced.
+    Repair,
     /// Empty nodes are deleted.
     Emptiness,
     /// Nodes of static pools that are not what their pool says are replaced one by one.
@@ -24,15 +26,23 @@ impl Method {
     /// What budgets know it by.
     pub fn reason(self) -> DisruptionReason {
         match self {
+            Method::Repair => DisruptionReason::Unhealthy,
             Method::Emptiness => DisruptionReason::Empty,
             Method::StaticDrift | Method::Drift => DisruptionReason::Drifted,
             Method::MultiNode | Method::SingleNode => DisruptionReason::Underutilized,
         }
     }
 
+    /// Whether a move is decided a second time before something is done. A node that drifted does not drift back, and one that is
+    /// broken was given its time.
+    pub fn is_confirmed(self) -> bool {
+        !matches!(self, Method::Repair | Method::StaticDrift | Method::Drift)
+    }
+
     /// Its name, as in reports.
     pub fn as_str(self) -> &'static str {
         match self {
+            Method::Repair => "repair",
             Method::Emptiness => "emptiness",
             Method::StaticDrift => "static-drift",
             Method::Drift => "drift",
@@ -57,6 +67,8 @@ pub struct Command {
     pub removed: Vec<RemovedNode>,
     /// What comes for them.
     pub replacements: Vec<Replacement>,
+    /// What is wrong with the node, if it is repaired.
+    pub unhealthy: Option<Unhealthy>,
     /// Why nothing comes for them first, where something should.
     pub terminate_first: Option<TerminateFirst>,
     /// Where their pods go.

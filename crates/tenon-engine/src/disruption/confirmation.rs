@@ -5,12 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use tenon_model::{Plan, Snapshot};
+use tenon_model::Plan;
 
 use super::command::{Command, Method, Replacement};
 use super::kept::Kept;
-use super::scan::{Scan, simulated};
-use crate::engine::Engine;
+use super::scan::Scan;
 use crate::what_ifs::Destinations;
 
 /// Why a move does not hold any more.
@@ -48,14 +47,8 @@ impl Rejection {
     }
 }
 
-/// The move, or what is left of it, if it still holds. Of empty nodes those that are still empty are left; any other move holds
-/// as a whole or not at all.
-pub fn confirm(command: &Command, snapshot: &Snapshot) -> Result<Command, Rejection> {
-    if matches!(command.method, Method::Drift | Method::StaticDrift) {
-        return Ok(command.clone());
-    }
-    let engine = Engine::with_pods_on_nodes(&simulated(snapshot));
-    let mut scan = Scan::new(snapshot, engine.what_ifs(false));
+/// The move, or what is left of it, if it still holds in a fresh look.
+pub(super) fn confirmed(command: &Command, mut scan: Scan<'_>) -> Result<Command, Rejection> {
     match command.method {
         Method::Emptiness => scan.still_empty(command),
         _ => scan.still_worth_it(command).map(|()| command.clone()),

@@ -108,7 +108,8 @@ impl<'s> Scan<'s> {
 
     /// The move that a plan is.
     pub(super) fn command(&self, method: Method, nodes: &[usize], (plan, planned): (&Plan, Vec<NewNode>)) -> Command {
-        let moved = self.pods_of(nodes);
+        // Of a move that another goes before, nobody asks where its pods go.
+        let moved = if self.has_found_one() { BTreeSet::new() } else { self.pods_of(nodes) };
         let to_nodes = plan.placements.iter().filter(|placed| moved.contains(&*placed.pod));
         let mut moves: Vec<Move> = to_nodes
             .map(|placed| Move { pod: placed.pod.clone(), to: Destination::Node(placed.node.clone()) })
@@ -124,7 +125,8 @@ impl<'s> Scan<'s> {
         Command {
             method,
             removed: going.iter().map(|node| node.removed()).collect(),
-            fingerprint: fingerprint(&going, &planned),
+            fingerprint: self.fingerprint(&going, &planned),
+            unhealthy: None,
             replacements: planned.into_iter().map(|new| Replacement::Planned(Box::new(new))).collect(),
             terminate_first: None,
             moves,
@@ -138,21 +140,24 @@ impl<'s> Scan<'s> {
         let failed = &self.snapshot.disruption.failed;
         command.removed.iter().any(|removed| failed.get(&removed.node) == Some(&command.fingerprint))
     }
+
+    /// The same for the same nodes with the same pods and the same replacements, made from the same pool, class and template: once
+    /// one of these was changed, a move that failed may succeed.
+    fn fingerprint(&self, going: &[&Node<'_>], planned: &[NewNode]) -> u64 {
+        let uids = |node: &Node<'_>| node.state.pods.iter().map(|pod| fixed_hash(&pod.key.uid)).collect::<Vec<u64>>();
+        let nodes: Vec<(&str, Vec<u64>)> = going.iter().map(|node| (node.name(), uids(node))).collect();
+        let chosen = planned.iter().map(|new| {
+            let chosen = &new.chosen;
+            let pool = self.snapshot.pools.iter().find(|pool| pool.name == new.pool);
+            let made_of = (chosen.requirements.to_string(), format!("{:?}", chosen.place));
+            (&new.pool, pool.map(|pool| &pool.revision), &chosen.instance_type, made_of)
+        });
+        fixed_hash(&(nodes, chosen.collect::<Vec<_>>()))
+    }
 }
 
 /// Nodes that take no pods yet, by name.
 pub(super) fn rising(nodes: &[std::sync::Arc<tenon_model::NodeState>]) -> BTreeSet<&str> {
     let rising = nodes.iter().filter(|node| node.is_managed && node.stage == NodeStage::Rising);
     rising.map(|node| node.name.as_str()).collect()
-}
-
-/// The same for the same nodes with the same pods and the same replacements.
-fn fingerprint(going: &[&Node<'_>], planned: &[NewNode]) -> u64 {
-    let uids = |node: &Node<'_>| -> Vec<String> { node.state.pods.iter().map(|pod| pod.key.uid.to_string()).collect() };
-    let nodes: Vec<(&str, Vec<String>)> = going.iter().map(|node| (node.name(), uids(node))).collect();
-    let chosen = planned.iter().map(|new| {
-        let chosen = &new.chosen;
-        (&new.pool, &chosen.instance_type, chosen.requirements.to_string(), format!("{:?}", chosen.place))
-    });
-    fixed_hash(&(nodes, chosen.collect::<Vec<_>>()))
 }

@@ -25,7 +25,7 @@ impl<'s> Scan<'s> {
         for number in row {
             let judged = match budgets.left(self.nodes[number].pool_name()) {
                 0 => Err(self.budget_limit(&budgets, &self.nodes[number])),
-                _ => self.replaced_with_any(number).or_else(|why| self.terminated_first(number, why)),
+                _ => self.replaced_with_any(number).or_else(|why| self.terminated_first(Method::Drift, number, why)),
             };
             match judged {
                 Ok(command) => found.extend(self.take(command, &[number])),
@@ -60,14 +60,10 @@ impl<'s> Scan<'s> {
                 false => Err(self.budget_limit(&budgets, &self.nodes[number])),
             });
             // The limit is asked last: what it grants is set aside.
-            let judged = judged.and_then(|()| match counts.reserve(self.node_limit(pool), 1) {
-                0 if self.may_go_at_limit(number) => Ok(Some(TerminateFirst::StaticAtLimit)),
-                0 => Err(Kept::StaticLimit { pool: pool.to_owned() }),
-                _ => Ok(None),
-            });
+            let judged = judged.and_then(|()| self.within_limit(Method::StaticDrift, number, counts));
             match judged {
                 Ok(terminate_first) => {
-                    let command = self.static_move(number, terminate_first);
+                    let command = self.static_move(Method::StaticDrift, number, terminate_first);
                     found.extend(self.take(command, &[number]));
                 }
                 Err(why) => self.keep(Method::StaticDrift, number, why),
@@ -77,15 +73,20 @@ impl<'s> Scan<'s> {
     }
 
     /// A node of a static pool goes, and its pool makes another: before it, or after it.
-    fn static_move(&self, number: usize, terminate_first: Option<TerminateFirst>) -> Command {
+    pub(super) fn static_move(
+        &self,
+        method: Method,
+        number: usize,
+        terminate_first: Option<TerminateFirst>,
+    ) -> Command {
         let pool = self.nodes[number].pool_name().to_owned();
         let new = terminate_first.is_none().then_some(Replacement::Template { pool });
-        let command = self.command(Method::StaticDrift, &[number], (&Plan::default(), Vec::new()));
+        let command = self.command(method, &[number], (&Plan::default(), Vec::new()));
         Command { replacements: new.into_iter().collect(), savings: 0.0, terminate_first, ..command }
     }
 
     /// Whether the pool of a static node has no more nodes than it should.
-    fn static_replacement(&self, number: usize, counts: &StaticCounts) -> Result<(), Kept> {
+    pub(super) fn static_replacement(&self, number: usize, counts: &StaticCounts) -> Result<(), Kept> {
         let node = &self.nodes[number];
         let replicas = node.pool.and_then(|pool| pool.replicas).unwrap_or_default();
         let there = counts.active.saturating_add(counts.pending_disruption);
@@ -95,7 +96,22 @@ impl<'s> Scan<'s> {
         Ok(())
     }
 
-    fn static_counts(&self, pool: &str) -> StaticCounts {
+    /// Whether the limit of the pool leaves room for one node more, or the node may go first.
+    pub(super) fn within_limit(
+        &self,
+        method: Method,
+        number: usize,
+        counts: &mut StaticCounts,
+    ) -> Result<Option<TerminateFirst>, Kept> {
+        let pool = self.nodes[number].pool_name();
+        match counts.reserve(self.node_limit(pool), 1) {
+            0 if self.may_go_at_limit(method, number) => Ok(Some(TerminateFirst::StaticAtLimit)),
+            0 => Err(Kept::StaticLimit { pool: pool.to_owned() }),
+            _ => Ok(None),
+        }
+    }
+
+    pub(super) fn static_counts(&self, pool: &str) -> StaticCounts {
         let mut counts = StaticCounts::default();
         for node in self.nodes.iter().filter(|node| node.pool_name() == pool) {
             let in_progress = self.snapshot.disruption.in_progress.contains(node.name());

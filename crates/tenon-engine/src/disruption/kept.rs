@@ -4,9 +4,10 @@
 
 use std::fmt;
 
-use tenon_model::{DisruptionReason, HoldKind, PodHold, PodKey, Price, Reason};
+use tenon_model::labels::DO_NOT_REPAIR;
+use tenon_model::{DisruptionReason, HoldKind, PodHold, PodKey, Price, Reason, Timestamp, Unhealthy};
 
-use super::blocked::DisruptionBlocked;
+use super::blocked::{DisruptionBlocked, Protected};
 use super::command::Method;
 use super::pool_budgets::TightestBudget;
 
@@ -81,6 +82,10 @@ pub enum Kept {
     BelowThreshold {
         /// The pool whose policy is `Balanced`.
         pool: String,
+        /// How much of what the pool costs it saves, from 0 to 1.
+        saved: f64,
+        /// How much of what moving all pods of the pool would cost it causes, from 0 to 1.
+        disrupted: f64,
         /// The score, of which 0.5 is needed.
         score: f64,
     },
@@ -96,6 +101,29 @@ pub enum Kept {
     },
     /// The same move was tried, and its new node did not become ready.
     ReplacementFailed,
+    /// It is broken, and not for long enough.
+    Tolerated {
+        /// What is wrong with it.
+        unhealthy: Unhealthy,
+        /// When it is repaired if it still is.
+        until: Timestamp,
+    },
+    /// It is broken, and somebody asked that it not be repaired.
+    DoNotRepair {
+        /// Who carries the annotation.
+        on: Protected,
+    },
+    /// It is broken, and so many others of its pool are that the fault is probably not theirs.
+    TooManyUnhealthy {
+        /// The pool.
+        pool: String,
+        /// How many nodes of it are broken.
+        unhealthy: u32,
+        /// How many it has.
+        total: u32,
+        /// How many may be broken.
+        most: u32,
+    },
     /// It could go, and another goes first.
     Later {
         /// The method that the other goes by.
@@ -120,6 +148,8 @@ pub struct BudgetLimit {
     pub total: u32,
     /// The budget that allows the fewest.
     pub tightest: Option<TightestBudget>,
+    /// When time alone will allow one more, if it will.
+    pub opens_at: Option<Timestamp>,
     /// What is wrong with a budget that cannot be read.
     pub invalid: Option<String>,
 }
@@ -156,10 +186,12 @@ impl fmt::Display for Kept {
                 f,
                 "only {found} cheaper spot instance types would do, and replacing one spot node by another needs 15"
             ),
-            Kept::BelowThreshold { pool, score } => write!(
+            Kept::BelowThreshold { pool, saved, disrupted, score } => write!(
                 f,
-                "the savings are too small for the pods that would be moved: score {score:.2}, and NodePool {pool} with \
-                 consolidationPolicy Balanced needs 0.50"
+                "would save {} of the cost of NodePool {pool} for {} of its disruption cost: score {score:.2}, and \
+                 consolidationPolicy Balanced needs 0.50",
+                Percent(*saved),
+                Percent(*disrupted)
             ),
             Kept::StaticExcess { pool } => {
                 write!(f, "NodePool {pool} has more nodes than spec.replicas; wait until the extra nodes are removed")
@@ -170,6 +202,17 @@ impl fmt::Display for Kept {
             ),
             Kept::ReplacementFailed => f.write_str(
                 "the replacement failed before and nothing has changed since; see the events of NodeClaims that were deleted",
+            ),
+            Kept::Tolerated { unhealthy, until } => {
+                write!(f, "the node has {unhealthy}; it is repaired from {until} on unless it recovers before")
+            }
+            Kept::DoNotRepair { on } => {
+                write!(f, "{on} has {DO_NOT_REPAIR}; remove the annotation to have the node replaced")
+            }
+            Kept::TooManyUnhealthy { pool, unhealthy, total, most } => write!(
+                f,
+                "{unhealthy} of {total} nodes of NodePool {pool} are unhealthy, and nodes are repaired only up to {most} (20%); look for a \
+                 common cause such as the network or a Proxmox host"
             ),
             Kept::Later { method, node } => write!(f, "the node can be disrupted after node {node} ({method})"),
         }
@@ -208,10 +251,23 @@ impl fmt::Display for BudgetLimit {
             )?,
             None => write!(f, "the budgets of NodePool {pool} allow {allowed} of {total} nodes")?,
         }
-        write!(f, " to be disrupted at once for {:?}, and {disrupting} are", self.reason)?;
-        match self.tightest.as_ref().and_then(|budget| budget.until) {
-            Some(until) => write!(f, "; its window closes at {until}"),
+        let are = if *disrupting == 1 { "is" } else { "are" };
+        write!(f, " to be disrupted at once for {:?}, and {disrupting} {are} disrupted or not ready", self.reason)?;
+        match self.opens_at {
+            Some(time) => write!(f, "; the next window opens at {time}"),
             None => Ok(()),
         }
+    }
+}
+
+/// A share, such as `0.4 %`.
+struct Percent(f64);
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = self.0 * 100.0;
+        // What is not nothing is not written as nothing.
+        let places = if percent == 0.0 || percent >= 10.0 { 0 } else { 1 };
+        if percent > 0.0 && percent < 0.05 { f.write_str("less than 0.1 %") } else { write!(f, "{percent:.places$} %") }
     }
 }

@@ -1,7 +1,7 @@
 //! Which nodes are disrupted, and why the others are not?
 //!
-//! `scan` looks at a snapshot once, method by method: `empty_nodes`, `drift` (with `terminate_first`),
-//! `multi_node`, `single_node`. What all methods ask of
+//! `scanner` keeps what it read from one look to the next; `scan` looks at a snapshot once, method by method: `repair`,
+//! `empty_nodes`, `drift` (with `terminate_first`), `multi_node`, `single_node`. What all methods ask of
 //! a node is in `candidates`, what budgets leave in `pool_budgets`, whether moved pods find a place in `consolidation`, whether a
 //! replacement costs less in `prices`, whether a move is worth it in `balanced`. `kept` and `blocked` have the reasons against
 //! it. `confirmation` decides a second time before something is done; `expected` is the cluster once a move is done.
@@ -23,7 +23,9 @@ mod kept;
 mod multi_node;
 mod pool_budgets;
 mod prices;
+mod repair;
 mod scan;
+mod scanner;
 mod single_node;
 mod terminate_first;
 mod validation;
@@ -32,10 +34,11 @@ pub use blocked::{DisruptionBlocked, Protected};
 pub use budget::{AllowedDisruptions, InvalidBudget, UNBOUNDED, allowed_disruptions};
 pub use candidates::prices;
 pub use command::{Command, Destination, Method, Move, RemovedNode, Replacement, TerminateFirst};
-pub use confirmation::{Rejection, confirm};
+pub use confirmation::Rejection;
 pub use emptiness::{Consolidatable, EmptinessInput, EmptinessVerdict, judge_emptiness, validate_emptiness};
 pub use expected::expected;
 pub use kept::{BudgetLimit, Kept};
 pub use pool_budgets::{PoolDisruption, TightestBudget};
-pub use scan::{Disruption, KeptNode, decide};
+pub use scan::{Disruption, KeptNode};
+pub use scanner::{Scanner, confirm, decide};
 pub use validation::Validation;

@@ -64,8 +64,6 @@ pub struct TightestBudget {
     pub index: usize,
     /// How many nodes it allows, as it is written.
     pub nodes: String,
-    /// When its window closes, if it has one.
-    pub until: Option<Timestamp>,
 }
 
 /// The budget of a pool that allows the fewest nodes now for a reason, the first of several; none if no budget counts.
@@ -78,7 +76,32 @@ pub(super) fn tightest(
     let read = pool.budgets.iter().enumerate().filter_map(|(index, budget)| Some((index, budget.as_ref().ok()?)));
     let counting = read.filter(|(_, budget)| budget.applies_to(reason) && budget.is_active(now));
     let (index, budget) = counting.min_by_key(|(index, budget)| (budget.nodes.of(nodes), *index))?;
-    Some(TightestBudget { index, nodes: budget.nodes.to_string(), until: closes_at(budget, now) })
+    Some(TightestBudget { index, nodes: budget.nodes.to_string() })
+}
+
+/// Windows that are looked through: some overlap, or follow one another.
+const WINDOWS_MOST: usize = 32;
+
+/// When time alone will allow one node more than are disrupted; none if it will not, or not within the next windows.
+pub(super) fn opens_at(
+    pool: &DisruptionPool,
+    (reason, now): (DisruptionReason, Timestamp),
+    (total, disrupting): (u32, u32),
+) -> Option<Timestamp> {
+    let nodes = usize::try_from(total).unwrap_or(usize::MAX);
+    let mut then = now;
+    for _ in 0..WINDOWS_MOST {
+        if allowed_disruptions(&pool.budgets, reason, nodes, then).count > disrupting {
+            return (then > now).then_some(then);
+        }
+        let read = pool.budgets.iter().filter_map(|budget| budget.as_ref().ok());
+        let in_the_way = read.filter(|budget| budget.applies_to(reason) && budget.is_active(then));
+        let in_the_way = in_the_way.filter(|budget| budget.nodes.of(nodes) <= disrupting);
+        // All of them have to close, the last one too; one without a window never does.
+        let closing: Option<Vec<Timestamp>> = in_the_way.map(|budget| closes_at(budget, then)).collect();
+        then = closing?.into_iter().max()?;
+    }
+    None
 }
 
 fn closes_at(budget: &DisruptionBudget, now: Timestamp) -> Option<Timestamp> {

@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenon_model::{DisruptionReason, NodeStage, PodHold, PodKey, ReservedMode, Snapshot, Timestamp};
+use tenon_model::{DisruptionReason, NodeStage, PodHold, PodKey, Snapshot, Timestamp};
 
 use super::balanced::PoolTotals;
 use super::candidates::{Node, nodes};
 use super::command::{Command, Method};
 use super::consolidation::rising;
 use super::kept::{BudgetLimit, Kept};
-use super::pool_budgets::{Counted, PoolDisruption, pool_disruptions, tightest};
-use crate::engine::Engine;
+use super::pool_budgets::{Counted, PoolDisruption, opens_at, pool_disruptions, tightest};
+use crate::solver::Effort;
 use crate::what_ifs::WhatIfs;
 
 /// The order methods are tried in; the first that finds something to do ends the pass.
-const METHODS: [Method; 5] =
-    [Method::Emptiness, Method::StaticDrift, Method::Drift, Method::MultiNode, Method::SingleNode];
+const METHODS: [Method; 6] =
+    [Method::Repair, Method::Emptiness, Method::StaticDrift, Method::Drift, Method::MultiNode, Method::SingleNode];
 
 /// What is disrupted now, and why all else is not.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -28,6 +28,8 @@ pub struct Disruption {
     pub pools: Vec<PoolDisruption>,
     /// How often it was asked what would be if nodes were gone.
     pub simulated: usize,
+    /// How much was done for that.
+    pub effort: Effort,
 }
 
 /// A node that stays.
@@ -55,21 +57,6 @@ pub(super) struct Scan<'s> {
     /// Nodes of commands that were found, and the first of them with its method.
     chosen: BTreeSet<usize>,
     first: Option<(Method, String)>,
-}
-
-/// Decides what is disrupted. The order of the snapshot's lists does not matter.
-pub fn decide(snapshot: &Snapshot) -> Disruption {
-    let engine = Engine::with_pods_on_nodes(&simulated(snapshot));
-    Scan::new(snapshot, engine.what_ifs(false)).run()
-}
-
-/// The snapshot that moves are tried on: other capacity is taken where what was set aside is used up.
-pub(super) fn simulated(snapshot: &Snapshot) -> Snapshot {
-    let mut simulated = snapshot.clone();
-    if simulated.options.reserved == ReservedMode::Strict {
-        simulated.options.reserved = ReservedMode::Fallback;
-    }
-    simulated
 }
 
 impl<'s> Scan<'s> {
@@ -103,10 +90,12 @@ impl<'s> Scan<'s> {
         self.nodes.iter().filter(is_recent).map(Node::name).collect()
     }
 
-    fn run(mut self) -> Disruption {
+    /// Goes through all methods.
+    pub(super) fn run(mut self) -> Disruption {
         let mut commands = Vec::new();
         for method in METHODS {
             let found = match method {
+                Method::Repair => self.repair(),
                 Method::Emptiness => self.empty_nodes(),
                 Method::StaticDrift => self.static_drift(),
                 Method::Drift => self.drift(),
@@ -118,14 +107,14 @@ impl<'s> Scan<'s> {
             }
         }
         let pools = self.pool_budgets(DisruptionReason::Underutilized);
-        let Scan { nodes, mut kept, chosen, simulated, .. } = self;
+        let Scan { nodes, mut kept, chosen, simulated, what_ifs, .. } = self;
         let staying = nodes.iter().enumerate().filter(|(number, _)| !chosen.contains(number));
         let kept = staying.map(|(number, node)| KeptNode {
             node: node.name().to_owned(),
             pool: node.state.pool.clone(),
             reasons: kept.remove(&number).unwrap_or_default(),
         });
-        Disruption { kept: kept.collect(), commands, pools, simulated }
+        Disruption { kept: kept.collect(), commands, pools, simulated, effort: what_ifs.effort() }
     }
 
     /// Notes why a node stays.
@@ -159,6 +148,11 @@ impl<'s> Scan<'s> {
         nodes.map(|(number, _)| number).collect()
     }
 
+    /// Whether a move that is found now is only noted, because another goes first.
+    pub(super) fn has_found_one(&self) -> bool {
+        self.first.is_some()
+    }
+
     /// What budgets leave for a reason, by pool.
     pub(super) fn budgets(&self, reason: DisruptionReason) -> Budgets {
         let pools = self.pool_budgets(reason).into_iter();
@@ -185,7 +179,9 @@ impl<'s> Scan<'s> {
     pub(super) fn budget_limit(&self, budgets: &Budgets, node: &Node<'s>) -> Kept {
         let name = node.pool_name();
         let Some(pool) = budgets.pools.get(name) else { return Kept::InProgress };
-        let tightest = node.rules().and_then(|rules| tightest(rules, (budgets.reason, self.now), pool.total));
+        let when = (budgets.reason, self.now);
+        let tightest = node.rules().and_then(|rules| tightest(rules, when, pool.total));
+        let opens_at = node.rules().and_then(|rules| opens_at(rules, when, (pool.total, pool.disrupting)));
         Kept::Budget(Box::new(BudgetLimit {
             pool: name.to_owned(),
             reason: budgets.reason,
@@ -193,6 +189,7 @@ impl<'s> Scan<'s> {
             disrupting: pool.disrupting,
             total: pool.total,
             tightest,
+            opens_at,
             invalid: pool.invalid.first().map(ToString::to_string),
         }))
     }

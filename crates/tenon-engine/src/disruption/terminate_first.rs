@@ -1,4 +1,4 @@
-//! May a drifted node go before what comes for it is there? Only where nothing else can place its pods, and an operator allows it.
+//! May a drifted or broken node go before what comes for it is there? Only where nothing else can place its pods, and an operator allows it.
 
 use tenon_model::{RESERVED, ReservedMode};
 
@@ -6,26 +6,28 @@ use super::candidates::instance_type;
 use super::command::{Command, Method, TerminateFirst};
 use super::kept::Kept;
 use super::scan::Scan;
-use crate::engine::Engine;
-use crate::what_ifs::Destinations;
+use crate::capacity::Reserved;
+use crate::what_ifs::{Change, MovedPods};
 
 impl Scan<'_> {
     /// The move of a node whose pods find a place only on the reserved capacity that the node itself uses. Proven by planning
     /// again as if that were free, and nothing else were taken in its place; so capacity that others use up is never waited for.
-    pub(super) fn terminated_first(&self, number: usize, why: Kept) -> Result<Command, Kept> {
-        let is_allowed = self.snapshot.disruption.gates.terminate_first_drift;
+    pub(super) fn terminated_first(&mut self, method: Method, number: usize, why: Kept) -> Result<Command, Kept> {
+        let is_allowed = self.may_go_first(method);
         let id = is_allowed.then(|| self.reservation_of(number)).flatten();
         let (Some(id), Kept::Unschedulable { .. }) = (id, &why) else { return Err(why) };
-        let mut credited = self.snapshot.clone();
-        credited.options.reserved = ReservedMode::Strict;
-        credited.options.credits.insert(id, 1);
-        let engine = Engine::with_pods_on_nodes(&credited);
-        let mut scan = Scan::new(&credited, engine.what_ifs(false));
-        let Some(plan) = scan.what_if(&[number], None, Destinations::Any) else { return Err(why) };
-        if scan.all_placed(&[number], &plan).is_err() {
+        let mut options = self.snapshot.options.clone();
+        options.reserved = ReservedMode::Strict;
+        options.credits.insert(id, 1);
+        let credited = Reserved::new(self.snapshot, options);
+        self.simulated += 1;
+        let pods = if method == Method::Repair { MovedPods::All } else { MovedPods::Free };
+        let change = Change { remove: &[self.nodes[number].name()], pods, ..Change::default() };
+        let Some(plan) = self.what_ifs.supposing(&credited).plan(&change) else { return Err(why) };
+        if self.all_placed(&[number], &plan).is_err() {
             return Err(why);
         }
-        let mut command = scan.command(Method::Drift, &[number], (&plan, Vec::new()));
+        let mut command = self.command(method, &[number], (&plan, Vec::new()));
         command.terminate_first = Some(TerminateFirst::NoReservedCapacity);
         command.savings = 0.0;
         Ok(command)
@@ -44,8 +46,13 @@ impl Scan<'_> {
     }
 
     /// Whether a node of a static pool at its limit may go first: its pool must be able to make another.
-    pub(super) fn may_go_at_limit(&self, number: usize) -> bool {
+    pub(super) fn may_go_at_limit(&self, method: Method, number: usize) -> bool {
         let is_usable = self.nodes[number].pool.is_some_and(|pool| pool.not_ready.is_none());
-        self.snapshot.disruption.gates.terminate_first_drift && is_usable
+        self.may_go_first(method) && is_usable
+    }
+
+    fn may_go_first(&self, method: Method) -> bool {
+        let gates = self.snapshot.disruption.gates;
+        if method == Method::Repair { gates.terminate_first_repair } else { gates.terminate_first_drift }
     }
 }

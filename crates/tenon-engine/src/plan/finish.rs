@@ -42,14 +42,14 @@ impl Work<'_> {
     /// The pods of a node, by key.
     fn keys_of(&self, node: &OpenNode<'_>) -> Vec<Arc<PodKey>> {
         let mut pods = node.pods.clone();
-        pods.sort_unstable_by_key(|pod| self.base.by_key[*pod]);
+        pods.sort_unstable_by(|one, other| self.base.order(*one, *other));
         pods.into_iter().map(|pod| self.base.pods[pod].0.key.clone()).collect()
     }
 
     /// By name of the node, then by key.
     fn placements(&self) -> Vec<Placement> {
         let mut placed = self.placed.clone();
-        placed.sort_unstable_by_key(|(node, pod)| (*node, self.base.by_key[*pod]));
+        placed.sort_unstable_by(|one, other| one.0.cmp(&other.0).then_with(|| self.base.order(one.1, other.1)));
         let name = |node: NodeIx| &self.base.nodes.nodes[node].name;
         // Stable, and quick: nodes of each stage are numbered by name.
         placed.sort_by(|(one, _), (other, _)| name(*one).cmp(name(*other)));
@@ -120,7 +120,7 @@ impl Work<'_> {
         let base = self.base;
         let catalog = base.templates[node.template].catalog;
         if node.now.held.is_empty() {
-            return self.memo.type_names((base, catalog), (node.now.state, &node.now.slots));
+            return self.memo.type_names((base, catalog), &self.reservations, (node.now.state, &node.now.slots));
         }
         // Who holds reserved capacity is made from nothing else, so sizes without it would only be in the way.
         let (index, state) = (&base.catalogs[catalog], self.memo.state(catalog, node.now.state));

@@ -46,6 +46,7 @@ impl Work<'_> {
     pub(crate) fn roll_back(&mut self) {
         let base = self.base;
         let nodes = std::mem::take(&mut self.journal.nodes);
+        self.effort.put_back += (nodes.len() + self.journal.counts.len()) as u64;
         for node in &nodes {
             self.remaining.row_mut(*node).copy_from_slice(base.nodes.remaining.row(*node));
             self.blocks[node.position() / 64] = None;
@@ -68,7 +69,7 @@ impl Work<'_> {
         self.open = OpenNodes::new(Ties::usual(base), base.topology.is_used());
         self.hosts = base.hosts.room();
         self.turns = base.turns();
-        self.reservations = Reservations::new(&base.reserved, &base.options);
+        self.reservations = Reservations::new(self.reserved);
         self.allowances = base.templates.iter().map(|template| Allowance::of(&template.limits)).collect();
     }
 }

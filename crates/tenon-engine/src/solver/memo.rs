@@ -170,10 +170,11 @@ impl Memo {
     }
 
     /// The names of the sizes that are left to a node that holds no reservation, the cheapest first; at most so many, and
-    /// whether there were more.
+    /// whether there were more. What can be launched is the same in every solve that the memory is for.
     pub(crate) fn type_names(
         &mut self,
         (base, catalog): (&Base, CatalogIx),
+        reservations: &Reservations<'_>,
         left: (StateIx, &Bits<SlotIx>),
     ) -> (Arc<[String]>, bool) {
         let Memo { states, prices, lists, .. } = self;
@@ -183,7 +184,6 @@ impl Memo {
             priced.resize_with(state.position() + 1, || None);
         }
         let priced = priced[state.position()].get_or_insert_with(|| {
-            let reservations = Reservations::new(&base.reserved, &base.options);
             PricedTypes::new(index, states[catalog].get(state), |way| {
                 reservations.can_launch(way) && reservations.may_use(way, &Held::new())
             })

@@ -38,7 +38,7 @@ use self::open_nodes::OpenNodes;
 use self::refused::Refusals;
 use self::volumes::FullNodes;
 use crate::base::Base;
-use crate::capacity::{Allowance, Attached, HostRoom, Reservations, Turns};
+use crate::capacity::{Allowance, Attached, HostRoom, Reservations, Reserved, Turns};
 use crate::index::{Bits, NodeIx, PodIx, Table, TemplateIx, ViewIx};
 use crate::resources::Rows;
 use crate::topology::{Counts, Valid};
@@ -62,6 +62,8 @@ pub(crate) struct Work<'b> {
     pub(crate) hosts: HostRoom,
     /// Which host is next for each pool, where that depends on what was planned before.
     turns: Turns,
+    /// What was set aside before anything is planned.
+    reserved: &'b Reserved,
     pub(crate) reservations: Reservations<'b>,
     pub(crate) allowances: Table<TemplateIx, Allowance<'b>>,
     refused: Refusals,
@@ -106,7 +108,8 @@ impl<'b> Work<'b> {
             open: OpenNodes::new(ties, base.topology.is_used()),
             hosts: base.hosts.room(),
             turns: base.turns(),
-            reservations: Reservations::new(&base.reserved, &base.options),
+            reserved: &base.reserved,
+            reservations: Reservations::new(&base.reserved),
             allowances: base.templates.iter().map(|template| Allowance::of(&template.limits)).collect(),
             refused,
             counts: base.topology.counts.clone(),
@@ -127,5 +130,16 @@ impl<'b> Work<'b> {
             ties,
             choices: 0,
         }
+    }
+
+    /// Whether what is remembered is believed.
+    pub(crate) fn trust(&self) -> Trust {
+        self.trust
+    }
+
+    /// Supposes that something else is set aside than the snapshot says. Asked before anything is placed, and of a memory of its own.
+    pub(crate) fn suppose(&mut self, reserved: &'b Reserved) {
+        self.reserved = reserved;
+        self.reservations = Reservations::new(reserved);
     }
 }

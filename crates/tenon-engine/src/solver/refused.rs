@@ -118,4 +118,6 @@ pub struct Effort {
     pub repeated: u64,
     /// Planned nodes that were passed by.
     pub passed_by: u64,
+    /// Nodes and counts that were put back once a what-if was answered.
+    pub put_back: u64,
 }

@@ -4,12 +4,12 @@ use tenon_model::{Quantity, Resources, Unplaced};
 
 use super::Work;
 use crate::capacity::Allowance;
-use crate::index::{Bits, GroupIx, NodeIx, PodClassIx, PodIx};
+use crate::index::{Bits, FilterIx, GroupIx, NodeIx, PodClassIx, PodIx};
 use crate::topology::{Meanings, Spot};
 
 /// What is tried.
 #[derive(Debug, Default)]
-pub(crate) struct Removal {
+pub(crate) struct Removal<'r> {
     /// Nodes that go.
     pub(crate) gone: Vec<NodeIx>,
     /// Nodes that no pod is put on.
@@ -17,14 +17,14 @@ pub(crate) struct Removal {
     /// The most nodes that may be planned.
     pub(crate) most_new_nodes: Option<usize>,
     /// Pods of nodes that go and that no other node is looked for.
-    pub(crate) kept: Bits<PodIx>,
+    pub(crate) kept: Option<&'r Bits<PodIx>>,
     /// Nodes that take no pods of nodes that go.
     pub(crate) avoided: Bits<NodeIx>,
 }
 
 impl Work<'_> {
     /// Takes nodes away, before anything is placed.
-    pub(crate) fn remove(&mut self, removal: Removal) {
+    pub(crate) fn remove(&mut self, removal: Removal<'_>) {
         let base = self.base;
         self.avoided = removal.avoided;
         self.most_new_nodes = removal.most_new_nodes;
@@ -33,7 +33,7 @@ impl Work<'_> {
             self.gone.insert(*node);
             self.closed.insert(*node);
             let pods = base.movable.of(*node).into_iter().flat_map(|found| &found.pods);
-            for (pod, is_counted) in pods.filter(|(pod, _)| !removal.kept.has(*pod)) {
+            for (pod, is_counted) in pods.filter(|(pod, _)| !removal.kept.is_some_and(|kept| kept.has(*pod))) {
                 self.tried.push(*pod);
                 self.moved.insert(*pod);
                 self.uncount(base.pods[*pod].1, (*node, *is_counted));
@@ -78,9 +78,17 @@ impl Work<'_> {
             let Some(domain) = key.of_node(node) else { continue };
             let mut others = key.nodes_of(domain).clone();
             others.drop_all(&self.gone);
+            // Many groups count the same nodes: what is left is found once for each filter.
+            let mut left: Vec<(FilterIx, bool)> = Vec::new();
             let of_key = topology.groups.pairs().filter(|(_, group)| group.key == number);
-            for (group, _) in of_key.filter(|(group, _)| topology.counts_node(*group, node)) {
-                if !topology.counts_any(group, others.clone()) {
+            for (group, found) in of_key.filter(|(group, _)| topology.counts_node(*group, node)) {
+                let known = left.iter().find(|(filter, _)| *filter == found.filter).map(|(_, is_left)| *is_left);
+                let is_left = known.unwrap_or_else(|| {
+                    let is_left = topology.counts_any(group, others.clone());
+                    left.push((found.filter, is_left));
+                    is_left
+                });
+                if !is_left {
                     let is_provided = self.provided(group).has(domain);
                     self.counts.groups[group].remove_nodes_of(domain, is_provided);
                     self.journal.note(group, Spot::Domain(domain));

@@ -80,10 +80,10 @@ fn h1_a_pool_that_must_not_or_cannot_be_consolidated_is_named() {
 }
 
 #[test]
-fn h1_a_closed_budget_says_when_its_window_ends() {
+fn h1_a_closed_budget_says_when_the_next_window_opens() {
     let text = pair("", "").replace("pool web", "pool web budget=0@@0_8_*_*_*;10h budget=50%");
     let found = kept("n1", &text);
-    assert!(found.ends_with("its window closes at 2026-03-11T18:00:00Z"), "{found}");
+    assert!(found.ends_with("the next window opens at 2026-03-11T18:00:00Z"), "{found}");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn h3_nodes_that_are_going_or_not_ready_use_budgets_up_and_those_that_never_came
     expect(&text(third), &["single-node: n1 | p1>n2"]);
     for state in ["deleting", "not-ready", "in-progress"] {
         let found = kept("n1", &text(&format!("{third} {state}")));
-        assert!(found.contains("allows 1 of 3 nodes") && found.contains("and 1 are"), "{state}: {found}");
+        assert!(found.contains("allows 1 of 3 nodes") && found.contains("and 1 is disrupted"), "{state}: {found}");
     }
     let found = decided(&text(&format!("{third} uninitialized not-ready")));
     assert_eq!(found.pools[1].pool, "web");

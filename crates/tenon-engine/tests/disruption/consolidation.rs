@@ -195,7 +195,10 @@ fn h14_balanced_rejects_small_savings_for_many_pods_and_approves_large_ones() {
         )
     };
     let found = kept("n1", &world(30, "Balanced"));
-    assert!(found.contains("score 0.05") && found.contains("needs 0.50"), "{found}");
+    assert!(
+        found.contains("score 0.05") && found.contains("needs 0.50") && found.starts_with("would save 4.8 % of"),
+        "{found}"
+    );
     assert_eq!(decided(&world(30, "WhenEmptyOrUnderutilized")).commands.len(), 1);
     let even = world(1, "Balanced").replace("huge cpu=64 memory=256Gi price=40", "huge cpu=64 memory=256Gi price=2");
     let found = decided(&even);
@@ -236,4 +239,96 @@ fn a_move_whose_replacement_failed_is_tried_again_only_once_it_is_another() {
     let mut other = super::world::world(&other);
     other.disruption.failed.insert("n1".to_owned(), command.fingerprint);
     assert_eq!(tenon_engine::disruption::decide(&other).commands.len(), 1, "another instance type is another move");
+}
+
+#[test]
+fn h8_pods_that_come_and_go_keep_a_node_until_it_has_been_quiet_and_a_broken_pool_disturbs_no_other() {
+    let world = |quiet: u32, other: &str| {
+        with(&format!(
+            "pool web after=30s need:zone=In:a\npool other {other}\nnode n1 is=mid zone=a pool=web quiet={quiet}\nbound p1 on=n1 cpu=1\n\
+             node n2 is=mid zone=a pool=web keep\nbound p2 on=n2 cpu=1\nnode n3 is=mid zone=a pool=other\nbound p3 on=n3 cpu=1"
+        ))
+    };
+    let found = decided(&world(29, "empty"));
+    assert!(found.commands.is_empty(), "{:?}", found.commands.iter().map(told).collect::<Vec<_>>());
+    for other in ["empty", "not-ready=NoClass budget=0"] {
+        let found = decided(&world(31, other));
+        assert_eq!(told(&found.commands[0]), "single-node: n1 | p1>n2", "{other}");
+        let third = found.kept.iter().find(|kept| kept.node == "n3").unwrap();
+        let why = third.reasons[0].1.to_string();
+        assert!(why.contains("NodePool other"), "{other}: {why}");
+    }
+}
+
+#[test]
+fn h11_what_a_pod_prefers_keeps_it_only_where_preferences_count() {
+    let world = |option: &str| {
+        format!(
+            "{option}\ntype mid cpu=4 memory=16Gi price=2 zone=a,b\npool web\n\
+             node n1 is=mid zone=b pool=web\nbound p1 on=n1 cpu=1 prefer:5:zone=In:b\n\
+             node n2 is=mid zone=a pool=web keep\nbound p2 on=n2 cpu=1"
+        )
+    };
+    assert!(kept("n1", &world("")).contains("is not less than"));
+    expect(&world("option preferences=Ignore"), &["single-node: n1 | p1>n2"]);
+}
+
+#[test]
+fn h11_min_values_that_are_only_met_as_far_as_possible_make_no_replacement() {
+    let world = |policy: &str, least: u32| {
+        with(&format!(
+            "option min-values={policy}\npool web need:instance-type=Exists:+min={least}\nnode n1 is=big zone=a pool=web\n\
+             bound p1 on=n1 cpu=3"
+        ))
+    };
+    assert!(kept("n1", &world("BestEffort", 9)).contains("minValues"), "{}", kept("n1", &world("BestEffort", 9)));
+    expect(&world("BestEffort", 1), &["single-node: n1 => web/mid/on-demand | p1>#0"]);
+}
+
+#[test]
+fn h14_savings_of_nodes_of_several_pools_are_shared_by_what_the_nodes_cost() {
+    let world = |policy: &str| {
+        with(&format!(
+            "pool a policy=Balanced\npool b {policy}\nnode n1 is=mid zone=a pool=a\nbound p1 on=n1 cpu=1\n\
+             node n2 is=big zone=a pool=b\nbound p2 on=n2 cpu=1\n\
+             node n3 is=mid zone=a pool=a keep\nbound p3 on=n3 cpu=1"
+        ))
+    };
+    // Of the 6 that are saved, 2 are for the node of pool a: half of what the pool costs, for half of its disruption.
+    let found = decided(&world(""));
+    assert_eq!(told(&found.commands[0]), "multi-node: n2 n1 | p1>n3 p2>n3");
+    assert_eq!((found.commands[0].savings, found.commands[0].score), (6.0, Some(1.0)));
+    let both = decided(&world("policy=Balanced"));
+    assert_eq!(both.commands[0].score, Some(1.0), "the lowest of both");
+}
+
+#[test]
+fn h14_a_node_without_a_price_counts_nothing_and_is_worth_no_move_of_balanced() {
+    let world = |policy: &str| {
+        format!(
+            "type odd cpu=4 memory=16Gi price=NaN zone=a\ntype mid cpu=4 memory=16Gi price=2 zone=a\n\
+             pool web policy={policy} need:instance-type=In:mid\nnode n1 is=odd zone=a pool=web\nbound p1 on=n1 cpu=1\n\
+             node n2 is=mid zone=a pool=web keep\nbound p2 on=n2 cpu=1"
+        )
+    };
+    let found = kept("n1", &world("Balanced"));
+    assert!(
+        found.starts_with("would save 0 % of the cost of NodePool web for 50 %") && found.contains("score 0.00"),
+        "{found}"
+    );
+    expect(&world("WhenEmptyOrUnderutilized"), &["single-node: n1 | p1>n2"]);
+}
+
+#[test]
+fn a_pod_of_a_job_near_its_end_stays_where_another_pod_can_move() {
+    let world = |job: &str| {
+        format!(
+            "type small cpu=4 memory=16Gi price=1 zone=a\npool web need:zone=In:a budget=1\n\
+             node n1 is=small zone=a pool=web\nbound p1 on=n1 cpu=1 {job}\n\
+             node n2 is=small zone=a pool=web\nbound p2 on=n2 cpu=1"
+        )
+    };
+    expect(&world(""), &["single-node: n1 | p1>n2"]);
+    expect(&world("job=600 started=0"), &["single-node: n1 | p1>n2"]);
+    expect(&world("job=600 started=500"), &["single-node: n2 | p2>n1"]);
 }

@@ -48,7 +48,7 @@ fn h6_budgets_count_what_is_being_disrupted_already() {
     };
     assert_eq!(decided(&text("")).commands.len(), 1);
     assert!(
-        kept("n1", &text("in-progress")).contains("allows 1 of 2 nodes to be disrupted at once for Drifted, and 1 are")
+        kept("n1", &text("in-progress")).contains("allows 1 of 2 nodes to be disrupted at once for Drifted, and 1 is")
     );
 }
 

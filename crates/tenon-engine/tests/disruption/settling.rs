@@ -116,7 +116,7 @@ fn any_node(index: usize) -> impl Strategy<Value = String> {
     )
 }
 
-fn any_world() -> impl Strategy<Value = String> {
+pub(crate) fn any_world() -> impl Strategy<Value = String> {
     let nodes = (1..9_usize).prop_flat_map(|count| (0..count).map(any_node).collect::<Vec<_>>());
     let prices = (2_u32..9, 4_u32..18, 8_u32..36);
     (nodes, prices, 0..3_usize, 0..4_usize).prop_map(|(nodes, (two, four, eight), policy, budget)| {

@@ -3,10 +3,13 @@
 //! ```text
 //! gate  spot-to-spot
 //! gate  terminate-first-drift
+//! gate  node-repair
+//! gate  terminate-first-repair
 //! pool  web policy=Balanced after=30s budget=10% budget=0@Drifted budget=1@@0_8_*_*_*;10h
 //! node  n1 is=small zone=a kind=spot pool=web drifted=60 quiet=10 nominated keep keep-claim deleting not-ready
-//!       bounded-drain foreign uninitialized in-progress
-//! bound p1 on=n1 cpu=1 keep=true started=60 pdb=now owner=daemon cost=134217728 priority=5
+//!       bounded-drain foreign uninitialized in-progress sick=960 sick-false=960 created=100 no-repair no-repair-claim unregistered
+//!       expires=3600
+//! bound p1 on=n1 cpu=1 keep=true started=60 pdb=now owner=daemon cost=134217728 priority=5 job=3600
 //! ```
 
 use std::sync::Arc;
@@ -15,7 +18,7 @@ use tenon_engine::disruption::{Command, Destination, Disruption, Replacement, de
 use tenon_model::{
     BoundPod, BudgetText, CandidateClaim, CandidateKubeNode, ConsolidationPolicy, DisruptionBudget, DisruptionFacts,
     DisruptionPool, DisruptionReason, HoldKind, NodeStage, NodeState, Overrides, Owner, PodHold, PodWorth, Pool,
-    Protection, Quantity, Resources, Seconds, Snapshot,
+    Protection, Quantity, Resources, Seconds, Snapshot, Unhealthy,
 };
 
 use super::nodes::{ago, now};
@@ -48,6 +51,8 @@ pub(crate) fn world(text: &str) -> Snapshot {
             "gate" => match name {
                 "spot-to-spot" => snapshot.disruption.gates.spot_to_spot = true,
                 "terminate-first-drift" => snapshot.disruption.gates.terminate_first_drift = true,
+                "node-repair" => snapshot.disruption.gates.node_repair = true,
+                "terminate-first-repair" => snapshot.disruption.gates.terminate_first_repair = true,
                 other => panic!("{other} is no gate"),
             },
             "pool" => {
@@ -91,6 +96,7 @@ fn budget(text: &str) -> Result<DisruptionBudget, tenon_model::BudgetFault> {
         "Drifted" => Some(DisruptionReason::Drifted),
         "Empty" => Some(DisruptionReason::Empty),
         "Underutilized" => Some(DisruptionReason::Underutilized),
+        "Unhealthy" => Some(DisruptionReason::Unhealthy),
         _ => None,
     };
     DisruptionBudget::read(text, reason.map(|reason| vec![reason]))
@@ -129,6 +135,9 @@ fn node(snapshot: &mut Snapshot, name: &str, words: &Words<'_>) {
 fn facts(name: &str, is_up: bool, words: &Words<'_>) -> DisruptionFacts {
     let has = |key: &str| get(words, key).is_some();
     let seconds = |key: &str| get(words, key).map(|seconds| ago(seconds.parse().unwrap()));
+    let sick = [("sick", "Unknown"), ("sick-false", "False")];
+    let sick = sick.into_iter().filter_map(|(word, status)| Unhealthy::of("Ready", status, seconds(word)?));
+    let unhealthy: Vec<Unhealthy> = sick.collect();
     DisruptionFacts {
         claim: CandidateClaim {
             name: format!("claim-{name}"),
@@ -140,14 +149,20 @@ fn facts(name: &str, is_up: bool, words: &Words<'_>) -> DisruptionFacts {
             last_pod_event: seconds("quiet"),
             drifted_since: seconds("drifted"),
             has_bounded_drain: has("bounded-drain"),
+            has_do_not_repair: has("no-repair-claim"),
+            expire_after_s: get(words, "expires").map(|expires| expires.parse().unwrap()),
             ..CandidateClaim::default()
         },
         node: Some(CandidateKubeNode {
             name: name.to_owned(),
             is_deleting: false,
             is_initialized: is_up,
-            is_ready: !has("not-ready"),
+            is_ready: !has("not-ready") && unhealthy.is_empty(),
             has_do_not_disrupt: has("keep"),
+            created: seconds("created").or(Some(ago(4200))),
+            is_registered: !has("unregistered"),
+            unhealthy,
+            has_do_not_repair: has("no-repair"),
         }),
     }
 }
@@ -169,7 +184,8 @@ fn bound(snapshot: &mut Snapshot, name: &str, words: &Words<'_>) {
     };
     shape.protection = get(words, "keep").map(Protection::of).unwrap_or_default();
     pod.started = started.map(Seconds);
-    pod.worth = PodWorth { deletion_cost: number("cost"), priority: number("priority") };
+    let job_length_s = get(words, "job").map(|length| length.parse().unwrap());
+    pod.worth = PodWorth { deletion_cost: number("cost"), priority: number("priority"), job_length_s };
     if pod.is_daemon() {
         state.bound_daemons.add(&pod.shape.requests);
     }

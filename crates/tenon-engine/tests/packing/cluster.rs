@@ -312,7 +312,7 @@ fn pool(line: &Line<'_>, catalog: &Arc<Catalog>) -> Pool {
         catalog: if line.get("empty").is_some() { Arc::default() } else { catalog.clone() },
         replicas: line.get("replicas").map(|count| count.parse().unwrap()),
         not_ready: line.get("not-ready").map(str::to_owned),
-        disruption: None,
+        ..Pool::default()
     }
 }
 

@@ -1,0 +1,154 @@
+//! Which broken node is replaced next?
+//!
+//! A node is broken once a condition that a repair policy names has lasted for its toleration. Nobody's wish to be left alone holds a
+//! broken node but `karpenter.sh/do-not-repair`; pods that will not leave hold it unless its drain is bounded.
+
+use std::cmp::Ordering;
+
+use tenon_model::{Timestamp, Unhealthy};
+
+use super::blocked::Protected;
+use super::candidates::{Class, Node};
+use super::command::{Command, Method};
+use super::kept::Kept;
+use super::scan::{Budgets, Scan};
+use crate::lifecycle::lifetime_remaining;
+use crate::what_ifs::{Change, MovedPods};
+
+const REPAIR: Method = Method::Repair;
+
+/// More broken nodes than this share of a pool have a cause that new nodes would share. At least one may be broken in any pool.
+const UNHEALTHY_MOST_PERCENT: u32 = 20;
+
+/// A broken node whose time is over.
+struct Due {
+    number: usize,
+    unhealthy: Unhealthy,
+    since: Timestamp,
+    /// What losing all its pods costs, for what is left of its life.
+    cost: f64,
+}
+
+impl<'s> Scan<'s> {
+    /// One command, or none. The node that is due for longest goes first; of several the one whose pods lose least.
+    pub(super) fn repair(&mut self) -> Vec<Command> {
+        if !self.snapshot.disruption.gates.node_repair {
+            return Vec::new();
+        }
+        let budgets = self.budgets(REPAIR.reason());
+        let mut row = self.due();
+        row.sort_by(order);
+        let mut found = Vec::new();
+        for due in row {
+            let number = due.number;
+            match self.repaired(&due, &budgets) {
+                Ok(command) => found.extend(self.take(command, &[number])),
+                Err(why) => self.keep(REPAIR, number, why),
+            }
+        }
+        found
+    }
+
+    /// Broken nodes that may be replaced; why others stay is noted.
+    fn due(&mut self) -> Vec<Due> {
+        let mut row = Vec::new();
+        for number in self.those(|node| broken(node).is_some()) {
+            let Some(fault) = broken(&self.nodes[number]) else { continue };
+            match self.is_due(number, fault) {
+                Ok(due) => row.push(due),
+                Err(why) => self.keep(REPAIR, number, why),
+            }
+        }
+        row
+    }
+
+    fn is_due(&self, number: usize, (unhealthy, since): (Unhealthy, Timestamp)) -> Result<Due, Kept> {
+        let node = &self.nodes[number];
+        if since > self.now {
+            return Err(Kept::Tolerated { unhealthy, until: since });
+        }
+        if let Some(on) = do_not_repair(node) {
+            return Err(Kept::DoNotRepair { on });
+        }
+        node.eligible(Class::Repair, self.snapshot)?;
+        let claim = &node.seen.claim;
+        let age_s = claim.created.map_or(0, |created| self.now.seconds().since(created.seconds()));
+        let lost: f64 = node.seen.pods.iter().map(|pod| pod.eviction_cost).sum();
+        Ok(Due { number, unhealthy, since, cost: lost * lifetime_remaining(claim.expire_after_s, age_s) })
+    }
+
+    /// The move of a broken node, if its pool is not broken as a whole and its budgets allow it.
+    fn repaired(&mut self, due: &Due, budgets: &Budgets) -> Result<Command, Kept> {
+        let node = &self.nodes[due.number];
+        self.is_single_fault(node.pool_name())?;
+        // A node that never took pods is nothing that budgets count.
+        if node.seen.is_initialized() && budgets.left(node.pool_name()) == 0 {
+            return Err(self.budget_limit(budgets, node));
+        }
+        let command = if node.is_static() { self.static_repair(due.number) } else { self.replaced(due.number) }?;
+        match self.has_failed(&command) {
+            true => Err(Kept::ReplacementFailed),
+            false => Ok(Command { unhealthy: Some(due.unhealthy), ..command }),
+        }
+    }
+
+    /// Whether few enough nodes of a pool are broken, however long each has been.
+    fn is_single_fault(&self, pool: &str) -> Result<(), Kept> {
+        let of_pool = self.snapshot.nodes.iter().filter(|node| node.pool.as_deref() == Some(pool));
+        let (mut total, mut unhealthy) = (0_u32, 0_u32);
+        for node in of_pool {
+            match node.disruption.as_deref().map(|facts| facts.node.as_ref()) {
+                // Of a Node without a NodeClaim nobody says whether it is broken.
+                None => total += 1,
+                Some(Some(seen)) => {
+                    total += 1;
+                    unhealthy += u32::from(!seen.unhealthy.is_empty());
+                }
+                // A NodeClaim that has no Node yet.
+                Some(None) => {}
+            }
+        }
+        let most = total.saturating_mul(UNHEALTHY_MOST_PERCENT).div_ceil(100);
+        match unhealthy <= most {
+            true => Ok(()),
+            false => Err(Kept::TooManyUnhealthy { pool: pool.to_owned(), unhealthy, total, most }),
+        }
+    }
+
+    /// As many nodes as all its pods need, those included that would not leave by themselves: its drain is bounded.
+    fn replaced(&mut self, number: usize) -> Result<Command, Kept> {
+        self.simulated += 1;
+        let change = Change { remove: &[self.nodes[number].name()], pods: MovedPods::All, ..Change::default() };
+        let plan = self.what_ifs.plan(&change).ok_or(Kept::NeedsSeveral)?;
+        match self.all_placed(&[number], &plan) {
+            Ok(()) => Ok(self.command(REPAIR, &[number], (&plan, plan.new_nodes.clone()))),
+            Err(why) => self.terminated_first(REPAIR, number, why),
+        }
+    }
+
+    fn static_repair(&self, number: usize) -> Result<Command, Kept> {
+        let mut counts = self.static_counts(self.nodes[number].pool_name());
+        self.static_replacement(number, &counts)?;
+        let terminate_first = self.within_limit(REPAIR, number, &mut counts)?;
+        Ok(self.static_move(REPAIR, number, terminate_first))
+    }
+}
+
+fn order(one: &Due, other: &Due) -> Ordering {
+    one.since.cmp(&other.since).then(one.cost.total_cmp(&other.cost)).then(one.number.cmp(&other.number))
+}
+
+/// What is wrong with a node, and since when it is no longer tolerated. Of several faults the one whose time is over first.
+fn broken(node: &Node<'_>) -> Option<(Unhealthy, Timestamp)> {
+    let seen = node.seen.node.as_ref()?;
+    let faults = seen.unhealthy.iter().map(|fault| (*fault, fault.tolerated_until(seen.created)));
+    faults.min_by_key(|(fault, until)| (*until, fault.policy.condition))
+}
+
+/// Who asked that the node not be repaired.
+fn do_not_repair(node: &Node<'_>) -> Option<Protected> {
+    let on_node = node.seen.node.as_ref().filter(|seen| seen.has_do_not_repair);
+    let claim = &node.seen.claim;
+    let on_claim = || claim.has_do_not_repair.then(|| Protected::Claim(claim.name.clone()));
+    on_node.map(|seen| Protected::Node(seen.name.clone())).or_else(on_claim)
+}
