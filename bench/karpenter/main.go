@@ -33,6 +33,7 @@ type arguments struct {
 	scenarios string
 	out       string
 	version   bool
+	disruption
 }
 
 func main() {
@@ -54,6 +55,7 @@ func parse() arguments {
 	flag.StringVar(&a.scenarios, "scenarios", "", "folder of scenario folders, each with objects.yaml or objects.json, instance-types.json and perhaps options.json")
 	flag.StringVar(&a.out, "out", "", "with --scenarios: write each scenario's results to NAME.json in this folder instead of printing them")
 	flag.BoolVar(&a.version, "version", false, "print the version of Karpenter and exit")
+	a.disruption.flags()
 	flag.Parse()
 	return a
 }
@@ -68,14 +70,31 @@ func run(a arguments) error {
 	case a.scenarios != "":
 		return runScenarios(a)
 	}
-	results, err := planFiles(a, max(a.runs, 1))
+	results, err := a.answers("")
 	if err != nil {
 		return err
 	}
-	if a.runs == 0 {
+	if a.runs == 0 && len(results) == 1 {
 		return json.NewEncoder(os.Stdout).Encode(results[0])
 	}
 	return json.NewEncoder(os.Stdout).Encode(results)
+}
+
+// answers are what is asked of one scenario, once for each run. Its name is asked for only where other files are named after it.
+func (a arguments) answers(name string) ([]any, error) {
+	switch {
+	case a.check != "":
+		checked, err := a.checkFile(name)
+		return []any{checked}, err
+	case a.disrupt:
+		return a.playFiles()
+	}
+	results, err := planFiles(a, max(a.runs, 1))
+	all := make([]any, 0, len(results))
+	for _, r := range results {
+		all = append(all, r)
+	}
+	return all, err
 }
 
 // runScenarios plans every folder below a.scenarios, in the order of their names.
@@ -89,7 +108,7 @@ func runScenarios(a arguments) error {
 		if !entry.IsDir() {
 			continue
 		}
-		results, err := planFiles(a.scenarioIn(filepath.Join(a.scenarios, entry.Name())), max(a.runs, 1))
+		results, err := a.scenarioIn(filepath.Join(a.scenarios, entry.Name())).answers(entry.Name())
 		if err != nil {
 			return fmt.Errorf("scenario %s: %w", entry.Name(), err)
 		}
@@ -120,7 +139,7 @@ func isThere(path string) bool {
 }
 
 // deliver prints one line a scenario, or writes one file a scenario.
-func deliver(a arguments, name string, results []result) error {
+func deliver(a arguments, name string, results []any) error {
 	if a.out == "" {
 		return json.NewEncoder(os.Stdout).Encode(map[string]any{"scenario": name, "runs": results})
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 	"sigs.k8s.io/karpenter/pkg/controllers/provisioning"
 	"sigs.k8s.io/karpenter/pkg/controllers/state"
 	"sigs.k8s.io/karpenter/pkg/operator/injection"
@@ -25,39 +26,63 @@ type world struct {
 	api         client.Client
 	cluster     *state.Cluster
 	provisioner *provisioning.Provisioner
+	provider    *provider
 	clock       clock.Clock
 	loading     time.Duration
 	building    time.Duration
 }
 
-// loadWorld reads the files and builds everything a plan is made from. The catalogue comes first: which labels a
-// pool may name depends on it.
-func loadWorld(a arguments) (*world, error) {
-	started := time.Now()
+// input is what the files say.
+type input struct {
+	ctx     context.Context
+	types   []*cloudprovider.InstanceType
+	objects []client.Object
+}
+
+// readInput reads the files. The catalogue comes first: which labels a pool may name depends on it.
+func readInput(a arguments) (input, error) {
 	ctx, err := readSettings(injection.WithControllerName(context.Background(), "provisioner"), a.options)
 	if err != nil {
-		return nil, err
+		return input{}, err
 	}
 	types, err := readCatalogue(a.types)
 	if err != nil {
-		return nil, err
+		return input{}, err
 	}
 	objects, err := readObjects(a.objects, a.types, a.options)
 	if err != nil {
+		return input{}, err
+	}
+	return input{ctx, types, complete(ctx, objects)}, nil
+}
+
+// loadWorld reads the files and builds everything a plan is made from.
+func loadWorld(a arguments) (*world, error) {
+	started := time.Now()
+	in, err := readInput(a)
+	if err != nil {
 		return nil, err
 	}
-	objects = complete(ctx, objects)
-	loaded := time.Now()
+	loading := time.Since(started)
+	w, err := newWorld(in, clock.RealClock{})
+	if err != nil {
+		return nil, err
+	}
+	w.loading = loading
+	return w, nil
+}
 
-	w := &world{ctx: ctx, clock: clock.RealClock{}, loading: loaded.Sub(started)}
-	w.api = indexed{newAPI(objects), podsByNode(objects)}
-	provider := newProvider(types, objects)
-	w.cluster = state.NewCluster(w.clock, w.api, provider)
-	w.provisioner = provisioning.NewProvisioner(w.api, silent{}, provider, w.cluster, w.clock, nil, nil)
+// newWorld builds everything a plan is made from.
+func newWorld(in input, clk clock.Clock) (*world, error) {
+	started := time.Now()
+	w := &world{ctx: in.ctx, clock: clk, provider: newProvider(in.types, in.objects)}
+	w.api = indexed{newAPI(in.objects), podsByNode(in.objects)}
+	w.cluster = state.NewCluster(clk, w.api, w.provider)
+	w.provisioner = provisioning.NewProvisioner(w.api, silent{}, w.provider, w.cluster, clk, nil, nil)
 	if err := w.observe(); err != nil {
 		return nil, err
 	}
-	w.building = time.Since(loaded)
+	w.building = time.Since(started)
 	return w, nil
 }
 
@@ -123,7 +148,7 @@ type indexed struct {
 func podsByNode(objects []client.Object) map[string][]*corev1.Pod {
 	all := map[string][]*corev1.Pod{}
 	for _, object := range objects {
-		if pod, ok := object.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
+		if pod, ok := object.(*corev1.Pod); ok {
 			all[pod.Spec.NodeName] = append(all[pod.Spec.NodeName], pod)
 		}
 	}
@@ -147,7 +172,7 @@ func (i indexed) List(ctx context.Context, list client.ObjectList, opts ...clien
 		return i.Client.List(ctx, list, opts...)
 	}
 	node, isByNode := asked.FieldSelector.RequiresExactMatch("spec.nodeName")
-	if !isByNode || node == "" {
+	if !isByNode {
 		return i.Client.List(ctx, list, opts...)
 	}
 	pods.Items = nil

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-use crate::diff::{DiffVerb, Golden};
+use crate::diff::{DiffVerb, Disruption, Golden};
 use crate::run::{cargo, run, step};
 use crate::tree::workspace_root;
 use crate::{artifacts, diff, lean, tests_run, tidy, tools};
@@ -32,6 +32,7 @@ pub(crate) fn run_all() -> anyhow::Result<()> {
     step("tools", tools::obtain_required_programs)?;
     step("lean", lean::check)?;
     step("diff", || diff::run(DiffVerb::Recorded { tenon: tenon() }))?;
+    step("disruption", || Disruption::recorded(tenon()).run())?;
     step("golden", || diff::run(DiffVerb::Golden(Golden::check(tenon()))))?;
     tests_run::run_all(&built, built_in)
 }

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::bench::BenchVerb;
-use crate::diff::{DiffVerb, Live};
+use crate::diff::{DiffVerb, Disruption, Live};
 use crate::fuzz::FuzzArgs;
 use crate::generate::Which;
 use crate::size::SizeArgs;
@@ -63,7 +63,11 @@ enum Verb {
     /// Show one scale-up and scale-down: pods are pending, VMs are created and join, pods run, VMs are deleted.
     Line,
     /// Compare Tenon's plans with plans of the real Karpenter for the same files.
+    #[command(args_conflicts_with_subcommands = true)]
     Diff {
+        /// Compare which nodes would be disrupted: `cargo xtask diff disruption` with its defaults.
+        #[arg(long)]
+        disruption: bool,
         #[command(subcommand)]
         verb: Option<DiffVerb>,
     },
@@ -112,7 +116,8 @@ fn run(verb: Verb) -> anyhow::Result<()> {
         Verb::Crds => generate::write(&tree::workspace_root(), Which::Definitions),
         Verb::Tools => tools::install_all(),
         Verb::Line => line::show(),
-        Verb::Diff { verb } => diff::run(verb.unwrap_or_else(|| DiffVerb::Live(Live::default()))),
+        Verb::Diff { disruption: true, .. } => Disruption::default().run(),
+        Verb::Diff { verb, .. } => diff::run(verb.unwrap_or_else(|| DiffVerb::Live(Live::default()))),
         Verb::Lean => lean::check(),
         Verb::Fuzz(args) => fuzz::run(&args),
         Verb::Bench { verb } => bench::run(verb.unwrap_or(BenchVerb::Crates)),

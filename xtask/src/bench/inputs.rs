@@ -90,7 +90,7 @@ fn wide_pool() -> Value {
 const HOSTS: [&str; 3] = ["pve1", "pve2", "pve3"];
 
 /// Tenon's built-in sizes on three hosts.
-fn sizes_on_hosts() -> Vec<Value> {
+pub(super) fn sizes_on_hosts() -> Vec<Value> {
     let size = |cpu: u32, per_cpu: u32| {
         let memory_gi = cpu * per_cpu;
         let price = 0.025 * f64::from(cpu) + 0.001 * f64::from(memory_gi) * 1.073_741_824;

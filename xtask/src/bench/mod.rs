@@ -2,6 +2,7 @@
 
 mod controller;
 mod criterion;
+mod disruption;
 mod follow;
 mod inputs;
 mod karpenter;
@@ -10,6 +11,7 @@ mod race_table;
 use clap::Subcommand;
 
 use self::controller::ControllerArgs;
+use self::disruption::Scans;
 use self::karpenter::Race;
 
 #[derive(Debug, Subcommand)]
@@ -18,6 +20,8 @@ pub(crate) enum BenchVerb {
     Crates,
     /// Plan the same files with the real Karpenter and with Tenon, and compare time, nodes, cost and memory.
     Karpenter(Race),
+    /// Look for nodes that could go in a large cluster where none can, with Tenon and with the real Karpenter.
+    Disruption(Scans),
     /// Measure how much memory the controller holds in a large cluster, and how soon after its start it is ready.
     Controller(ControllerArgs),
 }
@@ -26,6 +30,7 @@ pub(crate) fn run(verb: BenchVerb) -> anyhow::Result<()> {
     match verb {
         BenchVerb::Crates => criterion::show(),
         BenchVerb::Karpenter(race) => race.run(),
+        BenchVerb::Disruption(scans) => scans.run(),
         BenchVerb::Controller(args) => controller::show(&args),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `scenario` (what a seed stands for), `programs` (who plans), `outcome`, `judge` and `kinds` (what is
 //! compared), `sound` (what a plan may not make up), `void` (what is not compared), `recorded` (what Karpenter said once, for a machine without Go).
-//! `golden` compares our plans with our own plans of before.
+//! `disruption` compares which nodes would go. `golden` compares our plans with our own plans of before.
 
 mod affinity;
 mod catalogue;
@@ -10,6 +10,7 @@ pub(crate) mod cluster;
 mod collapse;
 mod daemons;
 pub(crate) mod dice;
+mod disruption;
 mod golden;
 mod handmade;
 pub(crate) mod judge;
@@ -36,6 +37,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use testbed::Program;
 
+pub(crate) use self::disruption::Disruption;
 pub(crate) use self::golden::Golden;
 use self::judge::{Totals, Verdict, judge};
 use self::outcome::{Outcome, Summary};
@@ -92,6 +94,8 @@ pub(crate) enum DiffVerb {
         /// A folder with the output of `tenon plan -o json`, one `NAME.json` for each scenario.
         ours: PathBuf,
     },
+    /// Generate clusters, play which nodes Karpenter and Tenon would disrupt, and compare. The same as `cargo xtask diff --disruption`.
+    Disruption(Disruption),
     /// Bind what Tenon plans for some seeds with the real kube-scheduler: every pod that a plan places must be bound.
     Scheduler {
         /// The seeds: `7`, `1-300`, `1-40,77`.
@@ -127,6 +131,7 @@ pub(crate) fn run(verb: DiffVerb) -> anyhow::Result<()> {
         DiffVerb::Generate { seeds, to } => generate(&seeds.0, &to),
         DiffVerb::Reference { runs, scenarios, to } => Karpenter::obtain()?.plan_all(&scenarios, runs, &to),
         DiffVerb::Judge { scenarios, reference, ours } => judge_folders(&scenarios, &reference, &ours),
+        DiffVerb::Disruption(disruption) => disruption.run(),
         DiffVerb::Scheduler { seeds } => bind(&seeds.0),
         DiffVerb::Record => record(),
     }

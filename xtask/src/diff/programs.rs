@@ -34,6 +34,11 @@ impl Karpenter {
         }
     }
 
+    /// A call without arguments.
+    pub(crate) fn program(&self) -> Command {
+        Command::new(&self.path)
+    }
+
     /// The call that plans one scenario.
     pub(crate) fn command(&self, scenario: &Path) -> Command {
         let mut command = Command::new(&self.path);

@@ -9,7 +9,7 @@ pub(crate) const CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
 pub(crate) const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
 pub(crate) const ARCH: &str = "kubernetes.io/arch";
 pub(crate) const OS: &str = "kubernetes.io/os";
-pub(super) const POOL: &str = "karpenter.sh/nodepool";
+pub(crate) const POOL: &str = "karpenter.sh/nodepool";
 /// Two keys that only the catalogue makes well known.
 pub(super) const FAMILY: &str = "example.com/family";
 pub(super) const CPU: &str = "example.com/cpu";

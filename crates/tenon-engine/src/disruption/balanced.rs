@@ -31,10 +31,10 @@ pub(super) enum Verdict {
 }
 
 impl PoolTotals {
-    /// By pool; nodes that go already are not counted.
+    /// By pool. Nodes that go already count until they are gone, as in Karpenter.
     pub(super) fn of<'s>(nodes: &[Node<'s>]) -> BTreeMap<&'s str, PoolTotals> {
         let mut totals: BTreeMap<&str, PoolTotals> = BTreeMap::new();
-        for node in nodes.iter().filter(|node| !node.is_going()) {
+        for node in nodes {
             let total = totals.entry(node.pool_name()).or_default();
             total.cost += node.price.map_or(0.0, Price::value);
             total.disruption += node.cost;

@@ -1,8 +1,11 @@
 //! How many nodes can be deleted at once, or replaced by a single one? Of the nodes that save most for what they cost: the whole
-//! row if that works, otherwise a shorter one that is found by halving.
+//! row if that works, otherwise a shorter one that is found by halving. A shorter one is taken, too, if it saves more.
+
+use tenon_model::Price;
 
 use super::candidates::Node;
 use super::command::{Command, Method};
+use super::prices::nanos;
 use super::scan::Scan;
 
 /// More nodes than this are never disrupted by one command.
@@ -34,8 +37,30 @@ impl<'s> Scan<'s> {
             }
             length = usize::midpoint(least, most);
         }
-        let Some((command, length)) = best else { return Vec::new() };
+        let Some(longest) = best else { return Vec::new() };
+        let (command, length) = self.dearest_left_out(&row, longest);
         self.take(command, &row[..length]).into_iter().collect()
+    }
+
+    /// The last node of a row may need a replacement so large that the others would save more without it. Only some shorter rows
+    /// are tried. A row that is only deleted saves more the longer it is.
+    fn dearest_left_out(&mut self, row: &[usize], longest: (Command, usize)) -> (Command, usize) {
+        let most = longest.1;
+        let mut best = longest;
+        if best.0.replacements.is_empty() {
+            return best;
+        }
+        let mut shorter: Vec<usize> = vec![most - 1, most * 3 / 4, most / 2, most / 4, LEAST];
+        shorter.retain(|length| (LEAST..most).contains(length));
+        shorter.dedup();
+        for length in shorter {
+            if let Ok(command) = self.consolidate(Method::MultiNode, &row[..length])
+                && nanos(Price::new(command.savings)) > nanos(Price::new(best.0.savings))
+            {
+                best = (command, length);
+            }
+        }
+        best
     }
 
     /// Nodes of all pools in turn, each pool in its own order, so that no pool waits for another.

@@ -137,6 +137,17 @@ fn h10_three_nodes_become_one_and_two_of_a_type_never_become_one_of_it() {
 }
 
 #[test]
+fn a_row_ends_before_the_node_that_would_make_the_replacement_dearer_than_it_saves() {
+    let text = with(
+        "type huge cpu=16 memory=64Gi price=9 zone=a\npool web\n\
+         node n1 is=huge zone=a pool=web\nbound p1 on=n1 cpu=1\nnode n2 is=huge zone=a pool=web\nbound p2 on=n2 cpu=1\n\
+         node n3 is=mid zone=a pool=web\nbound p3 on=n3 cpu=3500m",
+    );
+    // All three need one of price 4; without n3 it costs 1, and n3 costs 2.
+    expect(&text, &["multi-node: n1 n2 => web/tiny/on-demand | p1>#0 p2>#0"]);
+}
+
+#[test]
 fn h10_what_cannot_go_together_goes_alone() {
     let text = with(
         "pool web budget=1\nnode n1 is=mid zone=a pool=web\nbound p1 on=n1 cpu=1\n\
@@ -204,6 +215,16 @@ fn h14_balanced_rejects_small_savings_for_many_pods_and_approves_large_ones() {
     let found = decided(&even);
     assert_eq!(told(&found.commands[0]), "single-node: n1 | p0>n2");
     assert!((found.commands[0].score.unwrap() - 1.0).abs() < 1e-9, "{:?}", found.commands[0].score);
+}
+
+#[test]
+fn h14_nodes_that_go_already_count_for_what_the_pool_costs() {
+    let text = "type mid cpu=4 memory=16Gi price=2 zone=a\npool web policy=Balanced\n\
+                node n1 is=mid zone=a pool=web\nbound p1 on=n1 cpu=1\nnode n2 is=mid zone=a pool=web keep\nbound p2 on=n2 cpu=1\n\
+                node n3 is=mid zone=a pool=web deleting";
+    let score = decided(text).commands[0].score.unwrap();
+    // A third of the cost is saved for two fifths of the disruption.
+    assert!((score - 5.0 / 6.0).abs() < 1e-9, "{score}");
 }
 
 #[test]

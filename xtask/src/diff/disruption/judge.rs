@@ -1,0 +1,152 @@
+//! Are our rounds right? They are if Karpenter would do each of our commands, too, nothing is left that it would do, and the
+//! nodes end up as cheap as its own with as few pods moved.
+
+use std::fmt;
+
+use super::report::{Checked, Run};
+
+/// Prices are sums of numbers that are not exact.
+const SLACK: f64 = 1e-6;
+
+/// Our rounds of one scenario, judged.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Judged {
+    /// What is wrong.
+    pub(super) faults: Vec<String>,
+    /// Whether we end up cheaper than every run of Karpenter, with more pods moved than any: neither can be held against the other.
+    pub(super) is_cheaper_with_more_moves: bool,
+}
+
+/// Compares our rounds with several runs of Karpenter.
+pub(super) fn judge(ours: &Run, theirs: &[Run], checked: Option<&Checked>) -> Judged {
+    let mut judged = Judged::default();
+    let fault = |judged: &mut Judged, text: String| judged.faults.push(text);
+    if let Some(checked) = checked {
+        judged.faults.extend(checked.faults.iter().cloned());
+        let left = checked.left.iter().map(|left| format!("Karpenter would go on: {left}"));
+        judged.faults.extend(left);
+        if (checked.cost - ours.cost).abs() > SLACK {
+            fault(&mut judged, format!("our nodes cost {}, and by Karpenter's count {}", ours.cost, checked.cost));
+        }
+    }
+    if !ours.is_settled {
+        fault(&mut judged, format!("after {} commands we are not done", ours.commands));
+    }
+    if let Some(other) = theirs.iter().find(|run| (run.before - ours.before).abs() > SLACK) {
+        fault(
+            &mut judged,
+            format!("before the first round nodes cost {}, and by Karpenter's count {}", ours.before, other.before),
+        );
+    }
+    let dearest = theirs.iter().map(|run| run.cost).fold(0.0, f64::max);
+    let cheapest = theirs.iter().map(|run| run.cost).fold(f64::MAX, f64::min);
+    if ours.cost > dearest + SLACK {
+        fault(&mut judged, format!("our nodes cost {:.5} in the end, Karpenter's at most {dearest:.5}", ours.cost));
+        return judged;
+    }
+    // A run that ends up cheaper than ours may well have moved more, or less; it is held to its own cost.
+    let no_better = theirs.iter().filter(|run| run.cost >= ours.cost - SLACK);
+    let most = no_better.map(|run| run.moves).max().unwrap_or_default();
+    if ours.moves > most {
+        if ours.cost < cheapest - SLACK {
+            judged.is_cheaper_with_more_moves = true;
+        } else {
+            fault(
+                &mut judged,
+                format!("we move {} pods, Karpenter at most {most} for that cost ({:.5})", ours.moves, ours.cost),
+            );
+        }
+    }
+    judged
+}
+
+/// What all scenarios come to.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    right: usize,
+    wrong: usize,
+    cheaper: usize,
+    before: f64,
+    cost: (f64, f64),
+    moves: (usize, usize),
+    commands: (usize, usize),
+    stuck: usize,
+}
+
+impl Totals {
+    pub(super) fn add(&mut self, judged: &Judged, ours: &Run, theirs: &[Run]) {
+        match (judged.faults.is_empty(), judged.is_cheaper_with_more_moves) {
+            (false, _) => self.wrong += 1,
+            (true, true) => self.cheaper += 1,
+            (true, false) => self.right += 1,
+        }
+        self.before += ours.before;
+        self.cost = (self.cost.0 + ours.cost, self.cost.1 + median(theirs.iter().map(|run| run.cost), f64::total_cmp));
+        self.moves = (self.moves.0 + ours.moves, self.moves.1 + median(theirs.iter().map(|run| run.moves), usize::cmp));
+        self.stuck += usize::from(theirs.iter().any(|run| run.is_stuck));
+        let commands = median(theirs.iter().map(|run| run.commands), usize::cmp);
+        self.commands = (self.commands.0 + ours.commands, self.commands.1 + commands);
+    }
+
+    pub(super) fn is_right(&self) -> bool {
+        self.wrong == 0 && self.cost.0 <= self.cost.1 + SLACK
+    }
+}
+
+fn median<T: Copy + Default>(values: impl Iterator<Item = T>, compare: impl FnMut(&T, &T) -> std::cmp::Ordering) -> T {
+    let mut values: Vec<T> = values.collect();
+    values.sort_by(compare);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} right, {} wrong, {} cheaper with more moves\ncost: {:.3} before; after: {:.3}, Karpenter {:.3}\n\
+             moved pods: {}, Karpenter {}\ncommands: {}, Karpenter {}; \
+             in {} scenarios it tries for ever to create a node that cannot be launched",
+            self.right,
+            self.wrong,
+            self.cheaper,
+            self.before,
+            self.cost.0,
+            self.cost.1,
+            self.moves.0,
+            self.moves.1,
+            self.commands.0,
+            self.commands.1,
+            self.stuck
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(cost: f64, moves: usize) -> Run {
+        Run { before: 9.0, cost, moves, commands: 1, is_settled: true, is_stuck: false }
+    }
+
+    #[test]
+    fn rounds_are_held_to_the_dearest_run_and_its_moves() {
+        let theirs = [run(2.0, 5), run(3.0, 4)];
+        assert_eq!(judge(&run(2.0, 5), &theirs, None), Judged::default());
+        assert_eq!(judge(&run(3.0, 4), &theirs, None), Judged::default());
+        assert!(judge(&run(3.1, 0), &theirs, None).faults[0].contains("in the end"));
+        assert!(judge(&run(3.0, 5), &theirs, None).faults[0].contains("we move 5 pods"));
+    }
+
+    #[test]
+    fn a_cheaper_end_with_more_moves_is_told_apart() {
+        assert!(judge(&run(1.0, 6), &[run(2.0, 5)], None).is_cheaper_with_more_moves);
+        assert_eq!(judge(&run(1.0, 5), &[run(2.0, 5)], None), Judged::default());
+    }
+
+    #[test]
+    fn what_karpenter_has_against_a_command_is_a_fault() {
+        let checked = Checked { faults: vec!["x".to_owned()], left: vec!["y".to_owned()], cost: 2.0 };
+        assert_eq!(judge(&run(2.0, 5), &[run(2.0, 5)], Some(&checked)).faults, ["x", "Karpenter would go on: y"]);
+    }
+}
