@@ -217,6 +217,7 @@ pub(crate) fn record(state: &mut State, asked: &ParsedRequest, answer: &Result<R
         Ok(reply) => (200, "OK".to_string(), reply.upid.clone()),
         Err(refusal) => (refusal.status, refusal.reason.clone(), None),
     };
-    let (method, path, params) = (asked.method.clone(), asked.path.clone(), redact(&asked.given));
-    state.record(LedgerEntry { at: state.now, method, path, params, status, reason, upid });
+    let (user, method, path) = (asked.user.clone(), asked.method.clone(), asked.path.clone());
+    let params = redact(&asked.given);
+    state.record(LedgerEntry { at: state.now, user, method, path, params, status, reason, upid });
 }

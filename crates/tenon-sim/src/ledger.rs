@@ -16,6 +16,8 @@ const SECRETS: &[&str] = &["cipassword", "password"];
 pub struct LedgerEntry {
     /// When it was executed, counted from the making of the estate.
     pub at: Duration,
+    /// The user or token that asked.
+    pub user: String,
     /// HTTP method.
     pub method: String,
     /// Decoded path below `/api2/json`.
