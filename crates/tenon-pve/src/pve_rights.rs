@@ -21,7 +21,7 @@ pub struct PveCall {
     /// For what the request is made.
     pub flow: Flow,
     /// Each privilege, with the place where it must be held. All are needed.
-    pub needs: &'static [(Place, &'static str)],
+    pub needs: &'static [(AclPlace, &'static str)],
     /// What happens without them.
     pub without: Without,
     /// What the request does.
@@ -85,7 +85,7 @@ pub enum Demand {
 
 /// Where a privilege is held: each place is one line of access control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum AclPlace {
     /// The resource pool of nodes.
     NodePool,
     /// The VM templates that nodes are cloned from.
@@ -188,7 +188,7 @@ impl Flow {
 }
 
 /// Privileges by place.
-pub type Privileges = BTreeMap<Place, BTreeSet<&'static str>>;
+pub type Privileges = BTreeMap<AclPlace, BTreeSet<&'static str>>;
 
 /// What these flows need together.
 pub fn privileges(flows: &[Flow]) -> Privileges {

@@ -7,4 +7,5 @@ mod adoption;
 mod changes;
 mod crash;
 mod creation;
+mod rights;
 mod site;

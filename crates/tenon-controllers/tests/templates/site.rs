@@ -18,12 +18,14 @@ use tenon_api::{NodeClaim, ProxmoxNodeClass, ProxmoxTemplate, launch_record, nam
 use tenon_controllers::Regions;
 use tenon_controllers::templates::{TemplateContext, TemplateMemory, TemplateReport, pass};
 use tenon_model::{LaunchRecord, Place, Seconds, TemplateBuild, TemplateStep, VmIdRange};
+use tenon_pve::pve_rights::{AclPlace, Privileges};
 use tenon_pve::{Endpoint, Token, Transport};
 use tenon_sim::{Cluster, ClusterConfig, Estate, EstateConfig, HostSpec, StorageSpec, VmView, WebFile};
 use tokio::sync::Notify;
 use tower::{Service, ServiceExt};
 
 use crate::claim::site::Death;
+use crate::role::{FEW, grant};
 
 pub(crate) const URL: &str = "https://images.example.com/debian-13.qcow2";
 pub(crate) const OTHER_URL: &str = "https://images.example.com/debian-14.qcow2";
@@ -35,6 +37,8 @@ const TOKEN: (&str, &str) = ("tenon@pve!sim", "11111111-2222-3333-4444-555555555
 pub(crate) struct Site {
     pub(crate) estate: Estate,
     pub(crate) cluster: Cluster,
+    /// The controller's.
+    token: (String, String),
 }
 
 /// Requests of a controller, to Proxmox and to Kubernetes, and when it dies.
@@ -136,7 +140,13 @@ impl Site {
         for definition in tenon_api::definitions() {
             definitions.create(&PostParams::default(), &definition).await.unwrap();
         }
-        Site { estate, cluster }
+        Site { estate, cluster, token: (TOKEN.0.to_owned(), TOKEN.1.to_owned()) }
+    }
+
+    /// From now on the controller has this role, and nothing else.
+    pub(crate) async fn use_role(&mut self, role: &Privileges, path: impl Fn(AclPlace) -> &'static str) {
+        let secret = grant(&self.estate, role, |place| path(place).to_owned()).await;
+        self.token = (FEW.to_owned(), secret);
     }
 
     pub(crate) fn templates(&self) -> Api<ProxmoxTemplate> {
@@ -215,7 +225,7 @@ impl Site {
                 Ok::<_, Infallible>(reply)
             }
         });
-        let token = Token::new(TOKEN.0, TOKEN.1).unwrap();
+        let token = Token::new(&self.token.0, &self.token.1).unwrap();
         let endpoint = Endpoint::new("https://pve.example:8006").unwrap();
         tenon_pve::Client::new(vec![endpoint], Transport::over(mortal, |_| false), token)
     }

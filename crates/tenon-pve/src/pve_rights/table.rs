@@ -3,12 +3,12 @@
 //! Facts of Proxmox VE 9.2. A request of several flows has a row in each. Parameters of one request that need different privileges
 //! have rows of their own.
 
-use super::Place::{
+use super::AclPlace::{
     Bridges, Cluster, Disks, Guests, Hosts, Images, NodePool, NodeTemplates, PciMappings, Seeds, TemplatePool,
 };
-use super::{Flow, Place, PveCall, Without};
+use super::{AclPlace, Flow, PveCall, Without};
 
-type Needs = &'static [(Place, &'static str)];
+type Needs = &'static [(AclPlace, &'static str)];
 
 const fn call(flow: Flow, method: &'static str, path: &'static str, needs: Needs, why: &'static str) -> PveCall {
     PveCall { method, path, keys: &[], flow, needs, without: Without::Refused, why }

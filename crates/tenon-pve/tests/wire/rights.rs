@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use tenon_pve::pve_rights::{Demand, Flow, PVE_CALLS, Place, PveCall, Without};
+use tenon_pve::pve_rights::{AclPlace, Demand, Flow, PVE_CALLS, PveCall, Without};
 use tenon_sim::{ContainerSpec, Estate, EstateConfig, StorageSpec, TemplateSpec, VmSpec};
 use tower::ServiceExt as _;
 
@@ -23,24 +23,24 @@ const CONTAINER: u32 = 700;
 const GIB: u64 = 1 << 30;
 
 /// The access control path of a place.
-fn path(place: Place) -> &'static str {
+fn path(place: AclPlace) -> &'static str {
     match place {
-        Place::NodePool => "/pool/k8s",
-        Place::NodeTemplates => "/vms/9000",
-        Place::Disks => "/storage/disks",
-        Place::Seeds => "/storage/seeds",
-        Place::Bridges => "/sdn/zones/localnetwork",
-        Place::Hosts => "/nodes",
-        Place::TemplatePool => "/pool/templates",
-        Place::Images => "/storage/images",
-        Place::PciMappings => "/mapping/pci",
-        Place::Guests => "/vms",
-        Place::Cluster => "/",
+        AclPlace::NodePool => "/pool/k8s",
+        AclPlace::NodeTemplates => "/vms/9000",
+        AclPlace::Disks => "/storage/disks",
+        AclPlace::Seeds => "/storage/seeds",
+        AclPlace::Bridges => "/sdn/zones/localnetwork",
+        AclPlace::Hosts => "/nodes",
+        AclPlace::TemplatePool => "/pool/templates",
+        AclPlace::Images => "/storage/images",
+        AclPlace::PciMappings => "/mapping/pci",
+        AclPlace::Guests => "/vms",
+        AclPlace::Cluster => "/",
     }
 }
 
 /// A place and a privilege there.
-type Held = (Place, &'static str);
+type Held = (AclPlace, &'static str);
 
 /// The requests that are made together: rows of one flow whose privileges are needed at once.
 struct Request {
@@ -66,7 +66,7 @@ fn requests() -> Vec<Request> {
         let mut needs: BTreeSet<Held> = rows.iter().flat_map(|row| row.needs.iter().copied()).collect();
         // Devices are given to a VM template that is created.
         if call.flow == Flow::PciDevices {
-            needs.insert((Place::TemplatePool, "VM.Allocate"));
+            needs.insert((AclPlace::TemplatePool, "VM.Allocate"));
         }
         requests.push(Request { call, needs });
     }
@@ -153,22 +153,22 @@ async fn answer(request: &Request, held: &BTreeSet<Held>) -> (u16, String) {
 
 /// Whose VM the request is about.
 fn subject(request: &Request) -> u32 {
-    let holds = |place: Place| request.needs.iter().any(|(held, _)| *held == place);
+    let holds = |place: AclPlace| request.needs.iter().any(|(held, _)| *held == place);
     match request.call.path {
         path if path.contains("/lxc/") => CONTAINER,
         path if path.ends_with("/clone") => SOURCE,
-        _ if holds(Place::NodePool) => NODE,
-        _ if holds(Place::TemplatePool) => MADE,
-        _ if holds(Place::NodeTemplates) => SOURCE,
+        _ if holds(AclPlace::NodePool) => NODE,
+        _ if holds(AclPlace::TemplatePool) => MADE,
+        _ if holds(AclPlace::NodeTemplates) => SOURCE,
         _ => STRANGER,
     }
 }
 
 /// The path of a request with its variable parts.
 fn filled(request: &Request) -> String {
-    let holds = |place: Place| request.needs.iter().any(|(held, _)| *held == place);
-    let storage = if holds(Place::Images) { "images" } else { "seeds" };
-    let volume = if holds(Place::Images) { "images:import%2Fa.qcow2" } else { "seeds:iso%2Fa.iso" };
+    let holds = |place: AclPlace| request.needs.iter().any(|(held, _)| *held == place);
+    let storage = if holds(AclPlace::Images) { "images" } else { "seeds" };
+    let volume = if holds(AclPlace::Images) { "images:import%2Fa.qcow2" } else { "seeds:iso%2Fa.iso" };
     let parts = [
         ("{node}", "pve1".to_owned()),
         ("{vmid}", subject(request).to_string()),
@@ -238,16 +238,16 @@ fn value_of(call: &PveCall, key: &'static str) -> (&'static str, String) {
 /// What a listing shows to whoever may see it.
 fn shown(call: &PveCall) -> &'static str {
     match call.needs.first() {
-        Some((Place::NodePool, "Pool.Audit")) => "/pool/k8s",
-        Some((Place::TemplatePool, "Pool.Audit")) => "/pool/templates",
-        Some((Place::NodePool, _)) => "qemu/20001",
-        Some((Place::NodeTemplates, _)) => "qemu/9000",
-        Some((Place::Disks, _)) => "storage/pve1/disks",
-        Some((Place::Seeds, _)) => "storage/pve1/seeds",
-        Some((Place::Images, _)) => "storage/pve1/images",
-        Some((Place::Hosts, _)) => "maxcpu",
-        Some((Place::Bridges, _)) => "vmbr0",
-        Some((Place::Guests, _)) => "qemu/300",
+        Some((AclPlace::NodePool, "Pool.Audit")) => "/pool/k8s",
+        Some((AclPlace::TemplatePool, "Pool.Audit")) => "/pool/templates",
+        Some((AclPlace::NodePool, _)) => "qemu/20001",
+        Some((AclPlace::NodeTemplates, _)) => "qemu/9000",
+        Some((AclPlace::Disks, _)) => "storage/pve1/disks",
+        Some((AclPlace::Seeds, _)) => "storage/pve1/seeds",
+        Some((AclPlace::Images, _)) => "storage/pve1/images",
+        Some((AclPlace::Hosts, _)) => "maxcpu",
+        Some((AclPlace::Bridges, _)) => "vmbr0",
+        Some((AclPlace::Guests, _)) => "qemu/300",
         _ => "",
     }
 }
