@@ -44,6 +44,10 @@ pub const CLOUD_INIT: DebianTool = DebianTool {
     probe: &["-c", "import cloudinit.cmd.main, cloudinit.config.schema, jsonschema"],
 };
 
+/// Builds container images without a daemon.
+pub const BUILDAH: DebianTool =
+    DebianTool { name: "buildah", package: "buildah", program: "buildah", probe: &["--version"] };
+
 /// How a tool is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Runner {
@@ -55,7 +59,7 @@ pub struct Runner {
 
 impl DebianTool {
     /// Every such tool.
-    pub const ALL: [DebianTool; 4] = [ISOINFO, XORRISO, BLKID, CLOUD_INIT];
+    pub const ALL: [DebianTool; 5] = [ISOINFO, XORRISO, BLKID, CLOUD_INIT, BUILDAH];
 
     /// The folder of the cache that packages are unpacked into.
     pub fn home() -> Result<PathBuf> {

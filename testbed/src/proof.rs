@@ -26,8 +26,19 @@ pub const CONTROL_PLANE: &str = "control-plane";
 const GO: &str = "go";
 
 /// Every name a test may ask for.
-pub const TOOLS: [&str; 9] =
-    [CONTROL_PLANE, "blkid", "cloud-init", GO, "helm", "isoinfo", "kubectl", "proxmoxer", "xorriso"];
+pub const TOOLS: [&str; 11] = [
+    CONTROL_PLANE,
+    "blkid",
+    "buildah",
+    "cloud-init",
+    "dpkg-deb",
+    GO,
+    "helm",
+    "isoinfo",
+    "kubectl",
+    "proxmoxer",
+    "xorriso",
+];
 
 /// Whether this run must have the tool.
 pub fn is_required(tool: &str) -> bool {

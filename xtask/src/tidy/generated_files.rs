@@ -14,7 +14,7 @@ pub(crate) fn check(tree: &Tree) -> anyhow::Result<Vec<Problem>> {
         None => build_tenon(&tree.root)?,
     };
     for file in files {
-        let wanted = file.content(&tenon)?;
+        let wanted = file.content(&tenon, &tree.root)?;
         let message = match tree.texts.get(file.path()) {
             None => "is missing",
             Some(text) if *text != wanted => "is stale",
