@@ -52,6 +52,10 @@ pub const PROMTOOL: DebianTool =
 pub const PROMETHEUS: DebianTool =
     DebianTool { name: "prometheus", package: "prometheus", program: "prometheus", probe: &["--version"] };
 
+/// Builds container images without a daemon.
+pub const BUILDAH: DebianTool =
+    DebianTool { name: "buildah", package: "buildah", program: "buildah", probe: &["--version"] };
+
 /// How a tool is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Runner {
@@ -63,7 +67,7 @@ pub struct Runner {
 
 impl DebianTool {
     /// Every such tool.
-    pub const ALL: [DebianTool; 6] = [ISOINFO, XORRISO, BLKID, CLOUD_INIT, PROMTOOL, PROMETHEUS];
+    pub const ALL: [DebianTool; 7] = [ISOINFO, XORRISO, BLKID, CLOUD_INIT, PROMTOOL, PROMETHEUS, BUILDAH];
 
     /// The folder of the cache that packages are unpacked into.
     pub fn home() -> Result<PathBuf> {

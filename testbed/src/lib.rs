@@ -31,7 +31,7 @@ mod wire;
 pub use audit::{AuditEvent, AuditObject, AuditReader, AuditStatus, AuditUser};
 pub use cache::Cache;
 pub use cluster::{DIR_PREFIX, DIR_VARIABLE, Testbed, environment};
-pub use debian::{BLKID, CLOUD_INIT, DebianTool, ISOINFO, PROMETHEUS, PROMTOOL, Runner, XORRISO};
+pub use debian::{BLKID, BUILDAH, CLOUD_INIT, DebianTool, ISOINFO, PROMETHEUS, PROMTOOL, Runner, XORRISO};
 pub use error::{Error, Result};
 pub use gobuild::Progress;
 pub use locate::{Found, Lookup, Source, folder_variables};

@@ -26,10 +26,12 @@ pub const CONTROL_PLANE: &str = "control-plane";
 const GO: &str = "go";
 
 /// Every name a test may ask for.
-pub const TOOLS: [&str; 12] = [
+pub const TOOLS: [&str; 14] = [
     CONTROL_PLANE,
     "blkid",
+    "buildah",
     "cloud-init",
+    "dpkg-deb",
     GO,
     "helm",
     "isoinfo",

@@ -72,9 +72,31 @@ pub(crate) fn build_release_tenon(root: &Path) -> anyhow::Result<PathBuf> {
     program(&artifacts(&cargo_output(root, &args)?))
 }
 
+/// A codegen option with which the program needs no shared library. Given for the last step alone, it changes how `tenon` is linked,
+/// and no other crate has to be compiled for it. glibc resolves host names by files and DNS without its plugins.
+pub(crate) const STATIC: &str = "target-feature=+crt-static";
+
+/// Builds `tenon` as it is shipped: static, and without the simulator.
+pub(crate) fn build_static_tenon(root: &Path, profile: &[&str]) -> anyhow::Result<PathBuf> {
+    let mut args = vec!["rustc", "--quiet", "--package", PROGRAM, "--bin", PROGRAM, "--no-default-features"];
+    args.extend(profile);
+    // Behind `--` only the compiler reads.
+    let output = cargo_output_with(root, &args, &["--", "-C", STATIC])?;
+    program(&artifacts(&output))
+}
+
 fn cargo_output(root: &Path, args: &[&str]) -> anyhow::Result<String> {
+    cargo_output_with(root, args, &[])
+}
+
+fn cargo_output_with(root: &Path, args: &[&str], last: &[&str]) -> anyhow::Result<String> {
     let mut command = cargo(root);
-    command.args(args).arg("--message-format=json-render-diagnostics").stdin(Stdio::null()).stderr(Stdio::inherit());
+    command
+        .args(args)
+        .arg("--message-format=json-render-diagnostics")
+        .args(last)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit());
     let output = command.output().context("cannot run cargo")?;
     if !output.status.success() {
         bail!("`cargo {}` ended with {}; correct the errors above", args.join(" "), output.status);

@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::diff::{DiffVerb, Disruption, Golden};
 use crate::run::{cargo, run, step};
 use crate::tree::workspace_root;
-use crate::{artifacts, diff, lean, tests_run, tidy, tools};
+use crate::{artifacts, diff, lean, package, tests_run, tidy, tools};
 
 pub(crate) fn run_all() -> anyhow::Result<()> {
     let root = workspace_root();
@@ -30,7 +30,8 @@ pub(crate) fn run_all() -> anyhow::Result<()> {
     let tenon = || Some(built.tenon.clone());
     step("tidy", || tidy::run(&root, tenon()))?;
     step("tools", tools::obtain_required_programs)?;
-    step("lean", lean::check)?;
+    let lean = step("lean", lean::check)?;
+    step("package", || package::check(&lean))?;
     step("diff", || diff::run(DiffVerb::Recorded { tenon: tenon() }))?;
     step("disruption", || Disruption::recorded(tenon()).run())?;
     step("golden", || diff::run(DiffVerb::Golden(Golden::check(tenon()))))?;

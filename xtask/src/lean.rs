@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, bail};
 use serde::Deserialize;
 
+use crate::artifacts::STATIC;
 use crate::run::cargo;
 use crate::tree::workspace_root;
 
@@ -64,15 +65,17 @@ struct Diagnostic {
     rendered: Option<String>,
 }
 
-/// Builds and checks.
-pub(crate) fn check() -> anyhow::Result<()> {
+/// Builds and checks, and says where the binary is.
+pub(crate) fn check() -> anyhow::Result<PathBuf> {
     let messages = build(&workspace_root())?;
     let problems = problems(&messages);
     if !problems.is_empty() {
         bail!("{}", problems.join("; "));
     }
-    let executable = messages.iter().find_map(|message| message.executable.as_deref());
-    try_out(executable.context("cannot find the tenon binary in the output of cargo")?)
+    let executable = messages.into_iter().find_map(|message| message.executable);
+    let executable = executable.context("cannot find the tenon binary in the output of cargo")?;
+    try_out(&executable)?;
+    Ok(executable)
 }
 
 /// Builds, shows what the compiler says, and returns what cargo says.
@@ -85,7 +88,8 @@ fn build(root: &Path) -> anyhow::Result<Vec<Message>> {
     let folders: Folders =
         serde_json::from_slice(&metadata.stdout).context("cannot read the output of cargo metadata")?;
     let mut build = cargo(root);
-    build.args(["build", "--package", "tenon", "--no-default-features", "--message-format", "json"]);
+    build.args(["rustc", "--package", "tenon", "--bin", "tenon", "--no-default-features", "--message-format", "json"]);
+    build.args(["--", "-C", STATIC]);
     build.env("CARGO_BUILD_BUILD_DIR", folders.build_directory);
     build.env("CARGO_TARGET_DIR", folders.target_directory.join("lean"));
     let output = build.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("cannot run cargo")?;

@@ -10,6 +10,7 @@ mod generate;
 mod lean;
 mod leftovers;
 mod line;
+mod package;
 mod progress;
 mod run;
 mod size;
@@ -30,6 +31,7 @@ use crate::bench::BenchVerb;
 use crate::diff::{DiffVerb, Disruption, Live};
 use crate::fuzz::FuzzArgs;
 use crate::generate::Which;
+use crate::package::PackageArgs;
 use crate::size::SizeArgs;
 use crate::testbed_commands::TestbedVerb;
 
@@ -80,6 +82,7 @@ enum Verb {
         #[command(subcommand)]
         verb: Option<BenchVerb>,
     },
+    Package(PackageArgs),
     /// Measure build time, CPU time and binary size by crate, and compare them with another revision.
     Size(SizeArgs),
     /// Run a real Kubernetes control plane on this computer, for trying things.
@@ -118,9 +121,10 @@ fn run(verb: Verb) -> anyhow::Result<()> {
         Verb::Line => line::show(),
         Verb::Diff { disruption: true, .. } => Disruption::default().run(),
         Verb::Diff { verb, .. } => diff::run(verb.unwrap_or_else(|| DiffVerb::Live(Live::default()))),
-        Verb::Lean => lean::check(),
+        Verb::Lean => lean::check().map(drop),
         Verb::Fuzz(args) => fuzz::run(&args),
         Verb::Bench { verb } => bench::run(verb.unwrap_or(BenchVerb::Crates)),
+        Verb::Package(args) => package::run(&args),
         Verb::Size(args) => size::run(&args),
         Verb::Testbed(verb) => testbed_commands::run(verb),
     }

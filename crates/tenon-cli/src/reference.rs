@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use clap::{Arg, Command};
 
-/// A generated file by its name: nothing for the command line, `events`, `conditions`, `metrics`, `kubernetes-rights`, `chart-roles`, a kind in
-/// small letters, or `chart/` and a definition.
+/// A generated file by its name: nothing for the command line, `events`, `conditions`, `metrics`, `kubernetes-rights`, `proxmox-privileges`,
+/// `chart-roles`, a kind in small letters, `chart/` and a definition, `man` for the names of manual pages, or `man/` and such a name.
 pub fn generated(name: Option<&str>, command: &Command) -> anyhow::Result<String> {
     match name {
         None => Ok(page(command)),
@@ -13,10 +13,13 @@ pub fn generated(name: Option<&str>, command: &Command) -> anyhow::Result<String
         Some("conditions") => Ok(crate::reason_reference::conditions()),
         Some("metrics") => Ok(crate::metric_reference::page()),
         Some("kubernetes-rights") => Ok(crate::kube_rights_reference::page()),
+        Some("proxmox-privileges") => Ok(crate::pve_rights_reference::section()),
         Some("chart-roles") => Ok(crate::kube_rights_reference::chart_roles()),
-        Some(name) => match name.strip_prefix("chart/") {
-            Some(file) => crate::crds::chart_template(file),
-            None => crate::kind_reference::page(name),
+        Some("man") => crate::man::generated(None, command),
+        Some(name) => match (name.strip_prefix("chart/"), name.strip_prefix("man/")) {
+            (Some(file), _) => crate::crds::chart_template(file),
+            (_, Some(page)) => crate::man::generated(Some(page), command),
+            _ => crate::kind_reference::page(name),
         },
     }
 }

@@ -1,6 +1,7 @@
 //! `tenon regions`: each Proxmox cluster of the cloud config with its endpoints, how fast each answers, version, quorum and the
 //! privileges that its API token lacks. All are asked at once, so one that is silent delays no other.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use tenon_controllers::Clock;
 use tenon_controllers::election::Fence;
+use tenon_pve::pve_rights::{self, REQUIRED};
 use tenon_pve::{Client, Permissions};
 use tokio::task::JoinSet;
 
@@ -21,29 +23,11 @@ use crate::plan::table_text::lay_out;
 /// A healthy endpoint answers in milliseconds, and refuses a wrong token after three seconds.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// What no node can be created or removed without. Where each is needed is in SECURITY.md; here it counts that it is held on any
-/// path of its kind, since a token may have its rights on a resource pool or a storage only.
-const NEEDED: [&str; 19] = [
-    "Datastore.AllocateSpace",
-    "Datastore.AllocateTemplate",
-    "Datastore.Allocate",
-    "Datastore.Audit",
-    "SDN.Use",
-    "Sys.Audit",
-    "VM.Allocate",
-    "VM.Audit",
-    "VM.Clone",
-    "VM.Config.CDROM",
-    "VM.Config.CPU",
-    "VM.Config.Cloudinit",
-    "VM.Config.Disk",
-    "VM.Config.HWType",
-    "VM.Config.Memory",
-    "VM.Config.Network",
-    "VM.Config.Options",
-    "VM.PowerMgmt",
-    "SDN.Audit",
-];
+/// What no node can be created or removed without. Where each is needed is in SECURITY.md; here it counts that it is held
+/// on any path of its kind, since a token may have its rights on a resource pool or a storage only.
+fn needed() -> BTreeSet<&'static str> {
+    pve_rights::privileges(&REQUIRED).into_values().flatten().collect()
+}
 
 /// List the Proxmox clusters of the cloud config: whether each endpoint answers and how fast, the version, whether there is
 /// quorum, and which privileges the API token lacks.
@@ -171,7 +155,7 @@ fn missing(held: &Permissions) -> Vec<String> {
         let mut paths = held.iter().filter_map(|(path, privileges)| Some((path, *privileges.get(privilege)?)));
         paths.any(|(path, reaches_down)| counts(privilege, path, reaches_down))
     };
-    NEEDED.iter().filter(|privilege| !is_held(privilege)).map(|privilege| (*privilege).to_owned()).collect()
+    needed().into_iter().filter(|privilege| !is_held(privilege)).map(str::to_owned).collect()
 }
 
 /// Whether a privilege on a path is one on anything that Tenon works with. Proxmox takes any privilege on any path: one for VMs
@@ -273,7 +257,9 @@ mod tests {
 
     #[test]
     fn a_privilege_counts_where_tenon_can_use_it() {
-        assert_eq!(missing(&Permissions::default()).len(), NEEDED.len());
+        let none = missing(&Permissions::default());
+        assert_eq!(none.len(), needed().len());
+        assert!(none.contains(&"VM.Clone".to_owned()) && !none.contains(&"Pool.Audit".to_owned()), "{none:?}");
         for (privilege, path, reaches_down, is_of_use) in [
             ("VM.Allocate", "/", true, true),
             ("VM.Allocate", "/", false, false),

@@ -4,4 +4,5 @@
 
 mod claim;
 mod decisions;
+mod role;
 mod templates;

@@ -30,6 +30,7 @@ mod pools;
 mod power;
 mod proof;
 mod properties;
+pub mod pve_rights;
 mod quorum;
 mod redact;
 mod refusal;

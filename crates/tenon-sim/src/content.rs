@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::config::StorageKind;
 use crate::jobs::Job;
 use crate::params::Call;
-use crate::rights::require;
+use crate::rights::{forbidden, require};
 use crate::state::State;
 use crate::storage::{TEMPORARY, Volume, VolumeKey, own_part};
 use crate::tasks::{NewTask, TaskOutcome};
@@ -79,6 +79,11 @@ fn is_file_name(name: &str) -> bool {
 }
 
 pub(crate) fn show(state: &mut State, call: &Call) -> Answer {
+    let privileges = ["Datastore.AllocateSpace", "Datastore.Audit"];
+    let path = format!("/storage/{}", call.word("storage"));
+    if !state.may_any(&call.user, &path, &privileges) {
+        return Err(forbidden(Some(&format!("{path}, {}", privileges.join("|")))).into());
+    }
     let key = named_volume(state, call)?;
     let Some(volume) = state.volumes.get(&key) else {
         return Err(Refusal::failed(format!("volume_size_info on '{}' failed - no format", key.volid())).into());

@@ -37,14 +37,24 @@ fn interfaces(state: &State) -> Vec<InterfaceSpec> {
     all
 }
 
+fn is_bridge(spec: &InterfaceSpec) -> bool {
+    matches!(spec.kind.as_str(), "bridge" | "OVSBridge")
+}
+
+/// A bridge is shown to whoever may see its network.
 pub(crate) fn list(state: &mut State, call: &Call) -> Answer {
     let wanted = |spec: &&InterfaceSpec| match call.text("type") {
         None | Some("include_sdn") => true,
-        Some("any_bridge" | "any_local_bridge") => matches!(spec.kind.as_str(), "bridge" | "OVSBridge"),
+        Some("any_bridge" | "any_local_bridge") => is_bridge(spec),
         Some(kind) => spec.kind == kind,
     };
+    let seen = |spec: &&InterfaceSpec| {
+        let path = format!("/sdn/zones/localnetwork/{}", spec.name);
+        !is_bridge(spec) || state.may(&call.user, &path, "SDN.Audit")
+    };
     let all = interfaces(state);
-    let mut rows: Vec<Value> = all.iter().filter(wanted).map(|spec| row(state, call.node(), spec).into()).collect();
+    let mut rows: Vec<Value> =
+        all.iter().filter(wanted).filter(seen).map(|spec| row(state, call.node(), spec).into()).collect();
     state.chance.shuffle(&mut rows);
     Ok(Reply::data(rows.into()))
 }

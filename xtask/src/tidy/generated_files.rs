@@ -14,10 +14,9 @@ pub(crate) fn check(tree: &Tree) -> anyhow::Result<Vec<Problem>> {
         None => build_tenon(&tree.root)?,
     };
     for file in files {
-        let wanted = file.content(&tenon)?;
         let message = match tree.texts.get(file.path()) {
             None => "is missing",
-            Some(text) if *text != wanted => "is stale",
+            Some(text) if *text != file.content(&tenon, &tree.root)? => "is stale",
             Some(_) => continue,
         };
         problems.push(Problem::new(file.path(), 0, format!("{message}: run `cargo xtask generate`")));

@@ -6,4 +6,5 @@ mod crash;
 mod faults;
 mod hidden;
 mod launch;
+mod rights;
 pub(crate) mod site;

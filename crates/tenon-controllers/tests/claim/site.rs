@@ -12,9 +12,12 @@ use tenon_controllers::claim::{
 };
 use tenon_engine::launch::{LaunchResult, LaunchTime};
 use tenon_model::{LaunchLimits, LaunchRecord, Place, Seconds};
+use tenon_pve::pve_rights::{self, AclPlace, Privileges, REQUIRED};
 use tenon_pve::{Client, Endpoint, Token, Transport, VmConfig};
-use tenon_sim::{Estate, EstateConfig, TemplateSpec, VmView};
+use tenon_sim::{Estate, EstateConfig, StorageSpec, TemplateSpec, VmView};
 use tower::{Service, ServiceExt};
+
+use crate::role::{ADMIN, FEW, call_as, grant};
 
 /// When the controller dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,66 +36,67 @@ pub(crate) struct Site {
     pool: Option<String>,
 }
 
-/// The token that may do everything.
-const ADMIN: (&str, &str) = ("tenon@pve!sim", "11111111-2222-3333-4444-555555555555");
-
-/// What SECURITY.md asks for, by path.
-const POOL_RIGHTS: &[(&str, &str)] = &[
-    (
-        "/pool/k8s",
-        "VM.Allocate,VM.Audit,VM.PowerMgmt,VM.Config.CDROM,VM.Config.CPU,VM.Config.Cloudinit,VM.Config.Disk,\
-         VM.Config.HWType,VM.Config.Memory,VM.Config.Network,VM.Config.Options",
-    ),
-    ("/vms/9000", "VM.Audit,VM.Clone"),
-    ("/storage/shared", "Datastore.Allocate,Datastore.AllocateSpace,Datastore.AllocateTemplate,Datastore.Audit"),
-    ("/sdn/zones/localnetwork", "SDN.Use,SDN.Audit"),
-    ("/nodes", "Sys.Audit"),
-];
+/// The access control path of a place, with the storages of disks and of seed images.
+fn path(place: AclPlace, (disks, seeds): (&str, &str)) -> String {
+    match place {
+        AclPlace::NodePool => "/pool/k8s".to_owned(),
+        AclPlace::NodeTemplates => "/vms/9000".to_owned(),
+        AclPlace::Disks => format!("/storage/{disks}"),
+        AclPlace::Seeds => format!("/storage/{seeds}"),
+        AclPlace::Bridges => "/sdn/zones/localnetwork".to_owned(),
+        AclPlace::Hosts => "/nodes".to_owned(),
+        other => panic!("no launch needs {other:?}"),
+    }
+}
 
 pub(crate) const FIRST_ID: u32 = 20_000;
 
 impl Site {
     pub(crate) fn new() -> Site {
-        let estate = Estate::new(EstateConfig::default());
-        let template =
-            TemplateSpec { host: "pve1".to_owned(), vmid: 9000, name: "debian".to_owned(), ..TemplateSpec::default() };
+        Site::on(EstateConfig::default(), "shared")
+    }
+
+    fn on(config: EstateConfig, storage: &str) -> Site {
+        let estate = Estate::new(config);
+        let (host, name, storage) = ("pve1".to_owned(), "debian".to_owned(), storage.to_owned());
+        let template = TemplateSpec { host, vmid: 9000, name, storage, ..TemplateSpec::default() };
         estate.add_template(&template).unwrap();
         Site { estate, token: (ADMIN.0.to_owned(), ADMIN.1.to_owned()), pool: None }
     }
 
-    /// The same with a token whose rights on VMs come from a resource pool.
+    /// The same with a token whose rights on VMs come from a resource pool: those of SECURITY.md that all installations need.
     pub(crate) async fn pool_scoped() -> Site {
-        Site::with_rights(POOL_RIGHTS).await
+        Site::pool_scoped_without("none").await
     }
 
-    /// The same but for one privilege.
+    /// The same but for one privilege, wherever it is held.
     pub(crate) async fn pool_scoped_without(privilege: &str) -> Site {
-        let rights: Vec<(&str, String)> = POOL_RIGHTS
-            .iter()
-            .map(|(path, all)| (*path, all.split(',').filter(|one| *one != privilege).collect::<Vec<_>>().join(",")))
-            .collect();
-        let rights: Vec<(&str, &str)> = rights.iter().map(|(path, all)| (*path, all.as_str())).collect();
-        Site::with_rights(&rights).await
+        let mut role = pve_rights::privileges(&REQUIRED);
+        role.values_mut().for_each(|held| held.retain(|one| *one != privilege));
+        Site::new().with_role(&role, |place| path(place, ("shared", "shared"))).await
     }
 
-    async fn with_rights(rights: &[(&str, &str)]) -> Site {
-        let mut site = Site::new();
-        site.estate.add_pool("k8s");
-        site.admin("POST", "/access/users", &[("userid", "few@pve")]).await;
-        for (number, (path, privileges)) in rights.iter().enumerate() {
-            let role = format!("Role{number}");
-            site.admin("POST", "/access/roles", &[("roleid", &role), ("privs", privileges)]).await;
-            site.admin("PUT", "/access/acl", &[("path", path), ("roles", &role), ("users", "few@pve")]).await;
-        }
-        let made = site.admin("POST", "/access/users/few@pve/token/k8s", &[("privsep", "0")]).await;
-        site.token = ("few@pve!k8s".to_owned(), made["data"]["value"].as_str().unwrap().to_owned());
-        site.pool = Some("k8s".to_owned());
-        site
+    /// Disks and seed images on storages of their own, and a token with this role.
+    pub(crate) async fn with_places(role: &Privileges) -> Site {
+        let storages = vec![
+            StorageSpec::new("disks", &["images"], 1 << 40).shared(),
+            StorageSpec::new("seeds", &["iso"], 1 << 40).shared(),
+        ];
+        let site = Site::on(EstateConfig { storages, ..EstateConfig::default() }, "disks");
+        site.with_role(role, |place| path(place, ("disks", "seeds"))).await
+    }
+
+    async fn with_role(mut self, role: &Privileges, path: impl Fn(AclPlace) -> String) -> Site {
+        self.estate.add_pool("k8s");
+        let secret = grant(&self.estate, role, path).await;
+        self.token = (FEW.to_owned(), secret);
+        self.pool = Some("k8s".to_owned());
+        self
     }
 
     /// A call of the administrator's.
     pub(crate) async fn admin(&self, method: &str, path: &str, params: &[(&str, &str)]) -> serde_json::Value {
-        self.call_as(ADMIN, method, path, params).await
+        call_as(&self.estate, ADMIN, (method, path), params).await
     }
 
     /// A call with somebody's token.
@@ -103,20 +107,7 @@ impl Site {
         path: &str,
         params: &[(&str, &str)],
     ) -> serde_json::Value {
-        let body =
-            params.iter().map(|(name, value)| format!("{name}={}", value.replace('/', "%2F").replace('=', "%3D")));
-        let request = http::Request::builder()
-            .method(method)
-            .uri(format!("https://pve.example/api2/json{path}"))
-            .header("authorization", format!("PVEAPIToken={}={}", token.0, token.1))
-            .header("content-type", "application/x-www-form-urlencoded")
-            .body(axum::body::Body::from(body.collect::<Vec<_>>().join("&")))
-            .unwrap();
-        let reply = self.estate.service().oneshot(request).await.unwrap();
-        let status = reply.status();
-        let bytes = axum::body::to_bytes(reply.into_body(), usize::MAX).await.unwrap();
-        assert!(status.is_success(), "{method} {path}: {status} {}", String::from_utf8_lossy(&bytes));
-        serde_json::from_slice(&bytes).unwrap()
+        call_as(&self.estate, token, (method, path), params).await
     }
 
     /// What this site's VMs are ordered as.

@@ -13,5 +13,6 @@ mod killed;
 mod members;
 mod pools;
 mod regions;
+mod rights;
 mod site;
 mod veil;

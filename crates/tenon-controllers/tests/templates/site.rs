@@ -18,12 +18,14 @@ use tenon_api::{NodeClaim, ProxmoxNodeClass, ProxmoxTemplate, launch_record, nam
 use tenon_controllers::Regions;
 use tenon_controllers::templates::{TemplateContext, TemplateMemory, TemplateReport, pass};
 use tenon_model::{LaunchRecord, Place, Seconds, TemplateBuild, TemplateStep, VmIdRange};
+use tenon_pve::pve_rights::{AclPlace, Privileges};
 use tenon_pve::{Endpoint, Token, Transport};
 use tenon_sim::{Cluster, ClusterConfig, Estate, EstateConfig, HostSpec, StorageSpec, VmView, WebFile};
 use tokio::sync::Notify;
 use tower::{Service, ServiceExt};
 
 use crate::claim::site::Death;
+use crate::role::{FEW, grant};
 use crate::templates::veil::Veil;
 
 pub(crate) const URL: &str = "https://images.example.com/debian-13.qcow2";
@@ -43,6 +45,8 @@ pub(crate) struct Site {
     /// The host that region lab does not show.
     pub(crate) veil: Veil,
     pub(crate) cluster: Cluster,
+    /// The controller's.
+    pub(crate) token: (String, String),
 }
 
 /// Requests of a controller, to Proxmox and to Kubernetes, and when it dies.
@@ -144,7 +148,13 @@ impl Site {
         for definition in tenon_api::definitions() {
             definitions.create(&PostParams::default(), &definition).await.unwrap();
         }
-        Site { estate, attic: None, is_lab_removed: false, veil: Veil::default(), cluster }
+        Site { estate, attic: None, is_lab_removed: false, veil: Veil::default(), cluster, token: (TOKEN.0.to_owned(), TOKEN.1.to_owned()) }
+    }
+
+    /// From now on the controller has this role, and nothing else.
+    pub(crate) async fn use_role(&mut self, role: &Privileges, path: impl Fn(AclPlace) -> &'static str) {
+        let secret = grant(&self.estate, role, |place| path(place).to_owned()).await;
+        self.token = (FEW.to_owned(), secret);
     }
 
     pub(crate) fn templates(&self) -> Api<ProxmoxTemplate> {
@@ -201,8 +211,8 @@ impl Site {
 
     /// A controller that remembers nothing.
     pub(crate) fn controller(&self, life: &Life) -> TemplateContext {
-        let lab = (!self.is_lab_removed).then(|| ("lab".to_owned(), client_of(&self.estate, life, &self.veil)));
-        let attic = self.attic.as_ref().map(|attic| ("attic".to_owned(), client_of(attic, life, &Veil::default())));
+        let lab = (!self.is_lab_removed).then(|| ("lab".to_owned(), client_of(&self.estate, life, &self.veil, &self.token)));
+        let attic = self.attic.as_ref().map(|attic| ("attic".to_owned(), client_of(attic, life, &Veil::default(), &self.token)));
         let kube = self.cluster.client();
         let on_kubernetes = life.clone();
         let service = tower::service_fn(move |request: http::Request<Body>| {
@@ -219,7 +229,7 @@ impl Site {
     }
 
     pub(crate) fn proxmox(&self, life: &Life) -> tenon_pve::Client {
-        client_of(&self.estate, life, &self.veil)
+        client_of(&self.estate, life, &self.veil, &self.token)
     }
 
     /// One pass of a controller; nothing if it died.
@@ -321,7 +331,7 @@ impl Site {
     }
 }
 
-fn client_of(estate: &Estate, life: &Life, veil: &Veil) -> tenon_pve::Client {
+fn client_of(estate: &Estate, life: &Life, veil: &Veil, token: &(String, String)) -> tenon_pve::Client {
     let (estate, on_proxmox, veil) = (estate.service(), life.clone(), veil.clone());
     let mortal = tower::service_fn(move |request: http::Request<_>| {
         let (mut estate, life, veil) = (estate.clone(), on_proxmox.clone(), veil.clone());
@@ -331,7 +341,7 @@ fn client_of(estate: &Estate, life: &Life, veil: &Veil) -> tenon_pve::Client {
             Ok::<_, Infallible>(veil.over(&path, reply).await)
         }
     });
-    let token = Token::new(TOKEN.0, TOKEN.1).unwrap();
+    let token = Token::new(&token.0, &token.1).unwrap();
     let endpoint = Endpoint::new("https://pve.example:8006").unwrap();
     tenon_pve::Client::new(vec![endpoint], Transport::over(mortal, |_| false), token)
 }

@@ -15,6 +15,7 @@ mod observed;
 mod recorded;
 mod recordings;
 mod redaction;
+mod rights;
 mod site;
 mod tickets;
 mod tls;

@@ -2,23 +2,24 @@
 
 use anyhow::Context as _;
 use serde_json::Value;
+use tenon_pve::pve_rights::{self, AclPlace, REQUIRED};
 
 use crate::world::{TOKEN, World};
 
-/// What SECURITY.md asks for with a resource pool, by path.
-pub(crate) const POOL_RIGHTS: &[(&str, &str)] = &[
-    (
-        "/pool/k8s",
-        "VM.Allocate,VM.Audit,VM.PowerMgmt,VM.Config.CDROM,VM.Config.CPU,VM.Config.Cloudinit,VM.Config.Disk,\
-         VM.Config.HWType,VM.Config.Memory,VM.Config.Network,VM.Config.Options",
-    ),
-    ("/vms/9001", "VM.Audit,VM.Clone"),
-    ("/vms/9002", "VM.Audit,VM.Clone"),
-    ("/vms/9003", "VM.Audit,VM.Clone"),
-    ("/storage/shared", "Datastore.Allocate,Datastore.AllocateSpace,Datastore.AllocateTemplate,Datastore.Audit"),
-    ("/sdn/zones/localnetwork", "SDN.Use,SDN.Audit"),
-    ("/nodes", "Sys.Audit"),
-];
+/// The access control paths of a place in a world.
+fn paths(place: AclPlace) -> &'static [&'static str] {
+    match place {
+        AclPlace::NodePool => &["/pool/k8s"],
+        AclPlace::NodeTemplates => &["/vms/9001", "/vms/9002", "/vms/9003"],
+        AclPlace::Disks | AclPlace::Seeds | AclPlace::Images => &["/storage/shared"],
+        AclPlace::Bridges => &["/sdn/zones/localnetwork"],
+        AclPlace::Hosts => &["/nodes"],
+        AclPlace::TemplatePool => &["/pool/templates"],
+        AclPlace::PciMappings => &["/mapping/pci"],
+        AclPlace::Guests => &["/vms"],
+        AclPlace::Cluster => &["/"],
+    }
+}
 
 impl World {
     /// A call of Proxmox's administrator.
@@ -50,10 +51,13 @@ impl World {
         self.configure_token(("few@pve!k8s", secret))
     }
 
-    /// The same rights but for one privilege.
+    /// The role that every installation needs, but for one privilege; the next controller uses it.
     pub(crate) async fn use_pool_token_without(&self, privilege: &str) -> anyhow::Result<()> {
-        let without = |all: &str| all.split(',').filter(|one| *one != privilege).collect::<Vec<_>>().join(",");
-        let rights: Vec<(&str, String)> = POOL_RIGHTS.iter().map(|(path, all)| (*path, without(all))).collect();
+        let mut rights: Vec<(&str, String)> = Vec::new();
+        for (place, held) in pve_rights::privileges(&REQUIRED) {
+            let held: Vec<&str> = held.into_iter().filter(|one| *one != privilege).collect();
+            rights.extend(paths(place).iter().map(|path| (*path, held.join(","))));
+        }
         let rights: Vec<(&str, &str)> = rights.iter().map(|(path, all)| (*path, all.as_str())).collect();
         self.estate.add_pool("k8s");
         self.use_token_with(&rights).await
