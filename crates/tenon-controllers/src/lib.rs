@@ -32,8 +32,6 @@ mod patience_tests;
 pub mod provision;
 mod proxmox_reads;
 mod regions;
-#[cfg(test)]
-mod regions_tests;
 mod registration_book;
 mod settings;
 pub mod static_pools;

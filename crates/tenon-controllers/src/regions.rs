@@ -244,7 +244,7 @@ impl Region {
         shown.last().asked += 1;
         let listed = tokio::time::timeout(SEEN_WITHIN, client.within(LISTED_WITHIN).resources()).await;
         let (view, is_silent) = match listed {
-            Ok(Ok(resources)) => (Ok(shown.last().kept(resources)), false),
+            Ok(Ok(resources)) => (Ok(Arc::new(resources)), false),
             Ok(Err(error)) => (Err(RegionTrouble::from(&error)), error.refusal().is_none()),
             Err(_) => {
                 let why = format!("no reply within {} s; retrying", SEEN_WITHIN.as_secs());
@@ -270,15 +270,6 @@ impl Region {
 }
 
 impl Last {
-    /// The listing before, if this one says the same: who holds it has nothing to look at again. Proxmox itself gathers what it
-    /// lists every ten seconds, so most listings of a busy time are the same.
-    fn kept(&self, listed: Resources) -> Arc<Resources> {
-        match &self.view {
-            Some((_, Ok(before))) if **before == listed => before.clone(),
-            _ => Arc::new(listed),
-        }
-    }
-
     /// The last answer, if it is young enough, or was asked for since this call, which makes it as good as another.
     fn view_within(&self, called_at: Instant, age: Duration, asked_before: u64) -> Option<RegionView> {
         let (at, view) = self.view.as_ref()?;

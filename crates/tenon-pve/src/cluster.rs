@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::reply::{amount_or_none, flag, host_name, parse, share_or_none, text_or_none, unreadable, vm_id};
 
 /// One listing.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub struct Resources {
     /// VMs and containers, by id.
     pub guests: Vec<GuestRow>,
@@ -34,7 +34,7 @@ pub enum GuestKind {
 }
 
 /// A guest in the listing. What is `None` is not known yet.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct GuestRow {
     /// Its id.
     #[serde(rename = "vmid", deserialize_with = "vm_id")]
@@ -71,7 +71,7 @@ pub struct GuestRow {
 }
 
 /// A machine in the listing.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct HostRow {
     /// Its name.
     #[serde(rename = "node", deserialize_with = "host_name")]
@@ -93,7 +93,7 @@ pub struct HostRow {
 }
 
 /// A storage on one host.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct StorageRow {
     /// Its name.
     pub storage: String,
