@@ -103,7 +103,7 @@ fn purpose(call: &PveCall) -> String {
         .iter()
         .find_map(|front| call.path.strip_prefix(front));
     let path = path.map_or_else(|| call.path.to_owned(), |rest| format!("…{rest}"));
-    let path = path.replace('{', "").replace('}', "");
+    let path = path.replace(['{', '}'], "");
     let shows = if call.without == Without::Hidden { ", which shows less without it" } else { "" };
     format!("{} (`{} {path}`{shows})", call.why, call.method)
 }

@@ -86,7 +86,7 @@ fn a_pod_that_costs_nothing_to_move_does_not_keep_a_node() {
 
 #[test]
 fn a_deletion_cost_that_a_controller_manages_is_no_wish_of_the_user() {
-    let pod = |annotations: &serde_json::Value| -> Pod {
+    let pod = |annotations: &Value| -> Pod {
         spec(json!({ "metadata": { "annotations": annotations }, "spec": { "containers": [] } }))
     };
     let managed = FeatureGates { pod_deletion_cost_management: true, ..FeatureGates::default() };

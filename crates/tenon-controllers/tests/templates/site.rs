@@ -148,7 +148,14 @@ impl Site {
         for definition in tenon_api::definitions() {
             definitions.create(&PostParams::default(), &definition).await.unwrap();
         }
-        Site { estate, attic: None, is_lab_removed: false, veil: Veil::default(), cluster, token: (TOKEN.0.to_owned(), TOKEN.1.to_owned()) }
+        Site {
+            estate,
+            attic: None,
+            is_lab_removed: false,
+            veil: Veil::default(),
+            cluster,
+            token: (TOKEN.0.to_owned(), TOKEN.1.to_owned()),
+        }
     }
 
     /// From now on the controller has this role, and nothing else.
@@ -211,8 +218,12 @@ impl Site {
 
     /// A controller that remembers nothing.
     pub(crate) fn controller(&self, life: &Life) -> TemplateContext {
-        let lab = (!self.is_lab_removed).then(|| ("lab".to_owned(), client_of(&self.estate, life, &self.veil, &self.token)));
-        let attic = self.attic.as_ref().map(|attic| ("attic".to_owned(), client_of(attic, life, &Veil::default(), &self.token)));
+        let lab =
+            (!self.is_lab_removed).then(|| ("lab".to_owned(), client_of(&self.estate, life, &self.veil, &self.token)));
+        let attic = self
+            .attic
+            .as_ref()
+            .map(|attic| ("attic".to_owned(), client_of(attic, life, &Veil::default(), &self.token)));
         let kube = self.cluster.client();
         let on_kubernetes = life.clone();
         let service = tower::service_fn(move |request: http::Request<Body>| {

@@ -61,7 +61,7 @@ impl Audit {
                 self.upload(entry, format!("{storage}:iso/{file}"));
             }
             ("DELETE", ["nodes", _, "storage", _, "content", volume @ ..]) => {
-                self.delete_volume(entry, &volume.join("/"))
+                self.delete_volume(entry, &volume.join("/"));
             }
             ("DELETE", ["nodes", _, "tasks", upid]) if upid.split(':').nth(7) == Some(&entry.user) => {}
             _ => self.find(entry, "is no change that this audit knows"),
