@@ -86,9 +86,9 @@ const WINDOWS_MOST: usize = 32;
 pub(super) fn opens_at(
     pool: &DisruptionPool,
     (reason, now): (DisruptionReason, Timestamp),
-    (total, disrupting): (u32, u32),
+    counted: &PoolDisruption,
 ) -> Option<Timestamp> {
-    let nodes = usize::try_from(total).unwrap_or(usize::MAX);
+    let (nodes, disrupting) = (usize::try_from(counted.total).unwrap_or(usize::MAX), counted.disrupting);
     let mut then = now;
     for _ in 0..WINDOWS_MOST {
         if allowed_disruptions(&pool.budgets, reason, nodes, then).count > disrupting {

@@ -181,7 +181,7 @@ impl<'s> Scan<'s> {
         let Some(pool) = budgets.pools.get(name) else { return Kept::InProgress };
         let when = (budgets.reason, self.now);
         let tightest = node.rules().and_then(|rules| tightest(rules, when, pool.total));
-        let opens_at = node.rules().and_then(|rules| opens_at(rules, when, (pool.total, pool.disrupting)));
+        let opens_at = node.rules().and_then(|rules| opens_at(rules, when, pool));
         Kept::Budget(Box::new(BudgetLimit {
             pool: name.to_owned(),
             reason: budgets.reason,

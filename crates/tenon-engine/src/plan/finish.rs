@@ -12,7 +12,7 @@ use tenon_model::{
 use crate::base::SIMULATED;
 use crate::index::{CatalogIx, Id, NodeIx, OfferingIx, PodIx, TypeIx};
 use crate::instance_types::CatalogIndex;
-use crate::solver::{OpenNode, Remaining, Work};
+use crate::solver::{OpenNode, Remaining, SlotsLeft, Work};
 
 /// The plan, in an order that does not depend on that of the snapshot.
 pub(crate) fn finished(work: &mut Work<'_>) -> Plan {
@@ -120,7 +120,8 @@ impl Work<'_> {
         let base = self.base;
         let catalog = base.templates[node.template].catalog;
         if node.now.held.is_empty() {
-            return self.memo.type_names((base, catalog), &self.reservations, (node.now.state, &node.now.slots));
+            let left = SlotsLeft { catalog, state: node.now.state, slots: &node.now.slots };
+            return self.memo.type_names(base, &self.reservations, &left);
         }
         // Who holds reserved capacity is made from nothing else, so sizes without it would only be in the way.
         let (index, state) = (&base.catalogs[catalog], self.memo.state(catalog, node.now.state));

@@ -173,13 +173,13 @@ impl Memo {
     /// whether there were more. What can be launched is the same in every solve that the memory is for.
     pub(crate) fn type_names(
         &mut self,
-        (base, catalog): (&Base, CatalogIx),
+        base: &Base,
         reservations: &Reservations<'_>,
-        left: (StateIx, &Bits<SlotIx>),
+        left: &SlotsLeft<'_>,
     ) -> (Arc<[String]>, bool) {
+        let SlotsLeft { catalog, state, slots } = *left;
         let Memo { states, prices, lists, .. } = self;
         let (index, priced) = (&base.catalogs[catalog], &mut prices[catalog]);
-        let (state, slots) = left;
         if priced.len() <= state.position() {
             priced.resize_with(state.position() + 1, || None);
         }
@@ -189,8 +189,15 @@ impl Memo {
             })
         });
         let name = |(_, type_ix)| index.size(type_ix).name.clone();
-        lists[catalog].names(left, base.options.max_types, || priced.of_slots(slots).map(name).collect())
+        lists[catalog].names((state, slots), base.options.max_types, || priced.of_slots(slots).map(name).collect())
     }
+}
+
+/// What is left to a node of the sizes of a catalogue.
+pub(crate) struct SlotsLeft<'s> {
+    pub(crate) catalog: CatalogIx,
+    pub(crate) state: StateIx,
+    pub(crate) slots: &'s Bits<SlotIx>,
 }
 
 /// Available offerings that are left to a node, the cheapest first.

@@ -21,7 +21,7 @@ mod volumes;
 mod what_if;
 
 pub(crate) use admission::{Accepted, No, Remaining};
-pub(crate) use memo::Memo;
+pub(crate) use memo::{Memo, SlotsLeft};
 pub(crate) use open_nodes::OpenNode;
 pub(crate) use order::{MOST_IMPROVED, Ties};
 pub(crate) use queue::Failure;
