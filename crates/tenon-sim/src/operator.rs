@@ -127,10 +127,12 @@ impl Estate {
             let tasks = state.tasks.order.iter().filter_map(|upid| state.tasks.by_upid.get(upid));
             let of_kind = tasks.filter(|task| task.kind == kind);
             let span = |task: &crate::tasks::Task| TaskSpan {
+                upid: task.upid.clone(),
                 host: task.node.clone(),
                 id: task.id.clone(),
                 began: task.ran.0,
                 ended: task.ran.1,
+                failure: task.end.as_ref().filter(|(_, end)| end != "OK").map(|(_, end)| end.clone()),
             };
             of_kind.map(span).collect()
         })

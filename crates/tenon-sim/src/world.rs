@@ -120,6 +120,8 @@ pub struct VolumeView {
 /// From when to when a worker ran, counted as the ledger counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskSpan {
+    /// Its name, as the call that began it was told.
+    pub upid: String,
     /// The host it ran on.
     pub host: String,
     /// What it worked on: of a clone, the id of the template.
@@ -128,6 +130,8 @@ pub struct TaskSpan {
     pub began: Duration,
     /// When it ended, if it did.
     pub ended: Option<Duration>,
+    /// What it ended with, if not with `OK`.
+    pub failure: Option<String>,
 }
 
 /// What happened to a VM.

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tenon_sim::LedgerEntry;
+use tenon_sim::{LedgerEntry, TaskSpan};
 
 /// What a caller did to VMs and volumes of their own, by the kind of the call.
 type Counts = BTreeMap<&'static str, usize>;
@@ -22,13 +22,16 @@ pub(crate) struct Audit {
     volumes: BTreeMap<String, String>,
     /// Volumes that were there from the start.
     first: BTreeSet<String>,
+    /// Clones that ended without a VM.
+    failed: BTreeSet<String>,
 }
 
 /// Reads the ledger of an estate that had these volumes at first, from its first to its last entry. What was refused changed
-/// nothing.
-pub(crate) fn audit(ledger: &[LedgerEntry], first: &[&str]) -> Audit {
+/// nothing, and of two clones to one id that were asked for at once, Proxmox accepts both and fails one.
+pub(crate) fn audit(ledger: &[LedgerEntry], first: &[&str], clones: &[TaskSpan]) -> Audit {
     let first = first.iter().map(|volume| (*volume).to_owned()).collect();
-    let mut audit = Audit { first, ..Audit::default() };
+    let failed = clones.iter().filter(|clone| clone.failure.is_some()).map(|clone| clone.upid.clone()).collect();
+    let mut audit = Audit { first, failed, ..Audit::default() };
     for entry in ledger.iter().filter(|entry| entry.status == 200 && entry.method != "GET") {
         audit.read(entry);
     }
@@ -73,6 +76,9 @@ impl Audit {
         let id = entry.params.get("newid").map(|id| number(id)).unwrap_or_default();
         if self.vms.contains_key(&number(source)) {
             self.find(entry, "clones a VM that is no template");
+        }
+        if entry.upid.as_ref().is_some_and(|upid| self.failed.contains(upid)) {
+            return;
         }
         self.vms.insert(id, entry.user.clone());
         self.count(entry, "clone");
@@ -154,8 +160,8 @@ fn the_audit_finds_every_change_of_what_somebody_else_made() {
     ];
     for (change, params) in rows {
         let with = |user: &str| [made.as_slice(), &[call(user, change, params)]].concat();
-        let found = audit(&with("b"), &[]).findings;
-        assert_eq!((found.len(), audit(&with("a"), &[]).findings.len()), (1, 0), "{change}: {found:?}");
+        let found = audit(&with("b"), &[], &[]).findings;
+        assert_eq!((found.len(), audit(&with("a"), &[], &[]).findings.len()), (1, 0), "{change}: {found:?}");
     }
     for change in [
         "PUT /nodes/pve1/qemu/9001/config",
@@ -167,7 +173,26 @@ fn the_audit_finds_every_change_of_what_somebody_else_made() {
         "PUT /cluster/options",
         "DELETE /nodes/pve1/tasks/UPID:pve1:0:0:0:qmclone:9001:b:",
     ] {
-        let found = audit(&[call("a", change, &[])], &["local:iso/debian.iso"]).findings;
+        let found = audit(&[call("a", change, &[])], &["local:iso/debian.iso"], &[]).findings;
         assert_eq!(found.len(), 1, "{change}");
     }
+}
+
+#[test]
+fn of_two_clones_to_one_id_the_one_that_succeeded_made_the_vm() {
+    let clone = |user: &str| {
+        let asked = call(user, "POST /nodes/pve1/qemu/9001/clone", &[("newid", "20000")]);
+        LedgerEntry { upid: Some(format!("UPID:{user}")), ..asked }
+    };
+    let failed = TaskSpan {
+        upid: "UPID:b".to_owned(),
+        host: "pve1".to_owned(),
+        id: "9001".to_owned(),
+        began: std::time::Duration::ZERO,
+        ended: Some(std::time::Duration::ZERO),
+        failure: Some("unable to create VM 20000: config file already exists".to_owned()),
+    };
+    let ledger = [clone("a"), clone("b"), call("a", "DELETE /nodes/pve1/qemu/20000", &[])];
+    assert_eq!(audit(&ledger, &[], &[failed]).findings, Vec::<String>::new());
+    assert_eq!(audit(&ledger, &[], &[]).findings.len(), 1);
 }
