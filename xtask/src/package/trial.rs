@@ -155,7 +155,11 @@ fn start(release: &Release, root: &Path) -> anyhow::Result<()> {
         eprintln!("   not proved here: the image was built, and not started, because unshare is not permitted");
         return Ok(());
     }
-    let script = "mount --bind \"$0\" \"$0\" && mount -o remount,ro,bind \"$0\" && exec chroot --userspec=65532:65532 \"$0\" /tenon \"$@\"";
+    // Every runtime has devices in a container; a leader reads random bytes.
+    let script = r#"mkdir -p "$0/dev" && : >> "$0/dev/random" && : >> "$0/dev/urandom" && mount --bind "$0" "$0" \
+        && mount --bind /dev/random "$0/dev/random" && mount --bind /dev/urandom "$0/dev/urandom" \
+        && mount -o remount,ro,bind "$0" \
+        && exec chroot --userspec=65532:65532 "$0" /tenon "$@""#;
     let container = || {
         let mut command = Command::new("unshare");
         command.args(["--mount", "sh", "-c", script]).arg(root);
