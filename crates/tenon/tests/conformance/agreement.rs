@@ -8,6 +8,7 @@ mod left_out;
 mod namespaces;
 mod scenario;
 mod storage;
+mod world;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ use anyhow::Context as _;
 use testbed::{Lookup, Testbed};
 
 use self::bench::Bench;
-use self::left_out::{LeftOut, Rule};
+use self::left_out::LeftOut;
 use self::scenario::Scenario;
 
 /// So many orders are tried.
@@ -66,9 +67,9 @@ async fn kube_scheduler_binds_every_pod_that_a_plan_places() -> anyhow::Result<(
         };
         println!("{name}: {} placed, {} of them pending", scenario.placed().len(), pending.len());
         pending.iter().for_each(|told| println!("  pending: {told}"));
-        for LeftOut { rule, told } in &bound {
-            println!("  bound, although the plan leaves it out ({rule}): {told}");
-            if *rule == Rule::Unexplained {
+        for LeftOut { rules, told } in &bound {
+            println!("  bound, although the plan leaves it out ({}): {told}", left_out::named(rules));
+            if rules.is_empty() {
                 faults.push(format!("{name}: bound, and no rule explains why the plan leaves it out: {told}"));
             }
         }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::bench::Bench;
 use super::scenario::{Scenario, key, list, planned, text};
+use super::world::World;
 
 /// Objects that a plan for the end is made from, besides NodePools.
 const THERE: [&str; 6] = ["Namespace", "Node", "Pod", "PersistentVolume", "PersistentVolumeClaim", "StorageClass"];
@@ -29,13 +30,19 @@ pub(super) enum Rule {
     OneTerm,
     /// A spread with an empty selector counts every pod, as in Karpenter; kube-scheduler counts none.
     EmptySelector,
-    /// None of these.
-    Unexplained,
+    /// A spread counts domains that NodePools could create a node in, as in Karpenter; kube-scheduler only those of nodes.
+    NewDomain,
+    /// Nobody is placed on a node that lacks the label of a required anti-affinity to them, as in Karpenter; kube-scheduler keeps
+    /// nobody away by a label that a node lacks.
+    AbsentLabel,
+    /// What a pod prefers is required at first, as by Karpenter: the next plan would rather create a node than use one that is there.
+    Preferred,
 }
 
 /// A pod that is bound although the plan leaves it out.
 pub(super) struct LeftOut {
-    pub(super) rule: Rule,
+    /// Together they explain it. If there are none, it is a fault.
+    pub(super) rules: Vec<Rule>,
     /// The pod, and what the plan says of it.
     pub(super) told: String,
 }
@@ -49,16 +56,24 @@ impl fmt::Display for Rule {
             Rule::OtherNodes => "pods that it depends on were bound to other nodes; the next plan places it",
             Rule::OneTerm => "one required node-affinity term is tried at a time",
             Rule::EmptySelector => "the empty selector of a spread counts every pod, for kube-scheduler none",
-            Rule::Unexplained => "not explained",
+            Rule::NewDomain => "a spread counts domains that no node is in yet, for kube-scheduler it does not",
+            Rule::AbsentLabel => "an anti-affinity over a label that the node lacks",
+            Rule::Preferred => "a new node would have what it prefers",
         })
     }
 }
 
-/// How many pods each rule leaves out.
+/// These rules in words.
+pub(super) fn named(rules: &[Rule]) -> String {
+    let words: Vec<String> = rules.iter().map(Rule::to_string).collect();
+    if words.is_empty() { "not explained".to_owned() } else { words.join(", and ") }
+}
+
+/// How many pods which rules leave out.
 pub(super) fn summary<'l>(all: impl Iterator<Item = &'l LeftOut>) -> String {
-    let mut counts: BTreeMap<Rule, usize> = BTreeMap::new();
-    all.for_each(|one| *counts.entry(one.rule).or_default() += 1);
-    let told: Vec<String> = counts.iter().map(|(rule, count)| format!("{count} {rule}")).collect();
+    let mut counts: BTreeMap<&[Rule], usize> = BTreeMap::new();
+    all.for_each(|one| *counts.entry(&one.rules).or_default() += 1);
+    let told: Vec<String> = counts.iter().map(|(rules, count)| format!("{count} {}", named(rules))).collect();
     if told.is_empty() { "none".to_owned() } else { told.join("; ") }
 }
 
@@ -74,15 +89,15 @@ impl Bench {
         for pod in pods {
             let told = list(&scenario.plan["unschedulable"]).into_iter().find(|one| one["pod"] == key(pod));
             let told = told.unwrap_or_default();
-            let rule = match (told["rejected"] == true, told["deferred"] == true) {
-                (true, _) => Rule::Refused,
-                (_, true) => Rule::Deferred,
+            let rules = match (told["rejected"] == true, told["deferred"] == true) {
+                (true, _) => vec![Rule::Refused],
+                (_, true) => vec![Rule::Deferred],
                 _ => proven(scenario, pod, (&there, &names))?,
             };
             let node =
                 there.iter().find(|object| is_pod(object, &key(pod))).map(|found| text(&found["spec"]["nodeName"]));
             let told = format!("{} on {}: {}", key(pod), node.unwrap_or_default(), told["reasons"]);
-            explained.push(LeftOut { rule, told });
+            explained.push(LeftOut { rules, told });
         }
         Ok(explained)
     }
@@ -134,23 +149,59 @@ fn claim_of(object: &mut Value) -> Option<Value> {
     Some(claim)
 }
 
-/// The rule that a plan of what is there in the end proves: once with all others that were left out, and once without them.
-fn proven(scenario: &Scenario, pod: &Value, (there, left_out): (&[Value], &BTreeSet<String>)) -> anyhow::Result<Rule> {
+/// The rules that a plan of what is there in the end proves, as few as can be: once with all others that were left out, and once
+/// without them.
+fn proven(
+    scenario: &Scenario,
+    pod: &Value,
+    (there, left_out): (&[Value], &BTreeSet<String>),
+) -> anyhow::Result<Vec<Rule>> {
+    let node = there.iter().find(|object| is_pod(object, &key(pod))).map(|found| text(&found["spec"]["nodeName"]));
     let others: Vec<Value> = there.iter().filter(|object| !is_pod(object, &key(pod))).cloned().collect();
     let alone = |object: &&Value| !(object["kind"] == "Pod" && left_out.contains(&key(object)));
     let without: Vec<Value> = others.iter().filter(alone).cloned().collect();
-    let settled = if is_as_planned(scenario, there) { Rule::OpenNodes } else { Rule::OtherNodes };
-    let pod = pending(pod);
-    let one_term = single_terms(&pod).map(|pod| (pod, Rule::OneTerm));
-    let ways = [(pod.clone(), settled)].into_iter().chain(one_term);
-    for (pod, rule) in ways.chain(without_empty_selectors(&pod).map(|pod| (pod, Rule::EmptySelector))) {
-        for around in [&others, &without] {
-            if is_placed(scenario, &pod, around)? {
-                return Ok(rule);
+    let pools: Vec<Value> = scenario.of_kind("NodePool").cloned().collect();
+    let worlds = [others, without].map(|there| World { pools: pools.clone(), there, pod: pending(pod) });
+    let mut spare: Vec<Rule> = Vec::new();
+    for (mut rules, world) in ways(worlds, &node.unwrap_or_default()) {
+        if rules.is_empty() {
+            rules.push(if is_as_planned(scenario, there) { Rule::OpenNodes } else { Rule::OtherNodes });
+        }
+        if !spare.is_empty() && rules.len() >= spare.len() {
+            break;
+        }
+        match place(scenario, &world)? {
+            Place::NodeThatIsThere => return Ok(rules),
+            Place::NewNode
+                if spare.is_empty() && place(scenario, &world.without_preferences())? == Place::NodeThatIsThere =>
+            {
+                rules.push(Rule::Preferred);
+                spare = rules;
             }
+            Place::NewNode | Place::None => {}
         }
     }
-    Ok(Rule::Unexplained)
+    Ok(spare)
+}
+
+/// These worlds, and what becomes of them by every set of rules, the smaller sets first.
+fn ways(worlds: [World; 2], node: &str) -> Vec<(Vec<Rule>, World)> {
+    let mut ways: Vec<(Vec<Rule>, World)> = worlds.map(|world| (Vec::new(), world)).into();
+    for rule in [Rule::OneTerm, Rule::EmptySelector, Rule::NewDomain, Rule::AbsentLabel] {
+        let changed = ways.iter().flat_map(|(rules, world)| {
+            let made = match rule {
+                Rule::OneTerm => world.with_single_terms(),
+                Rule::EmptySelector => world.without_empty_selectors().into_iter().collect(),
+                Rule::NewDomain => world.without_new_domains().into_iter().collect(),
+                _ => world.without_absent_labels(node).into_iter().collect(),
+            };
+            made.into_iter().map(|world| (rules.iter().copied().chain([rule]).collect(), world))
+        });
+        let changed: Vec<(Vec<Rule>, World)> = changed.collect();
+        ways.extend(changed);
+    }
+    ways.sort_by_key(|(rules, _)| rules.len());
+    ways
 }
 
 fn is_pod(object: &Value, name: &str) -> bool {
@@ -173,30 +224,18 @@ fn pending(pod: &Value) -> Value {
     made
 }
 
-/// The pod without spreads that have an empty selector, if it has such.
-fn without_empty_selectors(pod: &Value) -> Option<Value> {
-    let mut made = pod.clone();
-    let spreads = made["spec"]["topologySpreadConstraints"].as_array_mut()?;
-    let before = spreads.len();
-    spreads.retain(|spread| spread["labelSelector"] != json!({}));
-    (spreads.len() < before).then_some(made)
+/// Where a plan puts a pod.
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    NodeThatIsThere,
+    NewNode,
+    None,
 }
 
-/// The pod with each of its required node-affinity terms alone, if it has several.
-fn single_terms(pod: &Value) -> impl Iterator<Item = Value> {
-    let place = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
-    let terms = pod.pointer(place).map(list).filter(|terms| terms.len() > 1).unwrap_or_default();
-    terms.into_iter().filter_map(move |term| {
-        let mut single = pod.clone();
-        *single.pointer_mut(place)? = json!([term]);
-        Some(single)
-    })
-}
-
-/// Whether a plan puts the pod on one of the nodes that are there.
-fn is_placed(scenario: &Scenario, pod: &Value, there: &[Value]) -> anyhow::Result<bool> {
+/// Where a plan puts the pod of this world.
+fn place(scenario: &Scenario, world: &World) -> anyhow::Result<Place> {
     let folder = tempfile::tempdir()?;
-    let items: Vec<&Value> = scenario.of_kind("NodePool").chain(there).chain([pod]).collect();
+    let items: Vec<&Value> = world.pools.iter().chain(&world.there).chain([&world.pod]).collect();
     let objects = json!({ "apiVersion": "v1", "kind": "List", "items": items });
     std::fs::write(folder.path().join("objects.json"), objects.to_string())?;
     for name in ["instance-types.json", "options.json"] {
@@ -206,37 +245,37 @@ fn is_placed(scenario: &Scenario, pod: &Value, there: &[Value]) -> anyhow::Resul
         }
     }
     let plan = planned(folder.path())?;
-    let nodes = list(&plan["existingNodes"]);
-    Ok(nodes.iter().any(|node| list(&node["pods"]).iter().any(|placed| *placed == key(pod))))
+    let is_among =
+        |part: &str| list(&plan[part]).iter().any(|node| list(&node["pods"]).contains(&json!(key(&world.pod))));
+    Ok(match (is_among("existingNodes"), is_among("newNodeClaims")) {
+        (true, _) => Place::NodeThatIsThere,
+        (_, true) => Place::NewNode,
+        _ => Place::None,
+    })
 }
 
 #[test]
-fn a_pod_has_each_of_several_terms_alone() {
-    let pod = |terms: Value| {
-        let required = json!({ "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": terms } });
-        json!({ "spec": { "affinity": { "nodeAffinity": required } } })
-    };
-    let both = pod(json!([{ "a": 1 }, { "b": 1 }]));
-    let alone: Vec<Value> = single_terms(&both).collect();
-    assert_eq!(alone, [pod(json!([{ "a": 1 }])), pod(json!([{ "b": 1 }]))]);
-    assert_eq!(single_terms(&pod(json!([{ "a": 1 }]))).count(), 0);
-    assert_eq!(single_terms(&json!({ "spec": {} })).count(), 0);
-}
-
-#[test]
-fn spreads_with_an_empty_selector_are_left_out() {
-    let pod = |spreads: Value| json!({ "spec": { "topologySpreadConstraints": spreads } });
-    let (empty, other) = (json!({ "labelSelector": {} }), json!({ "labelSelector": { "matchLabels": { "a": "b" } } }));
-    assert_eq!(without_empty_selectors(&pod(json!([empty, other]))), Some(pod(json!([other]))));
-    assert_eq!(without_empty_selectors(&pod(json!([other]))), None);
-    assert_eq!(without_empty_selectors(&json!({ "spec": {} })), None);
+fn worlds_are_changed_by_every_set_of_rules() {
+    let spec = json!({ "topologySpreadConstraints": [{ "labelSelector": {} }], "affinity": { "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [{ "topologyKey": "disk" }] } } });
+    let node = json!({ "kind": "Node", "metadata": { "name": "n", "labels": {} } });
+    let world = World { pools: Vec::new(), there: vec![node], pod: json!({ "kind": "Pod", "spec": spec }) };
+    let rules: Vec<Vec<Rule>> = ways([world.clone(), world], "n").into_iter().map(|(rules, _)| rules).collect();
+    let both = vec![Rule::EmptySelector, Rule::AbsentLabel];
+    let [one, other] = [vec![Rule::EmptySelector], vec![Rule::AbsentLabel]];
+    assert_eq!(rules, [vec![], vec![], one.clone(), one, other.clone(), other, both.clone(), both]);
 }
 
 #[test]
 fn pods_are_counted_by_rule() {
-    let one = |rule| LeftOut { rule, told: String::new() };
-    let all = [one(Rule::OneTerm), one(Rule::Refused), one(Rule::OneTerm)];
-    let told = "1 refused before anything is tried; 2 one required node-affinity term is tried at a time";
+    let one = |rules: &[Rule]| LeftOut { rules: rules.to_vec(), told: String::new() };
+    let all = [one(&[Rule::OneTerm]), one(&[Rule::Refused]), one(&[Rule::OneTerm]), one(&[])];
+    let told =
+        "1 not explained; 1 refused before anything is tried; 2 one required node-affinity term is tried at a time";
     assert_eq!(summary(all.iter()), told);
     assert_eq!(summary([].iter()), "none");
+    assert_eq!(
+        named(&[Rule::Deferred, Rule::Refused]),
+        "waits for reserved capacity, and refused before anything is tried"
+    );
 }
