@@ -1,6 +1,7 @@
 //! Does the chart install, take over from the Go provider's chart with its values, run, and leave nothing behind?
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
@@ -9,37 +10,15 @@ use kube::api::Api;
 use serde_json::Value;
 use tenon_api::ProxmoxNodeClass;
 use testbed::proof::with_programs;
-use testbed::{Program, Testbed, eventually, own_testbed};
+use testbed::{Program, Testbed};
 
 use crate::bench::quick_guests;
 use crate::ground::Kind;
-use crate::world::{World, install_definitions};
-
-/// What the chart must also be able to render, as `--set` of Helm.
-const VALUES: [&[&str]; 8] = [
-    &[],
-    &["csrApprover=true", "ccm=none", "nodePolicy=static", "firstBootSecretNamespaces={default}"],
-    &["existingConfigSecret=mine", "existingConfigSecretKey=proxmox.yaml", "configFile=/etc/elsewhere/cloud.yaml"],
-    &[
-        "metrics.enabled=true",
-        "networkPolicy.create=true",
-        "podDisruptionBudget.create=true",
-        "grafanaDashboard.create=true",
-    ],
-    &["serviceAccount.create=false", "serviceAccount.name=other", "bootstrapBindings.create=false"],
-    &["instanceTypes=[]", "nodeSettings=\\{\\}", "updateStrategy.type=Recreate", "fullnameOverride=scaler"],
-    &["schedulerConfig=podTopologySpread: {}", "priorityClassName=", "image.repository=registry.example/tenon"],
-    &[
-        "extraObjects[0].apiVersion=v1",
-        "extraObjects[0].kind=ConfigMap",
-        "extraObjects[0].metadata.name=\\{\\{ .Release.Name \\}\\}-more",
-    ],
-];
+use crate::world::World;
 
 /// Runs Helm or kubectl as the administrator of a control plane.
-struct Admin<'a> {
-    testbed: &'a Testbed,
-    folder: PathBuf,
+pub(crate) struct Admin<'a> {
+    pub(crate) testbed: &'a Testbed,
 }
 
 impl Admin<'_> {
@@ -51,48 +30,29 @@ impl Admin<'_> {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    fn helm(&self, args: &[&str]) -> anyhow::Result<String> {
+    pub(crate) fn helm(&self, args: &[&str]) -> anyhow::Result<String> {
         self.run(Program::Helm, args)
     }
 
-    fn kubectl(&self, args: &[&str]) -> anyhow::Result<String> {
+    pub(crate) fn kubectl(&self, args: &[&str]) -> anyhow::Result<String> {
         self.run(Program::Kubectl, args)
     }
 
-    /// What the API server says of objects, without keeping them.
-    fn try_objects(&self, manifests: &str) -> anyhow::Result<()> {
-        let path = self.folder.join("rendered.yaml");
-        std::fs::write(&path, manifests)?;
-        self.kubectl(&["apply", "--dry-run=server", "-f", &path.to_string_lossy()]).map(drop)
+    /// Every object that is in no namespace, but for what the control plane makes by itself.
+    fn cluster_scoped(&self) -> anyhow::Result<BTreeSet<String>> {
+        let kinds = self.kubectl(&["api-resources", "--namespaced=false", "--verbs=list,create", "-o", "name"])?;
+        let kinds: Vec<&str> = kinds.lines().filter(|kind| !NOBODYS.contains(kind)).collect();
+        ensure!(kinds.len() > 15, "{kinds:?}");
+        Ok(self.kubectl(&["get", &kinds.join(","), "-o", "name"])?.lines().map(str::to_owned).collect())
     }
 }
 
-fn beside(path: &str) -> String {
+/// Kinds of which nodes and the control plane make objects by themselves.
+const NOBODYS: [&str; 3] =
+    ["nodes", "servicecidrs.networking.k8s.io", "certificatesigningrequests.certificates.k8s.io"];
+
+pub(crate) fn beside(path: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path).to_string_lossy().into_owned()
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_api_server_takes_what_the_chart_renders_whatever_the_values() -> anyhow::Result<()> {
-    let Some(testbed) = own_testbed()? else { return Ok(()) };
-    if with_programs(&[Program::Helm, Program::Kubectl])?.is_none() {
-        return Ok(());
-    }
-    install_definitions(&testbed.admin().await?).await?;
-    let admin = Admin { folder: testbed.dir().to_owned(), testbed: &testbed };
-    let (chart, user) = (beside("../../charts/tenon"), beside("tests/end_to_end/charts/values-of-a-user.yaml"));
-    admin.helm(&["lint", "--strict", &chart])?;
-    admin.try_objects(&admin.helm(&["template", "t", &chart, "--namespace", "kube-system", "--values", &user])?)?;
-    for values in VALUES {
-        let mut args = vec!["template", "t", &chart, "--namespace", "kube-system"];
-        values.iter().for_each(|value| args.extend(["--set", value]));
-        let rendered = admin.helm(&args)?;
-        admin.try_objects(&rendered).with_context(|| format!("{values:?}"))?;
-    }
-    for wrong in ["metrics.port=0", "csrApprover=perhaps", "customResources.nodeClass.a.enable=true", "replicas=2"] {
-        let refused = admin.helm(&["template", "t", &chart, "--set", wrong]).unwrap_err().to_string();
-        ensure!(refused.contains("values don't meet the specifications"), "{wrong}: {refused}");
-    }
-    Ok(())
 }
 
 /// The container of a Deployment as the command line and environment of a process.
@@ -116,37 +76,21 @@ fn deployed(deployment: &Value) -> anyhow::Result<Deployed> {
     Ok(Deployed { args: texts(&container["args"]), variables })
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_release_of_the_go_providers_chart_is_upgraded_with_its_values_runs_and_is_uninstalled() -> anyhow::Result<()>
-{
-    if with_programs(&[Program::Helm, Program::Kubectl])?.is_none() {
-        return Ok(());
-    }
-    let Some(mut world) = World::new(Kind::Real, quick_guests()).await? else { return Ok(()) };
+/// Installs or upgrades the release `karpenter`. Its pods would wait for a node for ever: the controller runs here as a process.
+fn release(world: &World, verb: &str, chart: &str, more: &[&str]) -> anyhow::Result<String> {
+    let (admin, chart) = (Admin { testbed: world.testbed()? }, beside(chart));
     let values = beside("tests/end_to_end/charts/values-of-a-user.yaml");
-    let release = |verb, chart: &str| {
-        let testbed = world.testbed()?;
-        let admin = Admin { folder: testbed.dir().to_owned(), testbed };
-        // Its pods would wait for a node for ever: the controller runs here as a process.
-        let alone = ["--set", "replicaCount=0"];
-        admin.helm(
-            &[&[verb, "karpenter", &beside(chart), "--namespace", "kube-system", "--values", &values], &alone[..]]
-                .concat(),
-        )
-    };
-    release("install", "tests/end_to_end/charts/go-provider")?;
-    let notes = release("upgrade", "../../charts/tenon")?;
-    ensure!(notes.contains("kube-system/karpenter-tenon") && !notes.contains("cannot start yet"), "{notes}");
+    let always =
+        [verb, "karpenter", &chart, "--namespace", "kube-system", "--values", &values, "--set", "replicaCount=0"];
+    admin.helm(&[&always[..], more].concat())
+}
 
-    let admin = Admin { folder: world.testbed()?.dir().to_owned(), testbed: world.testbed()? };
-    let names = admin.kubectl(&["get", "deployments,serviceaccounts,secrets", "-n", "kube-system", "-o", "name"])?;
-    ensure!(!names.contains("karpenter-provider-proxmox"), "objects of the older chart are left: {names}");
-    let pools = admin.kubectl(&["get", "nodepools,proxmoxnodeclasses,proxmoxunmanagedtemplates", "-o", "name"])?;
-    ensure!(pools.lines().count() == 3, "{pools}");
+/// Runs the controller with exactly what the release's Deployment says, as its account; a node comes and goes.
+async fn scale_up_and_down(world: &mut World) -> anyhow::Result<()> {
+    let admin = Admin { testbed: world.testbed()? };
     let deployment = admin.kubectl(&["get", "deployment", "karpenter-tenon", "-n", "kube-system", "-o", "json"])?;
     let Deployed { args, variables } = deployed(&serde_json::from_str(&deployment)?)?;
     ensure!(args.iter().any(|arg| arg == "-proxmox-vmid=21000"), "{args:?}");
-
     let account = world.testbed()?.service_account_kubeconfig("kube-system", "karpenter-tenon").await?;
     world.real()?.start_deployed(&args, &variables, &account)?;
     world.deploy("web", 1).await?;
@@ -163,13 +107,73 @@ async fn a_release_of_the_go_providers_chart_is_upgraded_with_its_values_runs_an
         .await?;
     let log = world.log();
     ensure!(log.contains("--vm-memory-overhead-percent (0.075) has no effect"), "{log}");
+    crate::rights::nothing_was_refused_to(world.testbed()?, "karpenter-tenon")
+}
 
-    let admin = Admin { folder: world.testbed()?.dir().to_owned(), testbed: world.testbed()? };
-    crate::rights::nothing_was_refused_to(world.testbed()?, "karpenter-tenon")?;
+/// Uninstalls the release, after which everything in no namespace is as it was before.
+async fn uninstall(world: &World, before: &BTreeSet<String>) -> anyhow::Result<()> {
+    let admin = Admin { testbed: world.testbed()? };
     admin.helm(&["uninstall", "karpenter", "--namespace", "kube-system"])?;
-    let kinds =
-        "clusterroles,clusterrolebindings,nodepools,proxmoxnodeclasses,proxmoxunmanagedtemplates,priorityclasses";
-    let left = || admin.kubectl(&["get", kinds, "-l", "app.kubernetes.io/instance=karpenter", "-o", "name"]);
-    eventually("nothing of the release is left", async || Ok(left()?.is_empty().then_some(()))).await?;
+    world
+        .until("nothing of the release is left", async || {
+            let after = admin.cluster_scoped()?;
+            let left: Vec<&String> = after.difference(before).collect();
+            Ok(left.is_empty().then_some(()))
+        })
+        .await
+}
+
+/// Values that a user of Tenon adds.
+const MORE: &str = "\
+metrics: { type: none }
+schedulerConfig: |
+  podTopologySpread:
+    defaultConstraints:
+    - { maxSkew: 5, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway }
+";
+
+async fn world() -> anyhow::Result<Option<World>> {
+    if with_programs(&[Program::Helm, Program::Kubectl])?.is_none() {
+        return Ok(None);
+    }
+    World::new(Kind::Real, quick_guests()).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fresh_release_with_the_go_providers_values_runs_and_leaves_nothing_but_the_definitions() -> anyhow::Result<()>
+{
+    let Some(mut world) = world().await? else { return Ok(()) };
+    let before = Admin { testbed: world.testbed()? }.cluster_scoped()?;
+    ensure!(before.iter().any(|name| name.starts_with("customresourcedefinition")), "{before:?}");
+    // What only some installations need is granted, and used, too.
+    let more = world.testbed()?.dir().join("more-values.yaml");
+    std::fs::write(&more, MORE)?;
+    let more = ["--values".to_owned(), more.to_string_lossy().into_owned()];
+    let more = more.each_ref().map(String::as_str);
+    let notes = release(&world, "install", "../../charts/tenon", &more)?;
+    ensure!(notes.contains("kube-system/karpenter-tenon") && !notes.contains("cannot start yet"), "{notes}");
+    let installed = Admin { testbed: world.testbed()? }.cluster_scoped()?;
+    ensure!(installed.len() > before.len() + 4, "{:?}", installed.difference(&before));
+    scale_up_and_down(&mut world).await?;
+    uninstall(&world, &before).await?;
+    world.end().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_of_the_go_providers_chart_is_upgraded_with_its_values_runs_and_is_uninstalled() -> anyhow::Result<()>
+{
+    let Some(mut world) = world().await? else { return Ok(()) };
+    let before = Admin { testbed: world.testbed()? }.cluster_scoped()?;
+    release(&world, "install", "tests/end_to_end/charts/go-provider", &[])?;
+    let notes = release(&world, "upgrade", "../../charts/tenon", &[])?;
+    ensure!(notes.contains("kube-system/karpenter-tenon") && !notes.contains("cannot start yet"), "{notes}");
+
+    let admin = Admin { testbed: world.testbed()? };
+    let names = admin.kubectl(&["get", "deployments,serviceaccounts,secrets", "-n", "kube-system", "-o", "name"])?;
+    ensure!(!names.contains("karpenter-provider-proxmox"), "objects of the older chart are left: {names}");
+    let pools = admin.kubectl(&["get", "nodepools,proxmoxnodeclasses,proxmoxunmanagedtemplates", "-o", "name"])?;
+    ensure!(pools.lines().count() == 3, "{pools}");
+    scale_up_and_down(&mut world).await?;
+    uninstall(&world, &before).await?;
     world.end().await
 }

@@ -5,6 +5,7 @@ mod asking;
 mod away;
 mod bench;
 mod chart;
+mod chart_render;
 mod cloud_controller;
 mod cpu_pinning;
 mod crash;

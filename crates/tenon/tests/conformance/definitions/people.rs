@@ -266,3 +266,47 @@ async fn the_chart_installs_upgrades_and_keeps_the_definitions() -> anyhow::Resu
     helm(&["uninstall", "crds"])?;
     eventually("the definitions go", async || Ok(names()?.is_empty().then_some(()))).await
 }
+
+/// A chart like that of the Go provider: older definitions in `crds/`, which belong to no release.
+fn chart_with_definitions_aside(folder: &Path, definitions: &str) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder.join("crds"))?;
+    std::fs::write(folder.join("Chart.yaml"), "apiVersion: v2\nname: karpenter-provider-proxmox\nversion: 0.4.9\n")?;
+    Ok(std::fs::write(folder.join("crds/all.yaml"), definitions)?)
+}
+
+#[tokio::test]
+async fn the_chart_takes_over_the_definitions_of_the_go_providers_chart_and_their_objects_stay() -> anyhow::Result<()> {
+    // Its own: no other test may define the kinds here.
+    let Some(testbed) = own_testbed()? else { return Ok(()) };
+    if with_programs(&[Program::Helm, Program::Kubectl])?.is_none() {
+        return Ok(());
+    }
+    let helm = |args: &[&str]| run(&testbed, Program::Helm, args);
+    let kubectl = |args: &[&str]| run(&testbed, Program::Kubectl, args);
+    let [older, theirs] = ["older-chart", "their-chart"].map(|name| testbed.dir().join(name));
+    older_chart(&older)?;
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    chart_with_definitions_aside(&theirs, &helm(&["template", "x", &text(&older)])?)?;
+    helm(&["install", "karpenter", &text(&theirs)])?;
+    kubectl(&["wait", "--for=condition=Established", "customresourcedefinitions", "--all"])?;
+    let pool = testbed.dir().join("pool.json");
+    std::fs::write(&pool, json!({
+        "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": "theirs" }, "spec": sample("NodePool", "")["spec"],
+    }).to_string())?;
+    eventually("the kinds are served", async || Ok(kubectl(&["create", "-f", &text(&pool)]).ok())).await?;
+
+    let chart = text(&in_repository("charts/tenon-crds"));
+    let refused = helm(&["install", "tenon-crds", &chart]).unwrap_err().to_string();
+    ensure!(refused.contains("invalid ownership metadata"), "{refused}");
+    helm(&["install", "tenon-crds", &chart, "--take-ownership"])?;
+    let name = "proxmoxnodeclasses.karpenter.proxmox.sinextra.dev";
+    let class: Value = serde_json::from_str(&kubectl(&["get", "crd", name, "-o", "json"])?)?;
+    assert_eq!(class["metadata"]["annotations"]["meta.helm.sh/release-name"], json!("tenon-crds"));
+    ensure!(class.to_string().contains("cloneMode"), "taking over does not upgrade");
+    // The other release goes, and a later version of ours is an upgrade like any other.
+    helm(&["uninstall", "karpenter"])?;
+    helm(&["upgrade", "tenon-crds", &chart])?;
+    ensure!(kubectl(&["get", "customresourcedefinitions", "-o", "name"])?.lines().count() == 7, "definitions are gone");
+    ensure!(kubectl(&["get", "nodepools", "-o", "name"])?.contains("theirs"), "the NodePool is gone");
+    Ok(())
+}
