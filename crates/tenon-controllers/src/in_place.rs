@@ -24,7 +24,7 @@ use crate::moments::after;
 use crate::panics::caught;
 use crate::provision::record_of;
 use crate::stop::Stop;
-use crate::writes;
+use crate::writes::{self, Written};
 
 /// How often classes and NodeClaims are compared. It costs no request while nothing changes.
 const EVERY: Duration = Duration::from_secs(5);
@@ -116,7 +116,11 @@ async fn update(context: &Context, one: &Outdated) -> Result<(), ClaimError> {
     });
     let patch = json!({ "metadata": { "annotations": applied } });
     let written = writes::merge(&context.workload, claim.as_ref(), patch).await;
-    written.map_err(|source| ClaimError::kube("annotate the NodeClaim: updated in place", source))?;
+    let written = written.map_err(|source| ClaimError::kube("annotate the NodeClaim: updated in place", source))?;
+    if matches!(written, Written::Outdated) {
+        // What was changed stays changed; the next pass finds that and writes it down.
+        return Ok(());
+    }
     tracing::info!(claim = claim.name_any(), vmid = %record.vmid, "updated tags, security groups and resource pool of VM");
     Ok(())
 }
@@ -151,11 +155,15 @@ async fn move_to_pool(context: &Context, pve: &Client, one: &Outdated, wanted: O
     let row = shown.and_then(|resources| resources.guests.iter().find(|guest| guest.id == record.vmid));
     // To a token without Pool.Audit no pool is shown.
     let is_in = row.and_then(|row| row.pool.as_ref()).or(put_into);
-    let vms = [record.vmid];
-    match (wanted, is_in) {
-        (Some(wanted), Some(pool)) if wanted == pool => Ok(()),
-        (Some(wanted), _) => pve.change_pool(wanted, &vms, PoolChange::Move).await,
-        (None, Some(pool)) if put_into == Some(pool) => pve.change_pool(pool, &vms, PoolChange::Remove).await,
-        (None, _) => Ok(()),
+    let (pool, change) = match (wanted, is_in) {
+        (Some(wanted), Some(pool)) if wanted == pool => return Ok(()),
+        (Some(wanted), _) => (wanted, PoolChange::Move),
+        (None, Some(pool)) if put_into == Some(pool) => (pool.as_str(), PoolChange::Remove),
+        (None, _) => return Ok(()),
+    };
+    match pve.change_pool(pool, &[record.vmid], change).await {
+        // A change before this one was made, and what was to be written down of it was not.
+        Err(error) if change.is_done_already(&error) => Ok(()),
+        outcome => outcome,
     }
 }

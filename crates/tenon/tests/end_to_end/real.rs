@@ -12,8 +12,8 @@ use tenon_sim::{Estate, Server, Tls};
 use testbed::{Testbed, own_testbed};
 use tokio::net::TcpListener;
 
-use crate::rights;
 use crate::world::TOKEN;
+use crate::{rights, rights_audit};
 
 pub(crate) struct Real {
     pub(crate) testbed: Testbed,
@@ -243,7 +243,7 @@ impl Real {
     /// Ends everything, controller first, politely.
     pub(crate) async fn end(&mut self) -> anyhow::Result<()> {
         self.stop_controller()?;
-        rights::nothing_was_refused(&self.testbed)?;
+        rights_audit::keeps_to_the_table(&self.testbed)?;
         self.stop_serving().await;
         if let Some((server, _)) = self.beside.take() {
             server.shutdown().await;
