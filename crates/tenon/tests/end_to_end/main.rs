@@ -40,6 +40,7 @@ mod placement;
 mod planning;
 mod provider;
 mod proxmox_admin;
+mod rare_rights;
 mod real;
 mod refusals;
 mod reload;

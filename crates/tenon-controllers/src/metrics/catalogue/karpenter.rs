@@ -8,7 +8,7 @@ use super::labels::{
     INSTANCE_FAMILY, INSTANCE_TYPE, KUBE_CODE, KUBE_GROUP, KUBE_KIND, KUBE_METHOD, KUBE_SUBRESOURCE, KUBE_VERB,
     KUBE_VERSION, LEASE, MANAGED, METHOD, MIN_VALUES_RELAXED, NODE, NODE_NAME, NODE_PHASE, NODEPOOL, OBJECT,
     OBJECT_NAMESPACE, OS, OWNER, PHASE, POD, POD_NAMESPACE, PROVIDER, READY, REASON, REGION, RESOURCE_TYPE, RESULT,
-    SCHEDULED, SCHEDULING_ID, TERMINATION_MODE, VERSION, WINDOWS_BUILD, ZONE,
+    SCHEDULED, SCHEDULING_ID, TERMINATION_MODE, TO_STATUS, VERSION, WINDOWS_BUILD, ZONE,
 };
 use super::{
     DOUBLING_11, DOUBLING_12, DURATIONS, GO_DEFAULT, KUBE_BOUNDS, Kind, LIFETIMES, Label, Metric, Unit, metric,
@@ -211,7 +211,7 @@ metrics! {
     CONDITION_SECONDS = metric("operator_status_condition_current_status_seconds", Kind::Gauge, CONDITION,
         "Time since a condition has its status").unit(Unit::Seconds).by(KarpenterLibrary).cluster_state();
     CONDITION_TRANSITION = metric("operator_status_condition_transition_seconds", Kind::Histogram(GO_DEFAULT),
-        &[GROUP, CONDITION_KIND, CONDITION_TYPE, CONDITION_STATUS], "Time for which a condition had the status it left")
+        &[GROUP, CONDITION_KIND, CONDITION_TYPE, CONDITION_STATUS, TO_STATUS], "Time for which a condition had the status it left")
         .unit(Unit::Seconds).by(KarpenterLibrary).cluster_state();
     CONDITION_TRANSITIONS = metric("operator_status_condition_transitions_total", Kind::Counter,
         &[GROUP, CONDITION_KIND, CONDITION_TYPE, CONDITION_STATUS, CONDITION_REASON], "Conditions that got another status")
