@@ -27,6 +27,8 @@ labels! {
     CsrDecision { signer: &'static str, decision: &'static str }
     /// Which of our loops.
     Loop { controller: &'static str }
+    /// The queue of one of our loops.
+    OfQueue { name: &'static str, controller: &'static str, priority: u8 }
     /// NodeClaims that have drifted, and why.
     DriftedIn { nodepool: String, reason: &'static str }
     /// A Proxmox cluster.
