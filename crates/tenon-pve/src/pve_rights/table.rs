@@ -324,7 +324,7 @@ pub const PVE_CALLS: &[PveCall] = &[
             "PUT",
             CONFIG,
             &[(PciMappings, "Mapping.Use"), (TemplatePool, "VM.Config.HWType")],
-            "gives a VM template that is there PCI devices",
+            "gives an existing VM template PCI devices",
         )
     },
     // Guest agent
