@@ -27,6 +27,8 @@ labels! {
     CsrDecision { signer: &'static str, decision: &'static str }
     /// Which of our loops.
     Loop { controller: &'static str }
+    /// A pass of one of our loops: a whole one, or one that was left out.
+    Pass { controller: &'static str, pass: &'static str }
     /// NodeClaims that have drifted, and why.
     DriftedIn { nodepool: String, reason: &'static str }
     /// A Proxmox cluster.
