@@ -3,6 +3,8 @@
 //! A VM counts as ours only by the line in its description, and goes only after it was seen without a claim twice. A claim
 //! that was launched under another id has left the old one: a clone that landed there late is an orphan, too.
 
+mod stuck_nodes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
@@ -17,9 +19,10 @@ use tenon_model::{LaunchRecord, LaunchStep, Place, VmId};
 use tenon_pve::{GuestKind, GuestRow, OwnerMark, RefusalKind, Resources, VmConfig};
 use tokio::time::Instant;
 
+use self::stuck_nodes::{free_nodes, stuck_nodes};
 use crate::claim::{
-    ClaimError, DeletionReason, Owner, PowerOff, ReleasePass, attached_seed_storage, delete_claim, drain_orphan,
-    is_ready, is_true, release,
+    ClaimError, DeletionReason, Owner, PowerOff, ReleasePass, attached_seed_storage, delete_claim, is_ready, is_true,
+    release,
 };
 use crate::claim_list::list_claims;
 use crate::context::{Context, is_ours};
@@ -369,37 +372,6 @@ async fn publish_host(context: &Context, node: &Node, host: &str) -> Result<(), 
     let patch = json!({ "metadata": { "labels": { names::LABEL_HOST: host } } });
     let written = writes::merge(&context.workload, node, patch).await;
     written.map(drop).map_err(|source| ClaimError::kube("label the Node with its host", source))
-}
-
-/// Removes our finalizer from a node that is being deleted and has no claim any more, once its pods have left.
-async fn free_nodes(context: &Context, claims: &[NodeClaim], failures: &mut Vec<Failure>) {
-    let has_claim = |node: &Node| claims.iter().any(|claim| claim.name_any() == node.name_any());
-    for node in stuck_nodes(context).into_iter().filter(|node| !has_claim(node)) {
-        let why = attempt(free_node(context, &node), "").await;
-        failures.extend(why.map(|why| Failure { object: format!("Node {}", node.name_any()), why }));
-    }
-}
-
-/// Nodes of ours that are being deleted, and have our finalizer.
-fn stuck_nodes(context: &Context) -> Vec<Arc<Node>> {
-    context.watched.nodes.state_filter(|node| {
-        node.metadata.deletion_timestamp.is_some()
-            && node.finalizers().iter().any(|name| name == names::FINALIZER)
-            && node.labels().contains_key(names::LABEL_NODECLASS)
-    })
-}
-
-async fn free_node(context: &Context, node: &Arc<Node>) -> Result<(), ClaimError> {
-    if !drain_orphan(context, node).await? {
-        return Ok(());
-    }
-    let rest: Vec<&String> = node.finalizers().iter().filter(|name| *name != names::FINALIZER).collect();
-    let patch = json!({ "metadata": { "finalizers": rest } });
-    let written = writes::merge(&context.workload, node.as_ref(), patch).await;
-    written.map_err(|source| ClaimError::kube("remove the finalizer of the Node", source))?;
-    context.metrics.orphans_removed.get_or_create(&Removed { kind: "node" }).inc();
-    tracing::info!(node = node.name_any(), "removed finalizer of Node without NodeClaim");
-    Ok(())
 }
 
 #[cfg(test)]

@@ -88,6 +88,8 @@ pub struct TemplateReport {
     pub templates: usize,
     /// The version of all of them when the pass began.
     pub(super) version: Version,
+    /// What each of them said when the pass began: where its VM templates are, and whether they are ready.
+    pub(super) said: BTreeMap<String, (Vec<String>, ConditionStatus)>,
     /// Whether every object is as it should be and says so: as long as nothing changes, another pass would find the same.
     pub(super) is_settled: bool,
     /// Whether something is under way, so that the next pass should come soon.
@@ -149,6 +151,7 @@ pub async fn pass(context: &TemplateContext, now: &Time) -> Result<TemplateRepor
     };
     let (version, is_settled) = (Version::of(&templates), templates.iter().all(is_settled));
     let mut report = TemplateReport { templates: templates.len(), version, is_settled, ..TemplateReport::default() };
+    report.said = templates.iter().map(|template| (template.name_any(), said(template))).collect();
     if templates.is_empty() {
         return Ok(report);
     }
@@ -178,6 +181,11 @@ pub async fn pass(context: &TemplateContext, now: &Time) -> Result<TemplateRepor
 pub(super) async fn version(context: &TemplateContext) -> Option<Version> {
     let api: Api<ProxmoxTemplate> = Api::all(context.workload.clone());
     Some(Version::of(&api.list(&ListParams::default()).await.ok()?.items))
+}
+
+fn said(template: &ProxmoxTemplate) -> (Vec<String>, ConditionStatus) {
+    let zones = template.status.as_ref().and_then(|status| status.zones.clone()).unwrap_or_default();
+    (zones, said_ready(template).status())
 }
 
 /// Whether an object wants nothing but what it has: all of it is finished, recorded, and said to be ready.

@@ -1,5 +1,6 @@
 //! Keeps every ProxmoxTemplate as it is described, until told to stop.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
         memory: TemplateMemory::default(),
     };
     let mut settled = Settled::new(NAME, REFRESHED_EVERY);
+    let mut said = BTreeMap::new();
     loop {
         let mut every = EVERY;
         let facts = context.regions.facts();
@@ -40,6 +42,11 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
                 settled.note((facts, report.version), report.is_settled && is_quiet && !report.is_busy);
                 if report.is_busy {
                     every = WHILE_BUSY;
+                }
+                if report.said != said {
+                    said.clone_from(&report.said);
+                    // Classes are judged by what templates say.
+                    context.watched.rules_changed.notify_one();
                 }
                 tell(&context, report).await;
             }
@@ -75,7 +82,6 @@ async fn until_due(
 
 async fn tell(context: &Context, report: TemplateReport) {
     if !report.events.is_empty() {
-        // Classes are judged by what templates say.
         context.watched.rules_changed.notify_one();
     }
     for (object, event) in &report.events {
