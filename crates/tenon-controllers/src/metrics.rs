@@ -41,7 +41,7 @@ pub(crate) use proxmox::Meter;
 pub(crate) use scheduling::{PlanCounts, Scheduling, WaitingPod};
 pub(crate) use sets::{
     Build, ByReason, Code, Consolidation, Created, CsrDecision, Disrupted, DisruptionDecision, DrainedNode, DrainedPod,
-    DriftedIn, InPool, InRegion, Kept, Loop, OfLease, OfNode, OfQueue, PlanDecision, PlanPhase, PoolDecision,
+    DriftedIn, InPool, InRegion, Kept, Loop, OfLease, OfNode, OfQueue, Pass, PlanDecision, PlanPhase, PoolDecision,
     PoolReason, Removed, Terminated, WhyDisrupted,
 };
 
@@ -130,6 +130,7 @@ families! {
     queued: OfQueue = &karpenter::QUEUED;
     leads: OfLease = &karpenter::LEADER;
     errors: Loop = &tenon::PASS_ERRORS;
+    passes: Pass = &tenon::PASSES;
     csr_decisions: CsrDecision = &tenon::CSR_DECISIONS;
     region_up: InRegion = &tenon::REGION_UP;
     listed_at: InRegion = &tenon::REGION_LISTED;

@@ -25,6 +25,7 @@ mod fleet;
 mod go_controller;
 mod ground;
 mod guest;
+mod idle;
 mod in_place;
 mod in_place_rights;
 mod instance_types;
