@@ -126,7 +126,8 @@ mod tests {
     fn claim(text: &str) -> NodeClaim {
         let class = json!({ "group": "g", "kind": "k", "name": "n" });
         let metadata = json!({ "name": "default-a", "annotations": { names::ANNOTATION_DISRUPTION: text } });
-        serde_json::from_value(json!({ "metadata": metadata, "spec": { "requirements": [], "nodeClassRef": class } })).unwrap()
+        serde_json::from_value(json!({ "metadata": metadata, "spec": { "requirements": [], "nodeClassRef": class } }))
+            .unwrap()
     }
 
     #[test]

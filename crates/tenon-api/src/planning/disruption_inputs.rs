@@ -10,8 +10,8 @@ use tenon_model::{DisruptionGates, DisruptionInputs, NodeState, Snapshot};
 use super::pod_holds::pod_holds;
 use crate::names;
 use crate::objects::Objects;
-use crate::{NodeClaim, NodePool};
 use crate::plan_options::{FeatureGates, PlanOptions};
+use crate::{NodeClaim, NodePool};
 
 /// What decides about the nodes of a snapshot that was taken of the same objects.
 pub fn disruption_inputs(objects: &Objects, snapshot: &Snapshot, options: &PlanOptions) -> DisruptionInputs {

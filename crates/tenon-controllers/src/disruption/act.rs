@@ -149,7 +149,8 @@ pub(super) async fn waits(context: &Context, running: &Running, objects: &Comman
         let is_rising = objects.successor(&running.record, name) == Successor::Rising;
         if let Some(claim) = objects.claims.get(name).filter(|_| is_rising) {
             let replaced = running.record.candidates.join(", ");
-            let note = format!("Waiting until the Node of NodeClaim {name} is ready before NodeClaim {replaced} is deleted");
+            let note =
+                format!("Waiting until the Node of NodeClaim {name} is ready before NodeClaim {replaced} is deleted");
             let event = Event::new(&event_reasons::DISRUPTION_WAITING_READINESS, note);
             context.events.publish(claim.as_ref(), &event).await;
         }
@@ -242,7 +243,10 @@ pub(super) fn why(running: &Running, objects: &CommandObjects, failure: Failure)
     match failure {
         Failure::Interrupted => "the controller was restarted before all replacements were created".to_owned(),
         Failure::ReplacementLost => {
-            format!("replacement NodeClaim {} was deleted before it was ready", first(&[Successor::Absent, Successor::Lost]))
+            format!(
+                "replacement NodeClaim {} was deleted before it was ready",
+                first(&[Successor::Absent, Successor::Lost])
+            )
         }
         Failure::TimedOut => {
             format!("replacement NodeClaim {} was not ready in time", first(&[Successor::Rising, Successor::Absent]))

@@ -17,8 +17,7 @@ const REASONS: [DisruptionReason; 3] =
 pub(super) fn decided(metrics: &Metrics, disruption: &Disruption, snapshot: &Snapshot, began: Instant) {
     // All methods share what is read, so the time is that of the look, told of the method that it ended with.
     let method = disruption.commands.first().map_or(Method::SingleNode, |command| command.method);
-    let why =
-        WhyDisrupted { reason: reason_label(method.reason()), consolidation_type: consolidation_type(method) };
+    let why = WhyDisrupted { reason: reason_label(method.reason()), consolidation_type: consolidation_type(method) };
     metrics.disruption_evaluation.get_or_create(&why).observe(began.elapsed().as_secs_f64());
     for reason in REASONS {
         let eligible = eligible(disruption, reason);
@@ -83,8 +82,7 @@ fn is_weighed(why: &Why) -> bool {
 pub(super) fn begun(metrics: &Metrics, command: &Command) {
     let decision = decision(command);
     metrics.disruption_decisions.get_or_create(&decision).inc();
-    let pools: std::collections::BTreeSet<&str> =
-        command.removed.iter().map(|removed| removed.pool.as_str()).collect();
+    let pools: std::collections::BTreeSet<&str> = command.removed.iter().map(|removed| removed.pool.as_str()).collect();
     for pool in pools {
         let of = PoolDecision {
             nodepool: pool.to_owned(),
@@ -111,7 +109,7 @@ mod tests {
     use std::sync::Arc;
 
     use tenon_engine::disruption::{DisruptionBlocked, KeptNode, PoolDisruption, RemovedNode};
-    use tenon_model::{BudgetText, DisruptionBudget, DisruptionPool, Pool};
+    use tenon_model::{BudgetText, ConsolidationPolicy, DisruptionBudget, DisruptionPool, Pool, TimespanOrNever};
 
     use super::*;
 
@@ -123,7 +121,14 @@ mod tests {
         let two = BudgetText { nodes: "2", schedule: None, duration: None };
         let of = |name: &str| {
             let budgets = vec![DisruptionBudget::read(two, None)];
-            let rules = DisruptionPool { name: name.to_owned(), budgets, ..DisruptionPool::default() };
+            let rules = DisruptionPool {
+                name: name.to_owned(),
+                is_deleting: false,
+                is_static: false,
+                policy: ConsolidationPolicy::WhenEmpty,
+                consolidate_after: Ok(TimespanOrNever::Never),
+                budgets,
+            };
             Arc::new(Pool { name: name.to_owned(), disruption: Some(Arc::new(rules)), ..Pool::default() })
         };
         Snapshot { pools: vec![of("a"), of("b")], ..Snapshot::default() }
@@ -155,8 +160,7 @@ mod tests {
     fn j9_reasons_are_in_lower_case_and_only_what_there_is_now_is_shown() {
         let metrics = Metrics::default();
         let nominated = Why::Blocked(DisruptionBlocked::Nominated);
-        let kept =
-            KeptNode { node: "n".to_owned(), pool: None, reasons: vec![(Method::SingleNode, nominated)] };
+        let kept = KeptNode { node: "n".to_owned(), pool: None, reasons: vec![(Method::SingleNode, nominated)] };
         let found = Disruption {
             commands: vec![command()],
             kept: vec![kept],

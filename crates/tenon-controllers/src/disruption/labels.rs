@@ -9,14 +9,8 @@ use crate::claim::DeletionReason;
 use crate::metrics::{Consolidation, DisruptionDecision};
 
 /// Every method, in the order they are tried in.
-pub(super) const METHODS: [Method; 6] = [
-    Method::Repair,
-    Method::Emptiness,
-    Method::StaticDrift,
-    Method::Drift,
-    Method::MultiNode,
-    Method::SingleNode,
-];
+pub(super) const METHODS: [Method; 6] =
+    [Method::Repair, Method::Emptiness, Method::StaticDrift, Method::Drift, Method::MultiNode, Method::SingleNode];
 
 /// The method of this name.
 pub(super) fn method_of(name: &str) -> Option<Method> {

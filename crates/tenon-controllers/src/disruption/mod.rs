@@ -12,6 +12,8 @@ mod act;
 mod candidate;
 mod consolidatable;
 mod count;
+#[cfg(test)]
+mod disruption_tests;
 mod duration;
 mod gather;
 mod labels;
@@ -28,6 +30,8 @@ mod rollout;
 mod run;
 mod start;
 pub(crate) mod taint;
+#[cfg(test)]
+mod test_site;
 
 pub use duration::{parse_duration, parse_duration_or_never};
 pub(crate) use gather::model_time;

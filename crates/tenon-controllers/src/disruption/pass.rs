@@ -179,12 +179,7 @@ impl Disruptor {
         }
     }
 
-    async fn begin(
-        &mut self,
-        context: &Context,
-        (shown, look): (&Shown, &Look),
-        commands: &[Command],
-    ) -> Failures {
+    async fn begin(&mut self, context: &Context, (shown, look): (&Shown, &Look), commands: &[Command]) -> Failures {
         let mut failures = Failures::new();
         for command in commands {
             let nodes = command.names().join(", ");

@@ -143,10 +143,9 @@ impl Queue {
         let is_late = self.written.is_some_and(|written| after(written, SHOWN_WITHIN) <= now);
         let is_shown = |running: &Running| {
             let seen = CommandObjects::cached(context, &running.record, claims);
-            let is_behind = |name: &String| matches!(
-                seen.candidate(&running.record, name),
-                Candidate::Unrecorded | Candidate::Recorded
-            );
+            let is_behind = |name: &String| {
+                matches!(seen.candidate(&running.record, name), Candidate::Unrecorded | Candidate::Recorded)
+            };
             !running.record.candidates.iter().any(is_behind)
         };
         is_late || (self.settling.is_empty() && self.running.values().all(is_shown))

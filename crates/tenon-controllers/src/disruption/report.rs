@@ -3,7 +3,9 @@
 use jiff::SignedDuration;
 use kube::ResourceExt;
 use tenon_api::event_reasons::{self, EventReason};
-use tenon_engine::disruption::{Command, Disruption, DisruptionBlocked, Kept, KeptNode, Method, PoolDisruption, Rejection};
+use tenon_engine::disruption::{
+    Command, Disruption, DisruptionBlocked, Kept, KeptNode, Method, PoolDisruption, Rejection,
+};
 
 use super::candidate::Shown;
 use crate::context::Context;

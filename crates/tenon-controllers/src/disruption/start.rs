@@ -119,7 +119,7 @@ mod tests {
         };
         let name = |stem: &str, id: &str, number| named(claim(stem), id, number);
         let first = name("default-", "1", 0);
-        assert_eq!(first, name("default-", "1", 0));
+        assert_eq!(first.name_any(), name("default-", "1", 0).name_any());
         assert_eq!(first.annotations()[names::ANNOTATION_REPLACEMENT_FOR], "1");
         let (first, second, other) =
             (first.name_any(), name("default-", "1", 1).name_any(), name("default-", "2", 0).name_any());

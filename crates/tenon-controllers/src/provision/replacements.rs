@@ -51,10 +51,15 @@ mod tests {
     fn a_node_leaves_only_as_long_as_all_its_replacements_are_there() {
         let record = r#"{"id":"1","method":"drift","reason":"Drifted","candidates":["a"],"replacements":["b"],"startedAt":0,"replacing":true}"#;
         let old = claim("a", json!({ "annotations": { names::ANNOTATION_DISRUPTION: record } }));
-        let says = |claims: &[Arc<NodeClaim>]| with_replacements(claims)[0].annotations().contains_key(names::ANNOTATION_DISRUPTION);
+        let says = |claims: &[Arc<NodeClaim>]| {
+            with_replacements(claims)[0].annotations().contains_key(names::ANNOTATION_DISRUPTION)
+        };
         assert!(says(&[old.clone(), claim("b", json!({}))]));
         assert!(!says(&[old.clone()]));
         assert!(!says(&[old.clone(), claim("b", json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" }))]));
-        assert!(Arc::ptr_eq(&with_replacements(&[old.clone(), claim("b", json!({}))])[0], &old), "nothing is read again");
+        assert!(
+            Arc::ptr_eq(&with_replacements(&[old.clone(), claim("b", json!({}))])[0], &old),
+            "nothing is read again"
+        );
     }
 }

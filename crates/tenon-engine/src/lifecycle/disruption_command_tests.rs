@@ -111,10 +111,8 @@ fn h12_a_node_that_somebody_else_takes_ends_the_command() {
 /// Whatever is seen, it ends: from every state some number of steps that succeed leads to Done, Await or a roll-back.
 #[test]
 fn every_step_that_succeeds_leads_on() {
-    let (candidates, successors) = (
-        [Gone, Deleting, Taken, Unrecorded, Recorded, Marked],
-        [Absent, Lost, Rising, Initialized],
-    );
+    let (candidates, successors) =
+        ([Gone, Deleting, Taken, Unrecorded, Recorded, Marked], [Absent, Lost, Rising, Initialized]);
     for stage in [Marking, Replacing] {
         for is_planned in [true, false] {
             for a in candidates {
