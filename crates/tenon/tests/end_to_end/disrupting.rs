@@ -116,15 +116,15 @@ async fn a_controller_killed_while_it_replaces_a_node_finishes_it(kind: Kind) ->
 
 impl World {
     async fn disrupt_with(&self, disruption: Value) -> anyhow::Result<()> {
-        self.change_pool(json!({ "disruption": disruption })).await
+        self.change_default(json!({ "disruption": disruption })).await
     }
 
     /// Makes every node drift.
     pub(crate) async fn relabel(&self, value: &str) -> anyhow::Result<()> {
-        self.change_pool(json!({ "template": { "metadata": { "labels": { "example.com/batch": value } } } })).await
+        self.change_default(json!({ "template": { "metadata": { "labels": { "example.com/batch": value } } } })).await
     }
 
-    async fn change_pool(&self, spec: Value) -> anyhow::Result<()> {
+    async fn change_default(&self, spec: Value) -> anyhow::Result<()> {
         let pools: Api<NodePool> = Api::all(self.admin.clone());
         pools.patch("default", &PatchParams::default(), &Patch::Merge(json!({ "spec": spec }))).await?;
         Ok(())
