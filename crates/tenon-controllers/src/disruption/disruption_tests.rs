@@ -29,7 +29,7 @@ async fn h6_a_drifted_node_goes_only_once_its_replacement_takes_pods() {
 
     site.is_broken = |_| false;
     site.run(MOVED).await;
-    assert_eq!(site.staying().await, [new.clone()]);
+    assert_eq!(site.staying().await, std::slice::from_ref(&new));
     assert!(site.stage.is_gone("old").await);
     let told = site.stage.told("old", "DisruptionTerminating").await;
     assert_eq!(told, [format!("Deleting NodeClaim old: Node old has drifted; replacement NodeClaim {new} is ready")]);

@@ -41,7 +41,7 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
             context.metrics.reconciled("disruption", began, result);
             pass.failures
         };
-        failed = log(&context, failures, failed);
+        failed = log(&context, failures, &failed);
         let due = disruptor.due().map_or(next_pass, |due| due.min(next_pass));
         next_pass = due;
         wait = due.saturating_duration_since(Instant::now());
@@ -51,7 +51,7 @@ pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
     }
 }
 
-fn log(context: &Context, failures: Failures, before: BTreeMap<String, String>) -> BTreeMap<String, String> {
+fn log(context: &Context, failures: Failures, before: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut failed = BTreeMap::new();
     for (name, error) in failures {
         context.metrics.errors.get_or_create(&Loop { controller: "disruption" }).inc();

@@ -41,7 +41,7 @@ pub(super) fn command_of(context: &Context, look: &Look, command: &Command) -> R
         method: command.method.as_str().to_owned(),
         reason: command.method.reason(),
         candidates: command.removed.iter().map(|removed| removed.claim.clone()).collect(),
-        replacements: planned.iter().map(|claim| claim.name_any()).collect(),
+        replacements: planned.iter().map(ResourceExt::name_any).collect(),
         started_at: context.clock.now().as_second(),
         replacing: false,
         fingerprint: command.fingerprint,

@@ -207,7 +207,7 @@ impl Site {
     pub(super) async fn staying(&self) -> Vec<String> {
         let claims = self.stage.claims().await;
         let stays = claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_none());
-        stays.map(|claim| claim.name_any()).collect()
+        stays.map(ResourceExt::name_any).collect()
     }
 
     /// Everything that was said, for whoever reads why a test failed.

@@ -39,7 +39,7 @@ mod tests {
 
     use super::*;
 
-    fn claim(name: &str, more: Value) -> Arc<NodeClaim> {
+    fn claim(name: &str, more: &Value) -> Arc<NodeClaim> {
         let class = json!({ "group": "g", "kind": "k", "name": "n" });
         let mut metadata = json!({ "name": name });
         metadata.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -50,15 +50,15 @@ mod tests {
     #[test]
     fn a_node_leaves_only_as_long_as_all_its_replacements_are_there() {
         let record = r#"{"id":"1","method":"drift","reason":"Drifted","candidates":["a"],"replacements":["b"],"startedAt":0,"replacing":true}"#;
-        let old = claim("a", json!({ "annotations": { names::ANNOTATION_DISRUPTION: record } }));
+        let old = claim("a", &json!({ "annotations": { names::ANNOTATION_DISRUPTION: record } }));
         let says = |claims: &[Arc<NodeClaim>]| {
             with_replacements(claims)[0].annotations().contains_key(names::ANNOTATION_DISRUPTION)
         };
-        assert!(says(&[old.clone(), claim("b", json!({}))]));
-        assert!(!says(&[old.clone()]));
-        assert!(!says(&[old.clone(), claim("b", json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" }))]));
+        assert!(says(&[old.clone(), claim("b", &json!({}))]));
+        assert!(!says(std::slice::from_ref(&old)));
+        assert!(!says(&[old.clone(), claim("b", &json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" }))]));
         assert!(
-            Arc::ptr_eq(&with_replacements(&[old.clone(), claim("b", json!({}))])[0], &old),
+            Arc::ptr_eq(&with_replacements(&[old.clone(), claim("b", &json!({}))])[0], &old),
             "nothing is read again"
         );
     }
