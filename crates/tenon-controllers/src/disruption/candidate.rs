@@ -56,7 +56,7 @@ impl Shown {
         let nodes = self.claims.iter().map(|claim| {
             let name = claim.name_any();
             let pods = self.pods.get(name.as_str()).unwrap_or(&no_pods);
-            candidate(context, (claim, self.nodes.get(&name)), pods, now)
+            candidate(context, &ClaimWithPods { claim, node: self.nodes.get(&name), pods }, now)
         });
         EmptinessInput {
             now: model_time(now),
@@ -66,16 +66,19 @@ impl Shown {
     }
 }
 
-fn candidate(
-    context: &Context,
-    (claim, node): (&NodeClaim, Option<&Arc<Node>>),
-    pods: &[Arc<Pod>],
-    now: jiff::Timestamp,
-) -> CandidateNode {
+/// A claim with its Node and the pods on it.
+struct ClaimWithPods<'a> {
+    claim: &'a NodeClaim,
+    node: Option<&'a Arc<Node>>,
+    pods: &'a [Arc<Pod>],
+}
+
+fn candidate(context: &Context, seen: &ClaimWithPods<'_>, now: jiff::Timestamp) -> CandidateNode {
+    let claim = seen.claim;
     let objects = CandidateObjects {
         claim,
-        node: node.map(AsRef::as_ref),
-        pods: pods.iter().map(AsRef::as_ref).collect(),
+        node: seen.node.map(AsRef::as_ref),
+        pods: seen.pods.iter().map(AsRef::as_ref).collect(),
         is_nominated: context.memory.is_nominated(&claim.name_any(), now),
         gates: context.settings.planning.feature_gates,
     };
@@ -94,7 +97,7 @@ pub(super) async fn is_still_empty(
         None => Vec::new(),
     };
     let now = context.clock.now();
-    let candidate = candidate(context, (claim, node), &pods, now);
+    let candidate = candidate(context, &ClaimWithPods { claim, node, pods: &pods }, now);
     let pools: Vec<_> = context.watched.pools.state().iter().map(|pool| disruption_pool(pool)).collect();
     Ok(validate_emptiness(&candidate, &pools, model_time(now)).map(drop))
 }

@@ -1,3 +1,5 @@
+//! Which step follows from what is seen of a command, state by state?
+
 use Candidate::{Deleting, Gone, Marked, Recorded, Taken, Unrecorded};
 use CommandStep::{Advance, Await, Create, Delete, Done, Mark, Record, RollBack};
 use Failure::{CandidateLost, Interrupted, ReplacementLost, TimedOut};
