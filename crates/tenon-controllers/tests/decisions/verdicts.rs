@@ -278,6 +278,20 @@ fn i4_validation_a_pool_with_mixed_capacity_types_is_valid_and_one_without_a_kno
 }
 
 #[test]
+fn every_consolidation_policy_is_accepted() {
+    for policy in ["WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"] {
+        let pool = spec(json!({
+            "disruption": { "consolidationPolicy": policy, "consolidateAfter": "1m" },
+            "template": { "spec": {
+                "requirements": [], "nodeClassRef": { "group": "g", "kind": "k", "name": "default" },
+            } },
+        }));
+        let verdict = judge_pool(&pool, FeatureGates::default(), &ObservedClass::Missing).validation;
+        assert_eq!(verdict.status(), ConditionStatus::True, "{policy}");
+    }
+}
+
+#[test]
 fn a_pool_of_fixed_size_needs_its_gate_and_says_so() {
     let fixed = spec(json!({ "replicas": 2, "template": { "spec": {
         "requirements": [], "nodeClassRef": { "group": "g", "kind": "k", "name": "default" },

@@ -11,6 +11,7 @@ mod cpu_pinning;
 mod crash;
 mod csr_approver;
 mod determinism;
+mod disrupting;
 mod drifting;
 mod election;
 mod embedded;

@@ -15,15 +15,16 @@ pub(crate) const CONDITION_REASON: Label = label("reason", "the reasons of condi
 pub(crate) const CONDITION_STATUS: Label = label("status", "`True`, `False`, `Unknown`");
 pub(crate) const CONDITION_TYPE: Label = label("type", "the types of conditions");
 pub(crate) const CONSOLIDATION_POLICY: Label = label("consolidation_policy", "the policies of NodePools");
-pub(crate) const CONSOLIDATION_TYPE: Label = label("consolidation_type", "`empty`, `multi`, `single`");
+pub(crate) const CONSOLIDATION_TYPE: Label =
+    label("consolidation_type", "`empty`, `multi`, `single`, or empty for drift");
 pub(crate) const CONTROLLER: Label = label("controller", "Tenon's controllers");
-pub(crate) const DECISION: Label = label("decision", "`delete`, `replace`, `no-op`");
+pub(crate) const DECISION: Label = label("decision", "`delete`, `replace`, `terminate-first`");
 pub(crate) const DISRUPTED_REASON: Label = label(
     "reason",
-    "`empty`, `expired`, `garbage_collected`, `insufficient_capacity`, `launch_timeout`, `nodeclass_not_ready`, \
-     `registration_timeout`, `unhealthy`",
+    "`drifted`, `empty`, `expired`, `garbage_collected`, `insufficient_capacity`, `launch_timeout`, \
+     `nodeclass_not_ready`, `registration_timeout`, `underutilized`, `unhealthy`",
 );
-pub(crate) const DISRUPTION_REASON: Label = label("reason", "`empty`");
+pub(crate) const DISRUPTION_REASON: Label = label("reason", "`drifted`, `empty`, `underutilized`");
 pub(crate) const DRAINED_REASON: Label =
     label("reason", "the reason of condition DisruptionReason, `Empty`, `Forceful Termination`");
 pub(crate) const DYNAMIC_RESOURCES: Label =
@@ -59,7 +60,7 @@ pub(crate) const PRIORITY: Label = label("priority", "`0`: the queue has one");
 pub(crate) const PROVIDER: Label = label("provider", "`proxmox`");
 pub(crate) const QUEUE: Label = label("name", "`nodeclaim.lifecycle`: the other controllers have no queue");
 pub(crate) const READY: Label = label("ready", "`true`, `false`");
-pub(crate) const REASON: Label = label("reason", "`provisioned`");
+pub(crate) const REASON: Label = label("reason", "`provisioned`, `drifted`, `underutilized`");
 pub(crate) const REGION: Label = label("region", "Proxmox clusters of the cloud config");
 pub(crate) const RESOURCE_TYPE: Label = label("resource_type", "resources of nodes");
 pub(crate) const RESULT: Label = label("result", "`success`, `requeue_after`, `error`");

@@ -54,7 +54,7 @@ metrics! {
     PLAN_DECISIONS = metric("tenon_plan_decisions_total", Kind::Counter, &[PLAN_DECISION, PLAN_REASON],
         "What plans decided about pods; a pod that stays pending is counted in every plan");
     NODES_KEPT = metric("tenon_nodes_kept", Kind::Gauge, &[KEPT_REASON],
-        "Nodes that the last look for empty nodes kept, by why");
+        "Nodes that the last look for nodes to disrupt kept, by why");
     DRIFTED = metric("tenon_nodeclaims_drifted", Kind::Gauge, &[NODEPOOL, DRIFT_REASON], "NodeClaims that have drifted");
     CSR_DECISIONS = metric("tenon_csr_decisions_total", Kind::Counter, &[CSR_SIGNER, CSR_DECISION],
         "Kubelet certificates that --csr-approver approved or denied");
