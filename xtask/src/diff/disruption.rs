@@ -168,6 +168,7 @@ fn compare(folders: &Folders, seeds: &[u64]) -> anyhow::Result<()> {
 }
 
 fn say(seed: u64, judged: &Judged) {
+    judged.own.iter().for_each(|command| println!("{seed}: only ours: {command}"));
     judged.faults.iter().for_each(|fault| println!("{seed}: {fault}"));
 }
 

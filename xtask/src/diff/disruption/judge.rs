@@ -1,5 +1,5 @@
-//! Are our rounds right? They are if Karpenter would do each of our commands, too, nothing is left that it would do, and the
-//! nodes end up as cheap as its own with as few pods moved.
+//! Are our rounds right? They are if Karpenter would do each of our commands, too, or could save nothing itself where ours does; if
+//! nothing is left that it would do; and if the nodes end up as cheap as its own with as few pods moved.
 
 use std::fmt;
 
@@ -15,6 +15,8 @@ pub(super) struct Judged {
     pub(super) faults: Vec<String>,
     /// Whether we end up cheaper than every run of Karpenter, with more pods moved than any: neither can be held against the other.
     pub(super) is_cheaper_with_more_moves: bool,
+    /// Commands that Karpenter would not come to, at a moment when it would do nothing.
+    pub(super) own: Vec<String>,
 }
 
 /// Compares our rounds with several runs of Karpenter.
@@ -22,6 +24,7 @@ pub(super) fn judge(ours: &Run, theirs: &[Run], checked: Option<&Checked>) -> Ju
     let mut judged = Judged::default();
     let fault = |judged: &mut Judged, text: String| judged.faults.push(text);
     if let Some(checked) = checked {
+        judged.own.clone_from(&checked.own);
         judged.faults.extend(checked.faults.iter().cloned());
         let left = checked.left.iter().map(|left| format!("Karpenter would go on: {left}"));
         judged.faults.extend(left);
@@ -69,7 +72,10 @@ pub(super) struct Totals {
     before: f64,
     cost: (f64, f64),
     moves: (usize, usize),
+    /// Moved pods of scenarios that end as cheap as Karpenter's median.
+    level_moves: (usize, usize),
     commands: (usize, usize),
+    own: usize,
     stuck: usize,
 }
 
@@ -81,15 +87,21 @@ impl Totals {
             (true, false) => self.right += 1,
         }
         self.before += ours.before;
-        self.cost = (self.cost.0 + ours.cost, self.cost.1 + median(theirs.iter().map(|run| run.cost), f64::total_cmp));
-        self.moves = (self.moves.0 + ours.moves, self.moves.1 + median(theirs.iter().map(|run| run.moves), usize::cmp));
+        let cost = median(theirs.iter().map(|run| run.cost), f64::total_cmp);
+        self.cost = (self.cost.0 + ours.cost, self.cost.1 + cost);
+        let moves = median(theirs.iter().map(|run| run.moves), usize::cmp);
+        self.moves = (self.moves.0 + ours.moves, self.moves.1 + moves);
+        if (ours.cost - cost).abs() <= SLACK {
+            self.level_moves = (self.level_moves.0 + ours.moves, self.level_moves.1 + moves);
+        }
+        self.own += judged.own.len();
         self.stuck += usize::from(theirs.iter().any(|run| run.is_stuck));
         let commands = median(theirs.iter().map(|run| run.commands), usize::cmp);
         self.commands = (self.commands.0 + ours.commands, self.commands.1 + commands);
     }
 
     pub(super) fn is_right(&self) -> bool {
-        self.wrong == 0 && self.cost.0 <= self.cost.1 + SLACK
+        self.wrong == 0 && self.cost.0 <= self.cost.1 + SLACK && self.level_moves.0 <= self.level_moves.1
     }
 }
 
@@ -104,7 +116,8 @@ impl fmt::Display for Totals {
         write!(
             f,
             "{} right, {} wrong, {} cheaper with more moves\ncost: {:.3} before; after: {:.3}, Karpenter {:.3}\n\
-             moved pods: {}, Karpenter {}\ncommands: {}, Karpenter {}; \
+             moved pods: {}, Karpenter {}; where both cost the same: {}, Karpenter {}\n\
+             commands: {}, Karpenter {}; {} of ours where Karpenter would do nothing; \
              in {} scenarios it tries for ever to create a node that cannot be launched",
             self.right,
             self.wrong,
@@ -114,8 +127,11 @@ impl fmt::Display for Totals {
             self.cost.1,
             self.moves.0,
             self.moves.1,
+            self.level_moves.0,
+            self.level_moves.1,
             self.commands.0,
             self.commands.1,
+            self.own,
             self.stuck
         )
     }
@@ -144,9 +160,32 @@ mod tests {
         assert_eq!(judge(&run(1.0, 5), &[run(2.0, 5)], None), Judged::default());
     }
 
+    fn checked(faults: &[&str], own: &[&str], left: &[&str]) -> Checked {
+        let [faults, own, left] = [faults, own, left].map(|texts| texts.iter().map(ToString::to_string).collect());
+        Checked { faults, own, left, cost: 2.0 }
+    }
+
     #[test]
     fn what_karpenter_has_against_a_command_is_a_fault() {
-        let checked = Checked { faults: vec!["x".to_owned()], left: vec!["y".to_owned()], cost: 2.0 };
-        assert_eq!(judge(&run(2.0, 5), &[run(2.0, 5)], Some(&checked)).faults, ["x", "Karpenter would go on: y"]);
+        let judged = judge(&run(2.0, 5), &[run(2.0, 5)], Some(&checked(&["x"], &[], &["y"])));
+        assert_eq!(judged.faults, ["x", "Karpenter would go on: y"]);
+    }
+
+    #[test]
+    fn what_we_do_where_karpenter_would_do_nothing_is_counted_and_no_fault() {
+        let (ours, theirs) = (run(2.0, 6), [run(3.0, 5)]);
+        let judged = judge(&ours, &theirs, Some(&checked(&[], &["x"], &[])));
+        assert_eq!((&judged.faults[..], judged.is_cheaper_with_more_moves), (&[][..], true));
+        let mut totals = Totals::default();
+        totals.add(&judged, &ours, &theirs);
+        assert!(totals.is_right() && totals.to_string().contains("1 of ours where Karpenter would do nothing"));
+    }
+
+    #[test]
+    fn more_moves_in_all_are_wrong_where_the_costs_are_the_same() {
+        let mut totals = Totals::default();
+        let (ours, theirs) = (run(2.0, 6), [run(2.0, 5), run(2.0, 5), run(2.0, 6)]);
+        totals.add(&judge(&ours, &theirs, None), &ours, &theirs);
+        assert!(!totals.is_right());
     }
 }
