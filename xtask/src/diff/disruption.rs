@@ -1,11 +1,12 @@
 //! `cargo xtask diff disruption`: which nodes we would disrupt, against Karpenter's own methods on the same files.
 //!
-//! Read in this order: `scene` (what a seed stands for), `report` (what rounds come to), `judge` (what is right), `recorded` (what
-//! Karpenter did once, for a machine without Go).
+//! Read in this order: `scene` (what a seed stands for), `report` (what rounds come to), `judge` (what is right), `rules` (which of
+//! our own rules makes a difference), `recorded` (what Karpenter did once, for a machine without Go).
 
 mod judge;
 mod recorded;
 mod report;
+mod rules;
 pub(crate) mod scene;
 
 use std::fs;
@@ -86,7 +87,7 @@ impl Disruption {
             bail!("{} scenarios have no plan of ours", failed.len());
         }
         karpenter.check_all(&folders)?;
-        if self.record { record(&folders, &seeds) } else { compare(&folders, &seeds) }
+        if self.record { record(&folders, &seeds) } else { compare(&tenon, &folders, &seeds) }
     }
 }
 
@@ -154,13 +155,17 @@ impl Tenon {
     }
 }
 
-fn compare(folders: &Folders, seeds: &[u64]) -> anyhow::Result<()> {
+fn compare(tenon: &Tenon, folders: &Folders, seeds: &[u64]) -> anyhow::Result<()> {
     let mut totals = Totals::default();
+    let scratch = tempfile::tempdir().context("cannot create a folder for scenarios")?;
     for seed in seeds {
         let ours = report::read::<Report>(&folders.ours_of(*seed))?.run();
         let theirs = folders.runs_of(*seed)?;
         let checked: Vec<Checked> = report::read(&folders.checked.join(format!("{seed}.json")))?;
-        let judged = judge(&ours, &theirs, checked.first());
+        let mut judged = judge(&ours, &theirs, checked.first());
+        if judged.is_only_worse {
+            judged.rule = rules::excusing(tenon, &scene::generate(*seed), &theirs, scratch.path())?;
+        }
         say(*seed, &judged);
         totals.add(&judged, &ours, &theirs);
     }
@@ -169,7 +174,8 @@ fn compare(folders: &Folders, seeds: &[u64]) -> anyhow::Result<()> {
 
 fn say(seed: u64, judged: &Judged) {
     judged.own.iter().for_each(|command| println!("{seed}: only ours: {command}"));
-    judged.faults.iter().for_each(|fault| println!("{seed}: {fault}"));
+    let by = judged.rule.map(|rule| format!("by the rule \"{rule}\", ")).unwrap_or_default();
+    judged.faults.iter().for_each(|fault| println!("{seed}: {by}{fault}"));
 }
 
 fn finish(totals: &Totals) -> anyhow::Result<()> {

@@ -109,7 +109,8 @@ impl<'s> Scan<'s> {
         let nodes = self.wasteful(&sizes);
         for (place, one) in nodes.iter().copied().enumerate() {
             for other in nodes[place + 1..].iter().copied() {
-                pairs.push((self.may_save([one, other], &sizes), [one, other]));
+                let pair = [one.min(other), one.max(other)];
+                pairs.push((self.may_save(pair, &sizes), pair));
             }
         }
         let names = |pair: &[usize; 2]| pair.map(|number| Node::pool_name(&self.nodes[number]));

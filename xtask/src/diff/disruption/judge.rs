@@ -17,6 +17,16 @@ pub(super) struct Judged {
     pub(super) is_cheaper_with_more_moves: bool,
     /// Commands that Karpenter would not come to, at a moment when it would do nothing.
     pub(super) own: Vec<String>,
+    /// Whether all that is wrong is that our nodes end up dearer, or that we move more pods.
+    pub(super) is_only_worse: bool,
+    /// The rule of ours that is the reason for that, as far as it is proven.
+    pub(super) rule: Option<&'static str>,
+}
+
+impl Judged {
+    fn is_right(&self) -> bool {
+        self.faults.is_empty() || (self.is_only_worse && self.rule.is_some())
+    }
 }
 
 /// Compares our rounds with several runs of Karpenter.
@@ -41,11 +51,19 @@ pub(super) fn judge(ours: &Run, theirs: &[Run], checked: Option<&Checked>) -> Ju
             format!("before the first round nodes cost {}, and by Karpenter's count {}", ours.before, other.before),
         );
     }
+    let is_sound = judged.faults.is_empty();
+    hold(&mut judged, ours, theirs);
+    judged.is_only_worse = is_sound && !judged.faults.is_empty();
+    judged
+}
+
+/// Compares what the rounds come to.
+fn hold(judged: &mut Judged, ours: &Run, theirs: &[Run]) {
     let dearest = theirs.iter().map(|run| run.cost).fold(0.0, f64::max);
     let cheapest = theirs.iter().map(|run| run.cost).fold(f64::MAX, f64::min);
     if ours.cost > dearest + SLACK {
-        fault(&mut judged, format!("our nodes cost {:.5} in the end, Karpenter's at most {dearest:.5}", ours.cost));
-        return judged;
+        judged.faults.push(format!("our nodes cost {:.5} in the end, Karpenter's at most {dearest:.5}", ours.cost));
+        return;
     }
     // A run that ends up cheaper than ours may well have moved more, or less; it is held to its own cost.
     let no_better = theirs.iter().filter(|run| run.cost >= ours.cost - SLACK);
@@ -54,13 +72,12 @@ pub(super) fn judge(ours: &Run, theirs: &[Run], checked: Option<&Checked>) -> Ju
         if ours.cost < cheapest - SLACK {
             judged.is_cheaper_with_more_moves = true;
         } else {
-            fault(
-                &mut judged,
-                format!("we move {} pods, Karpenter at most {most} for that cost ({:.5})", ours.moves, ours.cost),
-            );
+            judged.faults.push(format!(
+                "we move {} pods, Karpenter at most {most} for that cost ({:.5})",
+                ours.moves, ours.cost
+            ));
         }
     }
-    judged
 }
 
 /// What all scenarios come to.
@@ -69,6 +86,7 @@ pub(super) struct Totals {
     right: usize,
     wrong: usize,
     cheaper: usize,
+    by_rule: usize,
     before: f64,
     cost: (f64, f64),
     moves: (usize, usize),
@@ -81,10 +99,11 @@ pub(super) struct Totals {
 
 impl Totals {
     pub(super) fn add(&mut self, judged: &Judged, ours: &Run, theirs: &[Run]) {
-        match (judged.faults.is_empty(), judged.is_cheaper_with_more_moves) {
-            (false, _) => self.wrong += 1,
-            (true, true) => self.cheaper += 1,
-            (true, false) => self.right += 1,
+        match (judged.is_right(), judged.rule, judged.is_cheaper_with_more_moves) {
+            (false, ..) => self.wrong += 1,
+            (true, Some(_), _) => self.by_rule += 1,
+            (true, None, true) => self.cheaper += 1,
+            (true, None, false) => self.right += 1,
         }
         self.before += ours.before;
         let cost = median(theirs.iter().map(|run| run.cost), f64::total_cmp);
@@ -115,13 +134,14 @@ impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} right, {} wrong, {} cheaper with more moves\ncost: {:.3} before; after: {:.3}, Karpenter {:.3}\n\
+            "{} right, {} wrong, {} cheaper with more moves, {} worse by a rule of ours\ncost: {:.3} before; after: {:.3}, Karpenter {:.3}\n\
              moved pods: {}, Karpenter {}; where both cost the same: {}, Karpenter {}\n\
              commands: {}, Karpenter {}; {} of ours where Karpenter would do nothing; \
              in {} scenarios it tries for ever to create a node that cannot be launched",
             self.right,
             self.wrong,
             self.cheaper,
+            self.by_rule,
             self.before,
             self.cost.0,
             self.cost.1,
@@ -179,6 +199,17 @@ mod tests {
         let mut totals = Totals::default();
         totals.add(&judged, &ours, &theirs);
         assert!(totals.is_right() && totals.to_string().contains("1 of ours where Karpenter would do nothing"));
+    }
+
+    #[test]
+    fn a_dearer_end_is_right_only_by_a_rule_and_only_if_nothing_else_is_wrong() {
+        let (ours, theirs) = (run(2.5, 6), [run(2.0, 5)]);
+        let mut judged = judge(&Run { cost: 2.0, ..ours.clone() }, &theirs, Some(&checked(&["x"], &[], &[])));
+        assert!(!judged.is_only_worse && !judged.is_right());
+        judged = judge(&ours, &theirs, None);
+        assert!(judged.is_only_worse && !judged.is_right());
+        judged.rule = Some("a rule");
+        assert!(judged.is_right());
     }
 
     #[test]
