@@ -22,10 +22,11 @@ import (
 const tries = 15
 
 // checked is what is against the commands. Own are those that Karpenter's search would not come to, at a moment when it would do
-// nothing. Left is what it would still do after the last.
+// nothing; early those of them that come when it would still do something. Left is what it would do after the last.
 type checked struct {
 	Faults []string `json:"faults"`
 	Own    []string `json:"own"`
+	Early  []string `json:"early"`
 	Left   []string `json:"left"`
 	Cost   float64  `json:"cost"`
 }
@@ -65,7 +66,7 @@ func (a arguments) checkFile(name string) (checked, error) {
 }
 
 func check(in input, now time.Time, rounds []round) (checked, error) {
-	out := checked{Faults: []string{}, Own: []string{}, Left: []string{}}
+	out := checked{Faults: []string{}, Own: []string{}, Early: []string{}, Left: []string{}}
 	in.objects = copies(in.objects)
 	clk := newPlayClock(now, false)
 	for number, this := range rounds {
@@ -76,11 +77,9 @@ func check(in input, now time.Time, rounds []round) (checked, error) {
 		say := func(format string, rest ...any) {
 			out.Faults = append(out.Faults, fmt.Sprintf("round %d: ", number+1)+fmt.Sprintf(format, rest...))
 		}
-		own, err := m.checkRound(this, say)
-		if err != nil {
+		if err := m.checkRound(this, say, &out); err != nil {
 			return out, err
 		}
-		out.Own = append(out.Own, own...)
 		for _, c := range this.Commands {
 			for _, fault := range forgotten(in.objects, c) {
 				say("%s", fault)
@@ -106,14 +105,14 @@ func check(in input, now time.Time, rounds []round) (checked, error) {
 	return out, err
 }
 
-// checkRound tries the methods before the one that was used, and then each command. It returns those that Karpenter would not find.
-func (m *mind) checkRound(this round, say func(string, ...any)) (own []string, err error) {
+// checkRound tries the methods before the one that was used, and then each command.
+func (m *mind) checkRound(this round, say func(string, ...any), out *checked) error {
 	for _, method := range m.methods() {
 		used := this.Commands[0].Method == method.name
 		if !used {
 			commands, err := m.run(method.Method, everyNode)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			for _, c := range commands {
 				if shown := newCommand(method.name, c); launchable(round{Commands: []command{shown}}) {
@@ -134,19 +133,20 @@ func (m *mind) checkRound(this round, say func(string, ...any)) (own []string, e
 			if err != nil {
 				say("Karpenter would not do %s: %v", told(c), err)
 			} else if isOwn {
-				own = append(own, told(c))
 				before, err := m.beforeOwn()
 				if err != nil {
-					return nil, err
+					return err
 				}
-				if before != "" {
-					say("Karpenter would not do %s, and would do %s", told(c), before)
+				if before == "" {
+					out.Own = append(out.Own, told(c))
+				} else {
+					out.Early = append(out.Early, fmt.Sprintf("%s, and Karpenter would do %s", told(c), before))
 				}
 			}
 		}
-		return own, nil
+		return nil
 	}
-	return nil, fmt.Errorf("there is no method %s", this.Commands[0].Method)
+	return fmt.Errorf("there is no method %s", this.Commands[0].Method)
 }
 
 // checkCommand tells whether Karpenter's search would not come to a command that is right.

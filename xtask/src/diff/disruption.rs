@@ -19,6 +19,7 @@ use clap::Args;
 use self::judge::{Judged, Totals, judge};
 use self::recorded::Recording;
 use self::report::{Checked, Report, Run};
+use self::rules::Players;
 use super::programs::{Karpenter, Tenon};
 use super::seeds::Seeds;
 use crate::run::run;
@@ -87,7 +88,7 @@ impl Disruption {
             bail!("{} scenarios have no plan of ours", failed.len());
         }
         karpenter.check_all(&folders)?;
-        if self.record { record(&folders, &seeds) } else { compare(&tenon, &folders, &seeds) }
+        if self.record { record(&folders, &seeds) } else { compare((&tenon, &karpenter), &folders, &seeds) }
     }
 }
 
@@ -116,6 +117,14 @@ impl Folders {
 
     fn ours_of(&self, seed: u64) -> PathBuf {
         self.ours.join(format!("{seed}.json"))
+    }
+
+    fn our_run(&self, seed: u64) -> anyhow::Result<Run> {
+        Ok(report::read::<Report>(&self.ours_of(seed))?.run())
+    }
+
+    fn checked_of(&self, seed: u64) -> anyhow::Result<Vec<Checked>> {
+        report::read(&self.checked.join(format!("{seed}.json")))
     }
 
     fn runs_of(&self, seed: u64) -> anyhow::Result<Vec<Run>> {
@@ -155,16 +164,14 @@ impl Tenon {
     }
 }
 
-fn compare(tenon: &Tenon, folders: &Folders, seeds: &[u64]) -> anyhow::Result<()> {
+fn compare((tenon, karpenter): (&Tenon, &Karpenter), folders: &Folders, seeds: &[u64]) -> anyhow::Result<()> {
     let mut totals = Totals::default();
     let scratch = tempfile::tempdir().context("cannot create a folder for scenarios")?;
     for seed in seeds {
-        let ours = report::read::<Report>(&folders.ours_of(*seed))?.run();
-        let theirs = folders.runs_of(*seed)?;
-        let checked: Vec<Checked> = report::read(&folders.checked.join(format!("{seed}.json")))?;
+        let (ours, theirs, checked) = (folders.our_run(*seed)?, folders.runs_of(*seed)?, folders.checked_of(*seed)?);
         let mut judged = judge(&ours, &theirs, checked.first());
-        if judged.is_only_worse {
-            judged.rule = rules::excusing(tenon, &scene::generate(*seed), &theirs, scratch.path())?;
+        if judged.is_excusable {
+            judged.rule = Players { tenon, karpenter, scratch: scratch.path() }.rule(*seed, &theirs)?;
         }
         say(*seed, &judged);
         totals.add(&judged, &ours, &theirs);
@@ -188,7 +195,7 @@ fn finish(totals: &Totals) -> anyhow::Result<()> {
 
 fn record(folders: &Folders, seeds: &[u64]) -> anyhow::Result<()> {
     let recordings = seeds.iter().map(|seed| {
-        let ours = report::read::<Report>(&folders.ours_of(*seed))?.run();
+        let ours = folders.our_run(*seed)?;
         let runs = folders.runs_of(*seed)?;
         let faults = judge(&ours, &runs, None).faults;
         Ok(Recording::new(*seed, runs, faults.into_iter().next()))

@@ -50,27 +50,40 @@ impl Spill {
     }
 }
 
-/// What instance types offer at best, the cheapest first.
-struct Sizes(Vec<(i128, Spill)>);
+/// What instance types offer at best.
+struct Sizes {
+    /// Price and room, the cheapest first.
+    sizes: Vec<(i128, Spill)>,
+    /// The lowest price of a billionth of CPU, and of memory.
+    units: [f64; 2],
+}
 
 impl Sizes {
-    /// What a node for these pods costs at least. Nothing if they need none, or if no instance type is large enough.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn new(mut sizes: Vec<(i128, Spill)>) -> Sizes {
+        sizes.sort_by_key(|(price, _)| *price);
+        let parts: [fn(&Spill) -> i128; 2] = [|room| room.cpu, |room| room.memory];
+        let units = parts.map(|part| {
+            let prices = sizes.iter().filter(|(_, room)| part(room) > 0);
+            prices.map(|(price, room)| *price as f64 / part(room) as f64).fold(f64::MAX, f64::min)
+        });
+        Sizes { sizes, units }
+    }
+
+    /// What a node for these pods costs at least. Nothing if they need none; none if no instance type is large enough.
     fn price(&self, spill: Spill) -> Option<i128> {
         if spill == Spill::default() {
             return Some(0);
         }
-        self.0.iter().find(|(_, room)| spill.fits(*room)).map(|(price, _)| *price)
+        self.sizes.iter().find(|(_, room)| spill.fits(*room)).map(|(price, _)| *price)
     }
 
     /// What these pods cost where they share a node with others, at the lowest price for each of CPU and memory.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     fn share(&self, spill: Spill) -> f64 {
-        let share = |part: fn(Spill) -> i128| {
-            let prices = self.0.iter().filter(|(_, room)| part(*room) > 0);
-            let lowest = prices.map(|(price, room)| *price as f64 / part(*room) as f64).fold(f64::MAX, f64::min);
-            if part(spill) > 0 { lowest * part(spill) as f64 } else { 0.0 }
-        };
-        f64::max(share(|spill| spill.cpu), share(|spill| spill.memory))
+        let share = |(amount, unit): (i128, f64)| if amount > 0 { amount as f64 * unit } else { 0.0 };
+        let [cpu, memory] = self.units;
+        f64::max(share((spill.cpu, cpu)), share((spill.memory, memory)))
     }
 }
 
@@ -151,8 +164,6 @@ impl<'s> Scan<'s> {
             let ways = size.offerings.iter().filter(|way| way.is_launchable());
             Some((nanos(ways.map(|way| way.price).min()?), Spill::in_resources(&size.capacity)))
         });
-        let mut sizes: Vec<_> = offered.collect();
-        sizes.sort_by_key(|(price, _)| *price);
-        Sizes(sizes)
+        Sizes::new(offered.collect())
     }
 }

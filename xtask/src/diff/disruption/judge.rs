@@ -17,15 +17,15 @@ pub(super) struct Judged {
     pub(super) is_cheaper_with_more_moves: bool,
     /// Commands that Karpenter would not come to, at a moment when it would do nothing.
     pub(super) own: Vec<String>,
-    /// Whether all that is wrong is that our nodes end up dearer, or that we move more pods.
-    pub(super) is_only_worse: bool,
+    /// Whether all that is wrong is that our nodes end up dearer, that we move more pods, or that Karpenter does something else first.
+    pub(super) is_excusable: bool,
     /// The rule of ours that is the reason for that, as far as it is proven.
     pub(super) rule: Option<&'static str>,
 }
 
 impl Judged {
     fn is_right(&self) -> bool {
-        self.faults.is_empty() || (self.is_only_worse && self.rule.is_some())
+        self.faults.is_empty() || (self.is_excusable && self.rule.is_some())
     }
 }
 
@@ -52,8 +52,10 @@ pub(super) fn judge(ours: &Run, theirs: &[Run], checked: Option<&Checked>) -> Ju
         );
     }
     let is_sound = judged.faults.is_empty();
+    let early = checked.iter().flat_map(|checked| &checked.early).map(|command| format!("only ours: {command}"));
+    judged.faults.extend(early);
     hold(&mut judged, ours, theirs);
-    judged.is_only_worse = is_sound && !judged.faults.is_empty();
+    judged.is_excusable = is_sound && !judged.faults.is_empty();
     judged
 }
 
@@ -134,7 +136,7 @@ impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} right, {} wrong, {} cheaper with more moves, {} worse by a rule of ours\ncost: {:.3} before; after: {:.3}, Karpenter {:.3}\n\
+            "{} right, {} wrong, {} cheaper with more moves, {} different by a rule of ours\ncost: {:.3} before; after: {:.3}, Karpenter {:.3}\n\
              moved pods: {}, Karpenter {}; where both cost the same: {}, Karpenter {}\n\
              commands: {}, Karpenter {}; {} of ours where Karpenter would do nothing; \
              in {} scenarios it tries for ever to create a node that cannot be launched",
@@ -182,7 +184,7 @@ mod tests {
 
     fn checked(faults: &[&str], own: &[&str], left: &[&str]) -> Checked {
         let [faults, own, left] = [faults, own, left].map(|texts| texts.iter().map(ToString::to_string).collect());
-        Checked { faults, own, left, cost: 2.0 }
+        Checked { faults, own, early: Vec::new(), left, cost: 2.0 }
     }
 
     #[test]
@@ -205,9 +207,12 @@ mod tests {
     fn a_dearer_end_is_right_only_by_a_rule_and_only_if_nothing_else_is_wrong() {
         let (ours, theirs) = (run(2.5, 6), [run(2.0, 5)]);
         let mut judged = judge(&Run { cost: 2.0, ..ours.clone() }, &theirs, Some(&checked(&["x"], &[], &[])));
-        assert!(!judged.is_only_worse && !judged.is_right());
+        assert!(!judged.is_excusable && !judged.is_right());
+        let early = Checked { early: vec!["y".to_owned()], ..checked(&[], &[], &[]) };
+        judged = judge(&Run { cost: 2.0, ..theirs[0].clone() }, &theirs, Some(&early));
+        assert!(judged.is_excusable && !judged.is_right());
         judged = judge(&ours, &theirs, None);
-        assert!(judged.is_only_worse && !judged.is_right());
+        assert!(judged.is_excusable && !judged.is_right());
         judged.rule = Some("a rule");
         assert!(judged.is_right());
     }

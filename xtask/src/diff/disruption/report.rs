@@ -69,6 +69,9 @@ pub(super) struct Checked {
     /// Those that it would not come to, and that are cheaper, at a moment when it would do nothing.
     #[serde(default)]
     pub(super) own: Vec<String>,
+    /// The same at a moment when it would still do something.
+    #[serde(default)]
+    pub(super) early: Vec<String>,
     /// What it would still do when we are done.
     pub(super) left: Vec<String>,
     /// What our nodes cost by its own count when we are done.

@@ -1,14 +1,14 @@
-//! Which rule of ours makes a run dearer, or move more, than Karpenter's? Proven by playing the scenario again without what the rule is
-//! about: if that is right, the rule is the reason. The rules stand in `docs/reference/differences.md`.
+//! Which rule of ours makes a run dearer than Karpenter's, move more pods, or do something else first? Proven by playing the scenario
+//! again without what the rule is about: if that is right, the rule is the reason. The rules stand in `docs/reference/differences.md`.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::super::scenario::Scenario;
 use super::judge::judge;
-use super::report::{Report, Run, read};
-use crate::diff::programs::Tenon;
+use super::report::Run;
+use super::{Folders, scene};
+use crate::diff::programs::{Karpenter, Tenon};
 
 /// A rule by its name in the documentation, and the objects without what it is about.
 struct Rule {
@@ -18,26 +18,34 @@ struct Rule {
 
 const RULES: [Rule; 1] = [Rule { name: "Cost of moving a pod of a Job", without: without_jobs }];
 
-/// The rule that makes our run what it is, if there is one.
-pub(super) fn excusing(
-    tenon: &Tenon,
-    scenario: &Scenario,
-    theirs: &[Run],
-    scratch: &Path,
-) -> anyhow::Result<Option<&'static str>> {
-    for rule in RULES {
-        let mut other = scenario.clone();
-        if !(rule.without)(&mut other.objects) {
-            continue;
+/// The two programs, and a place for files.
+#[derive(Clone, Copy)]
+pub(super) struct Players<'p> {
+    pub(super) tenon: &'p Tenon,
+    pub(super) karpenter: &'p Karpenter,
+    pub(super) scratch: &'p Path,
+}
+
+impl Players<'_> {
+    /// The rule that makes our run of a seed what it is, if there is one.
+    pub(super) fn rule(self, seed: u64, theirs: &[Run]) -> anyhow::Result<Option<&'static str>> {
+        for (number, rule) in RULES.iter().enumerate() {
+            let mut scenario = scene::generate(seed);
+            if !(rule.without)(&mut scenario.objects) {
+                continue;
+            }
+            let folders = Folders::new(&self.scratch.join(format!("{seed}-{number}")))?;
+            let folder = folders.scenarios.join(seed.to_string());
+            scenario.write(&folder)?;
+            self.tenon.play(&folder, &folders.ours_of(seed))?;
+            self.karpenter.check_all(&folders)?;
+            let (ours, checked) = (folders.our_run(seed)?, folders.checked_of(seed)?);
+            if judge(&ours, theirs, checked.first()).faults.is_empty() {
+                return Ok(Some(rule.name));
+            }
         }
-        other.write(scratch)?;
-        let played = scratch.join("played.json");
-        tenon.play(scratch, &played)?;
-        if judge(&read::<Report>(&played)?.run(), theirs, None).faults.is_empty() {
-            return Ok(Some(rule.name));
-        }
+        Ok(None)
     }
-    Ok(None)
 }
 
 /// Pods of Jobs become pods of a ReplicaSet. Whether there are any.
