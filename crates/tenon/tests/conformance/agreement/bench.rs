@@ -13,7 +13,7 @@ use testbed::eventually;
 use tokio::time::{Instant, sleep};
 
 use super::left_out::LeftOut;
-use super::scenario::{Scenario, admissible, asking_as_planned, key, list, namespace, text, waiting_pod};
+use super::scenario::{Order, Scenario, admissible, asking_as_planned, key, list, namespace, text, waiting_pod};
 
 /// Pods that a plan leaves out are bound by then, or not at all.
 const AT_ONCE: Duration = Duration::from_millis(1_500);
@@ -66,12 +66,12 @@ impl Bench {
     pub(super) async fn all(
         &self,
         scenario: &Scenario,
-        first: &BTreeSet<String>,
+        turns: (&BTreeSet<String>, Order),
     ) -> anyhow::Result<(Vec<String>, Vec<LeftOut>)> {
         self.prepare(scenario).await?;
         self.make_storage(scenario).await?;
         self.bind_old(scenario).await?;
-        self.run(scenario, first).await
+        self.run(scenario, turns).await
     }
 
     async fn prepare(&self, scenario: &Scenario) -> anyhow::Result<()> {
@@ -117,10 +117,14 @@ impl Bench {
 
     /// Lets the pods go, each with its node nominated, again and again until no more of them is bound; then those that the plan
     /// leaves out. Returns pods of the plan that stay pending, and others that were bound.
-    async fn run(&self, scenario: &Scenario, first: &BTreeSet<String>) -> anyhow::Result<(Vec<String>, Vec<LeftOut>)> {
+    async fn run(
+        &self,
+        scenario: &Scenario,
+        (first, order): (&BTreeSet<String>, Order),
+    ) -> anyhow::Result<(Vec<String>, Vec<LeftOut>)> {
         let placed = scenario.placed();
         let waiting: Vec<&Value> = scenario.of_kind("Pod").filter(|pod| placed.contains_key(&key(pod))).collect();
-        let waiting = scenario.ordered(&waiting, first).into_iter();
+        let waiting = scenario.ordered(&waiting, first, order).into_iter();
         let (first, last): (Vec<&Value>, Vec<&Value>) = waiting.partition(|pod| first.contains(&key(pod)));
         let refused = self.bind_in_turn((first, last), &placed).await?;
         // Nodes that are being removed are domains for as long as they are there; a plan counts on their end.

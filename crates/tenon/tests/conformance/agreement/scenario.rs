@@ -338,10 +338,18 @@ pub(super) fn key(pod: &Value) -> String {
     format!("{}/{}", namespace(pod), text(&pod["metadata"]["name"]))
 }
 
+/// Which of several pods goes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Those early whose nodes have least in common with the nodes of the first pods: an emptier domain lets these in.
+    EmptierDomainsFirst,
+    /// One of those with the same labels in each zone: the first pods may need another pod in every zone.
+    OneInEachZone,
+}
+
 impl Scenario {
-    /// The order in which pods are let go: some first; of the others, those last that are only counted, those early whose nodes have
-    /// least in common with the nodes of the first ones (an emptier domain lets them in), and one for each zone in turn.
-    pub(super) fn ordered<'s>(&self, pods: &[&'s Value], first: &BTreeSet<String>) -> Vec<&'s Value> {
+    /// The order in which pods are let go: some first; of the others, those last that are only counted.
+    pub(super) fn ordered<'s>(&self, pods: &[&'s Value], first: &BTreeSet<String>, order: Order) -> Vec<&'s Value> {
         let placed = self.placed();
         let nodes: Vec<Value> = self.existing().into_iter().chain(self.planned()).collect();
         let domains = |pod: &Value| {
@@ -355,12 +363,19 @@ impl Scenario {
             let own = domains(pod);
             let in_common = wanted.iter().filter(|domain| own.contains(*domain)).count();
             let [zone, _] = own;
-            let turn = turns.entry((is_constrained(pod), zone)).or_insert(0);
+            let alike = match order {
+                Order::EmptierDomainsFirst => is_constrained(pod).to_string(),
+                Order::OneInEachZone => pod["metadata"]["labels"].to_string(),
+            };
+            let turn = turns.entry((alike, zone)).or_insert(0);
             *turn += 1;
-            let half = (!first.contains(&key(pod)), !is_constrained(pod));
-            sorted.push((half, in_common, *turn, *pod));
+            let rank = match order {
+                Order::EmptierDomainsFirst => (usize::from(!is_constrained(pod)), in_common, *turn),
+                Order::OneInEachZone => (*turn, usize::from(!is_constrained(pod)), in_common),
+            };
+            sorted.push((!first.contains(&key(pod)), rank, *pod));
         }
-        sorted.sort_by_key(|(half, in_common, turn, _)| (*half, *in_common, *turn));
+        sorted.sort_by_key(|(is_later, rank, _)| (*is_later, *rank));
         sorted.into_iter().map(|(.., pod)| pod).collect()
     }
 }
