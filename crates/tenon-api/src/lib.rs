@@ -17,6 +17,7 @@ pub mod condition_reasons;
 mod condition_set;
 mod definitions;
 mod disruption;
+mod disruption_record;
 pub mod drift;
 #[cfg(test)]
 mod drift_tests;
@@ -75,6 +76,7 @@ pub use condition::{Condition, ConditionStatus};
 pub use condition_set::{ConditionSet, Statement, Subject};
 pub use definitions::{definitions, file_name};
 pub use disruption::{Budget, ConsolidationPolicy, Disruption, DisruptionReason};
+pub use disruption_record::{DisruptionRecord, DisruptionRecordError};
 pub use kubelet::KubeletConfiguration;
 pub use listed_claim::ListedClaim;
 pub use nodeclaim::{NodeClaim, NodeClaimSpec, NodeClaimStatus, ResourceRequests};

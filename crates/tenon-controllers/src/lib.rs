@@ -34,6 +34,9 @@ mod proxmox_reads;
 mod regions;
 mod registration_book;
 mod settings;
+mod settled;
+#[cfg(test)]
+mod settled_tests;
 pub mod static_pools;
 pub mod status;
 mod stop;

@@ -4,8 +4,9 @@ use std::fmt;
 
 use kube::ResourceExt;
 use kube::api::Api;
+use kube::runtime::reflector::ObjectRef;
 use tenon_api::pod_predicates::{bound_to, is_reschedulable};
-use tenon_api::{NodeClaim, names};
+use tenon_api::{ConsolidationPolicy, NodeClaim, names};
 
 use super::ClaimError;
 use crate::context::Context;
@@ -16,6 +17,7 @@ use crate::writes;
 /// Why we delete a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeletionReason {
+    Drifted,
     Empty,
     Expired,
     InsufficientCapacity,
@@ -26,18 +28,21 @@ pub(crate) enum DeletionReason {
     VmStopped,
     NodeDeleted,
     TooManyReplicas,
+    Underutilized,
 }
 
 impl DeletionReason {
     /// The label `reason` of the metric of disrupted claims, in the reference's words; nothing where it is not counted there.
     fn label(self) -> Option<&'static str> {
         match self {
+            DeletionReason::Drifted => Some("drifted"),
             DeletionReason::Empty => Some("empty"),
             DeletionReason::Expired => Some("expired"),
             DeletionReason::InsufficientCapacity => Some("insufficient_capacity"),
             DeletionReason::LaunchTimeout => Some("launch_timeout"),
             DeletionReason::NodeClassNotReady => Some("nodeclass_not_ready"),
             DeletionReason::RegistrationTimeout => Some("registration_timeout"),
+            DeletionReason::Underutilized => Some("underutilized"),
             DeletionReason::VmNotFound => Some("garbage_collected"),
             DeletionReason::VmStopped => Some("unhealthy"),
             DeletionReason::NodeDeleted | DeletionReason::TooManyReplicas => None,
@@ -48,6 +53,7 @@ impl DeletionReason {
 impl fmt::Display for DeletionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            DeletionReason::Drifted => "drifted",
             DeletionReason::Empty => "empty",
             DeletionReason::Expired => "older than expireAfter",
             DeletionReason::InsufficientCapacity => "its VM could not be created",
@@ -58,6 +64,7 @@ impl fmt::Display for DeletionReason {
             DeletionReason::VmStopped => "its VM stopped before the Node joined",
             DeletionReason::NodeDeleted => "the Node was deleted",
             DeletionReason::TooManyReplicas => "more Nodes than spec.replicas",
+            DeletionReason::Underutilized => "underutilized",
         })
     }
 }
@@ -95,6 +102,18 @@ fn termination_mode(claim: &NodeClaim) -> &'static str {
     }
 }
 
+/// The policy of the claim's pool, in the reference's words, where consolidation deletes it.
+fn consolidation_policy(context: &Context, claim: &NodeClaim, reason: &str) -> &'static str {
+    let pool = claim.labels().get(names::LABEL_NODEPOOL).filter(|_| matches!(reason, "empty" | "underutilized"));
+    let pool = pool.and_then(|name| context.watched.pools.get(&ObjectRef::new(name)));
+    match pool.map(|pool| pool.spec.disruption.consolidation_policy) {
+        None => "",
+        Some(ConsolidationPolicy::WhenEmpty) => "when_empty",
+        Some(ConsolidationPolicy::WhenEmptyOrUnderutilized) => "when_empty_or_underutilized",
+        Some(ConsolidationPolicy::Balanced) => "balanced",
+    }
+}
+
 fn count_disrupted(context: &Context, claim: &NodeClaim, reason: &str) {
     let label = |name: &str| claim.labels().get(name).cloned().unwrap_or_default();
     let mode = termination_mode(claim);
@@ -102,7 +121,7 @@ fn count_disrupted(context: &Context, claim: &NodeClaim, reason: &str) {
         reason: reason.to_owned(),
         nodepool: label(names::LABEL_NODEPOOL),
         capacity_type: label(names::LABEL_CAPACITY_TYPE),
-        consolidation_policy: String::new(),
+        consolidation_policy: consolidation_policy(context, claim, reason).to_owned(),
         termination_mode: mode.to_owned(),
     };
     context.metrics.claims_disrupted.get_or_create(&of).inc();

@@ -1,5 +1,6 @@
 //! Which metrics are there? Every one has a row here, and nothing is served that has none.
 
+pub(crate) mod by_kind;
 pub(crate) mod karpenter;
 pub(crate) mod labels;
 pub(crate) mod tenon;
@@ -49,6 +50,10 @@ pub(crate) const DOUBLING_11: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 1
 
 /// The same with a twelfth.
 pub(crate) const DOUBLING_12: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0];
+
+/// Fifteen bounds, each twice the one before, from half a second.
+pub(crate) const DOUBLING_15: &[f64] =
+    &[0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0];
 
 /// How long nodes live: from 15 minutes to 30 days.
 pub(crate) const LIFETIMES: &[f64] = &[
@@ -162,7 +167,8 @@ impl Kind {
 impl Metric {
     /// Every metric, by name.
     pub fn all() -> Vec<&'static Metric> {
-        let mut all: Vec<&Metric> = karpenter::ALL.iter().chain(tenon::ALL).copied().collect();
+        let by_kind = by_kind::KINDS.iter().flat_map(|kind| kind.metrics());
+        let mut all: Vec<&Metric> = karpenter::ALL.iter().chain(tenon::ALL).copied().chain(by_kind).collect();
         all.sort_by_key(|metric| metric.name);
         all
     }
