@@ -10,6 +10,7 @@ mod drain;
 mod drift;
 mod emptiness;
 mod emptiness_laws;
+mod further;
 mod growth;
 mod moves_brute_force;
 mod nodes;
