@@ -233,14 +233,20 @@ impl fmt::Display for Kept {
             Kept::DoNotRepair { on } => {
                 write!(f, "{on} has {DO_NOT_REPAIR}; remove the annotation to have the node replaced")
             }
-            Kept::TooManyUnhealthy { pool, unhealthy, total, most } => write!(
-                f,
-                "{unhealthy} of {total} nodes of NodePool {pool} are unhealthy, and nodes are repaired only up to {most} (20%); look for a \
-                 common cause such as the network or a Proxmox host"
-            ),
+            Kept::TooManyUnhealthy { pool, unhealthy, total, most } => {
+                too_many_unhealthy(f, pool, [*unhealthy, *total, *most])
+            }
             Kept::Later { method, node } => write!(f, "the node can be disrupted after node {node} ({method})"),
         }
     }
+}
+
+fn too_many_unhealthy(f: &mut fmt::Formatter<'_>, pool: &str, [unhealthy, total, most]: [u32; 3]) -> fmt::Result {
+    write!(
+        f,
+        "{unhealthy} of {total} nodes of NodePool {pool} are unhealthy, and nodes are repaired only up to {most} (20%); look for a \
+         common cause such as the network or a Proxmox host"
+    )
 }
 
 fn held(f: &mut fmt::Formatter<'_>, pod: &PodKey, hold: &PodHold) -> fmt::Result {
