@@ -81,19 +81,26 @@ fn candidate_claim(claim: &NodeClaim) -> CandidateClaim {
     }
 }
 
+/// The conditions of a Node that mean that it is broken. One that does not say since when it is so began with the node, as far as
+/// anybody knows.
+pub fn unhealthy_conditions(node: &Node) -> Vec<Unhealthy> {
+    let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let created = node.metadata.creation_timestamp.as_ref().map(timestamp);
+    let since = |told: &NodeCondition| told.last_transition_time.as_ref().map(timestamp).or(created);
+    let unhealthy = |told: &NodeCondition| Unhealthy::of(&told.type_, &told.status, since(told).unwrap_or_default());
+    conditions.filter_map(unhealthy).collect()
+}
+
 fn candidate_kube_node(node: &Node) -> CandidateKubeNode {
     let conditions = || node.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let created = node.metadata.creation_timestamp.as_ref().map(timestamp);
-    // A condition that does not say since when it is so began with the node, as far as anybody knows.
-    let since = |told: &NodeCondition| told.last_transition_time.as_ref().map(timestamp).or(created);
-    let unhealthy = |told: &NodeCondition| Unhealthy::of(&told.type_, &told.status, since(told).unwrap_or_default());
     CandidateKubeNode {
         name: node.name_any(),
         is_deleting: node.metadata.deletion_timestamp.is_some(),
         is_initialized: has_true_label(node, names::LABEL_INITIALIZED),
         is_registered: has_true_label(node, names::LABEL_REGISTERED),
         is_ready: conditions().any(|told| told.type_ == "Ready" && told.status == "True"),
-        unhealthy: conditions().filter_map(unhealthy).collect(),
+        unhealthy: unhealthy_conditions(node),
         created,
         has_do_not_repair: forbids_repair(node.annotations()),
         has_do_not_disrupt: forbids_disruption(node.annotations()),

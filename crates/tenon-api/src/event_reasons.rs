@@ -269,6 +269,10 @@ event_reasons! {
         when "A Node is not disrupted because of a disruption budget, a do-not-disrupt annotation or an invalid consolidateAfter.",
         example "Cannot disrupt NodeClaim default-x7: NodePool default has no budget left: 1 node is being disrupted or not ready, and spec.disruption.budgets allow 1 at once",
         action "Change the budget or the annotation if the Node should be removed now.";
+    NODE_REPAIR_BLOCKED = "NodeRepairBlocked" on "Node, NodeClaim, NodePool", Warning, Karpenter,
+        when "An unhealthy Node is not repaired, because more than 20 % of the Nodes of its NodePool are unhealthy.",
+        example "Cannot repair Node default-x7: 3 of 10 nodes of NodePool default are unhealthy, and nodes are repaired only up to 2 (20%); find the common cause",
+        action "Find out what the unhealthy Nodes have in common, such as a network, a storage or a Proxmox host that failed.";
     POOL_DISRUPTION_BLOCKED = "DisruptionBlocked" on "NodePool", Warning, Karpenter,
         when "A disruption budget of the NodePool cannot be read, or its surplus Nodes belong to another controller; none of its Nodes are removed.",
         example "Cannot disrupt nodes of NodePool default: spec.disruption.budgets[0]: nodes: \"some\" is not a number of nodes; use a number such as 5 or a percentage such as 10%",

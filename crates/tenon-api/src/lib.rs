@@ -16,6 +16,7 @@ mod condition;
 pub mod condition_reasons;
 mod condition_set;
 mod definitions;
+mod deletion_cost;
 mod disruption;
 pub mod drift;
 #[cfg(test)]
@@ -67,13 +68,14 @@ mod volumes;
 pub mod yaml_words;
 
 pub use addresses::{AddressRules, Addresses};
-pub use candidate::{CandidateObjects, disruption_budget, disruption_pool, drain_pod};
+pub use candidate::{CandidateObjects, disruption_budget, disruption_pool, drain_pod, unhealthy_conditions};
 pub use capacity_buffer::{CapacityBuffer, CapacityBufferSpec, CapacityBufferStatus, PodTemplateRef, ScalableRef};
 pub use class_sizes::{ClassSizes, for_class};
 pub use class_timeouts::ClassTimeouts;
 pub use condition::{Condition, ConditionStatus};
 pub use condition_set::{ConditionSet, Statement, Subject};
 pub use definitions::{definitions, file_name};
+pub use deletion_cost::{replica, replicas_by_node};
 pub use disruption::{Budget, ConsolidationPolicy, Disruption, DisruptionReason};
 pub use kubelet::KubeletConfiguration;
 pub use listed_claim::ListedClaim;

@@ -48,6 +48,8 @@ pub const ANNOTATION_DO_NOT_REPAIR: &str = tenon_model::labels::DO_NOT_REPAIR;
 pub const ANNOTATION_DISRUPTION_COST: &str = "karpenter.sh/disruption-cost";
 /// On Pods: Kubernetes' own word for the same, read where ours is missing.
 pub const ANNOTATION_POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+/// On Pods: the deletion cost that Tenon wrote last. One that is equal to it is no wish of the user.
+pub const ANNOTATION_MANAGED_DELETION_COST: &str = "tenon.dev/pod-deletion-cost";
 /// On NodeClaims: when patience with their pods ends.
 pub const ANNOTATION_TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
 /// On NodeClaims: where the launch of its VM stands. Never copied to the Node.

@@ -54,7 +54,6 @@ impl FeatureGates {
             ("CapacityBuffer", self.capacity_buffer),
             ("TerminateFirstDrift", self.terminate_first_drift),
             ("TerminateFirstRepair", self.terminate_first_repair),
-            ("PodDeletionCostManagement", self.pod_deletion_cost_management),
         ];
         waiting.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name).collect()
     }

@@ -24,6 +24,7 @@ pub(crate) enum DeletionReason {
     RegistrationTimeout,
     VmNotFound,
     VmStopped,
+    Unhealthy,
     NodeDeleted,
     TooManyReplicas,
 }
@@ -39,7 +40,7 @@ impl DeletionReason {
             DeletionReason::NodeClassNotReady => Some("nodeclass_not_ready"),
             DeletionReason::RegistrationTimeout => Some("registration_timeout"),
             DeletionReason::VmNotFound => Some("garbage_collected"),
-            DeletionReason::VmStopped => Some("unhealthy"),
+            DeletionReason::VmStopped | DeletionReason::Unhealthy => Some("unhealthy"),
             DeletionReason::NodeDeleted | DeletionReason::TooManyReplicas => None,
         }
     }
@@ -56,6 +57,7 @@ impl fmt::Display for DeletionReason {
             DeletionReason::RegistrationTimeout => "did not register in time",
             DeletionReason::VmNotFound => "its VM no longer exists",
             DeletionReason::VmStopped => "its VM stopped before the Node joined",
+            DeletionReason::Unhealthy => "unhealthy",
             DeletionReason::NodeDeleted => "the Node was deleted",
             DeletionReason::TooManyReplicas => "more Nodes than spec.replicas",
         })

@@ -6,7 +6,7 @@ use tenon_api::kube_objects::Node;
 
 use kube::ResourceExt;
 use tenon_api::objects::{Kind, Objects};
-use tenon_api::planning::{Follower, Surroundings};
+use tenon_api::planning::{Follower, Surroundings, disruption_inputs};
 use tenon_api::{ClassSizes, Condition, ConditionStatus, NodeClaim, NodePool, ProxmoxNodeClass};
 use tenon_engine::Engine;
 use tenon_model::{Catalog, InstanceType, Place, Requirements, Resources, Snapshot};
@@ -20,7 +20,7 @@ use crate::status::POOL_CONDITIONS;
 
 /// Looks at the cluster pass by pass. What did not change since the last look is neither read nor made again.
 #[derive(Debug, Default)]
-pub(super) struct Lookout {
+pub(crate) struct Lookout {
     follower: Follower,
     /// What can be had of each class.
     catalogs: BTreeMap<String, ClassCatalog>,
@@ -41,19 +41,21 @@ struct ClassCatalog {
 impl Lookout {
     /// The engine's view of what was gathered. The sizes are the same each time.
     pub(super) fn look(&mut self, gathered: &Gathered, types: &[InstanceType]) -> Snapshot {
+        self.look_at(&objects(gathered), gathered, types)
+    }
+
+    /// The same with what decides about disruption.
+    pub(crate) fn look_for_disruption(&mut self, gathered: &Gathered, types: &[InstanceType]) -> Snapshot {
+        let objects = objects(gathered);
+        let mut snapshot = self.look_at(&objects, gathered, types);
+        snapshot.disruption = disruption_inputs(&objects, &snapshot, &gathered.options);
+        snapshot
+    }
+
+    fn look_at(&mut self, objects: &Objects, gathered: &Gathered, types: &[InstanceType]) -> Snapshot {
         self.look_at_classes(&gathered.classes, types);
-        let ours = gathered.pools.iter().filter(|pool| is_our_class(&pool.spec.template.spec.node_class_ref));
-        let objects = Objects {
-            pods: gathered.pods.clone(),
-            nodes: gathered.nodes.clone(),
-            node_pools: ours.cloned().collect(),
-            node_claims: gathered.claims.clone(),
-            daemon_sets: gathered.daemons.clone(),
-            disruption_budgets: gathered.budgets.clone(),
-            ..gathered.related.clone()
-        };
         let estate = Estate { types, catalogs: &self.catalogs, unreadable: &gathered.unreadable };
-        let mut snapshot = self.follower.look(&objects, &estate, &gathered.options, gathered.now);
+        let mut snapshot = self.follower.look(objects, &estate, &gathered.options, gathered.now);
         let makers = pools_of(gathered);
         snapshot.hosts = hosts(gathered, types, &makers);
         snapshot.host_rules = host_rules(gathered, &makers);
@@ -73,6 +75,20 @@ impl Lookout {
             let known = ClassCatalog { places, sizes, catalog, revision: revision(class) };
             self.catalogs.insert(class.name_any(), known);
         }
+    }
+}
+
+/// The objects a plan is made from.
+fn objects(gathered: &Gathered) -> Objects {
+    let ours = gathered.pools.iter().filter(|pool| is_our_class(&pool.spec.template.spec.node_class_ref));
+    Objects {
+        pods: gathered.pods.clone(),
+        nodes: gathered.nodes.clone(),
+        node_pools: ours.cloned().collect(),
+        node_claims: gathered.claims.clone(),
+        daemon_sets: gathered.daemons.clone(),
+        disruption_budgets: gathered.budgets.clone(),
+        ..gathered.related.clone()
     }
 }
 

@@ -3,12 +3,12 @@
 use super::Origin::{KarpenterAws, KarpenterLibrary};
 use super::labels::{
     ARCH, CAPACITY_TYPE, CODE, COMMIT, CONDITION_KIND, CONDITION_REASON, CONDITION_STATUS, CONDITION_TYPE,
-    CONSOLIDATION_POLICY, CONSOLIDATION_TYPE, CONTROLLER, DECISION, DISRUPTED_REASON, DISRUPTION_REASON,
+    CONSOLIDATION_POLICY, CONSOLIDATION_TYPE, CONTROLLER, COST_RESULT, DECISION, DISRUPTED_REASON, DISRUPTION_REASON,
     DRAINED_REASON, DYNAMIC_RESOURCES, EFFECTIVE_ZONE, ERROR, GOARCH, GOVERSION, GROUP, IMAGE_ID, INSTANCE_CPU_TYPE,
     INSTANCE_FAMILY, INSTANCE_TYPE, KUBE_CODE, KUBE_GROUP, KUBE_KIND, KUBE_METHOD, KUBE_SUBRESOURCE, KUBE_VERB,
     KUBE_VERSION, LEASE, MANAGED, METHOD, MIN_VALUES_RELAXED, NODE, NODE_NAME, NODE_PHASE, NODEPOOL, OBJECT,
     OBJECT_NAMESPACE, OS, OWNER, PHASE, POD, POD_NAMESPACE, PROVIDER, READY, REASON, REGION, RESOURCE_TYPE, RESULT,
-    SCHEDULED, SCHEDULING_ID, TERMINATION_MODE, VERSION, WINDOWS_BUILD, ZONE,
+    SCHEDULED, SCHEDULING_ID, TERMINATION_MODE, UNHEALTHY_CONDITION, UNHEALTHY_IMAGE_ID, VERSION, WINDOWS_BUILD, ZONE,
 };
 use super::{
     DOUBLING_11, DOUBLING_12, DURATIONS, GO_DEFAULT, KUBE_BOUNDS, Kind, LIFETIMES, Label, Metric, Unit, metric,
@@ -129,6 +129,9 @@ metrics! {
         &[NODEPOOL, CAPACITY_TYPE, ZONE], "NodeClaims that no longer exist, with their VM");
     NODECLAIMS_DISRUPTED = metric("karpenter_nodeclaims_disrupted_total", Kind::Counter, DISRUPTED,
         "NodeClaims deleted by Tenon; as in Karpenter, without those a static NodePool has too many of");
+    NODECLAIMS_UNHEALTHY_DISRUPTED = metric("karpenter_nodeclaims_unhealthy_disrupted_total", Kind::Counter,
+        &[UNHEALTHY_CONDITION, NODEPOOL, CAPACITY_TYPE, UNHEALTHY_IMAGE_ID, TERMINATION_MODE],
+        "NodeClaims deleted because a condition of their Node meant that it was unhealthy");
     NODECLAIMS_TERMINATION = metric("karpenter_nodeclaims_termination_duration_seconds", Kind::Histogram(DOUBLING_12),
         &[NODEPOOL], "Time from the deletion of a NodeClaim until it no longer exists").unit(Unit::Seconds);
     NODECLAIMS_INSTANCE_TERMINATION = metric("karpenter_nodeclaims_instance_termination_duration_seconds",
@@ -187,6 +190,10 @@ metrics! {
         &[CONSOLIDATION_TYPE], "Nodes that were kept because the second check found them in use");
     DISRUPTION_QUEUE_FAILURES = metric("karpenter_voluntary_disruption_queue_failures_total", Kind::Counter,
         &[DECISION, DISRUPTION_REASON, CONSOLIDATION_TYPE], "Decisions that could not be carried out and are taken again");
+    DELETION_COST_WRITES = metric("karpenter_pod_deletion_cost_pod_annotation_writes_total", Kind::Counter,
+        &[COST_RESULT], "Writes of the deletion cost of pods, with the feature gate PodDeletionCostManagement");
+    DELETION_COST_PENDING = metric("karpenter_pod_deletion_cost_nodes_with_pending_annotation_writes", Kind::Gauge,
+        &[NODEPOOL], "Nodes with pods whose deletion cost was not right when it was last looked at");
 
     // The provider.
     CLOUDPROVIDER_DURATION = metric("karpenter_cloudprovider_duration_seconds", Kind::Histogram(GO_DEFAULT),
