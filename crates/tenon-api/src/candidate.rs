@@ -76,6 +76,7 @@ fn candidate_claim(claim: &NodeClaim) -> CandidateClaim {
         consolidatable_since: true_condition(claim, "Consolidatable").map(|told| timestamp(&told.last_transition_time)),
         drifted_since: true_condition(claim, "Drifted").map(|told| timestamp(&told.last_transition_time)),
         has_do_not_repair: forbids_repair(claim.annotations()),
+        rebooted_at: rebooted_at(claim),
         expire_after_s: expire_after_s(claim),
         has_bounded_drain: claim.spec.termination_grace_period.is_some(),
     }
@@ -186,6 +187,13 @@ fn forbids_disruption(annotations: &BTreeMap<String, String>) -> bool {
 
 fn forbids_repair(annotations: &BTreeMap<String, String>) -> bool {
     annotations.get(names::ANNOTATION_DO_NOT_REPAIR).is_some_and(|value| value == "true")
+}
+
+/// When a reboot of its VM ended.
+fn rebooted_at(claim: &NodeClaim) -> Option<Timestamp> {
+    let mut conditions = claim.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let ended = conditions.find(|told| told.type_ == "Rebooting" && told.status == ConditionStatus::False)?;
+    Some(timestamp(&ended.last_transition_time))
 }
 
 /// How many seconds after its creation a claim expires. What cannot be read never comes.

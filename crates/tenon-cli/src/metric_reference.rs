@@ -25,7 +25,7 @@ which is some milliseconds later.\n\
 has the time from the first of them to the last. Its `error` is `unknown` where Karpenter's is.\n\
 - `operator_termination_duration_seconds` has no labels `namespace` and `name`: a histogram for each object that ever \
 existed has no end.\n\
-- `operator_<kind>_\u{2026}` (the same by kind), `karpenter_consolidation_\u{2026}`, `karpenter_nodes_reboot\u{2026}`, \
+- `operator_<kind>_\u{2026}` (the same by kind), `karpenter_consolidation_\u{2026}`, \
 `karpenter_voluntary_disruption_terminate_first_\u{2026}`, \
 `karpenter_nodepools_cost_tracker_\u{2026}` and `workqueue_\u{2026}` are absent: the first say nothing new, and Tenon does not do yet what the others count.\n\
 - Label `reason` of Node conditions is empty.\n\

@@ -42,7 +42,7 @@ pub(crate) use scheduling::{PlanCounts, Scheduling, WaitingPod};
 pub(crate) use sets::{
     Build, ByReason, Code, Consolidation, CostWritten, Created, CsrDecision, Disrupted, DisruptionDecision,
     DrainedNode, DrainedPod, DriftedIn, InPool, InRegion, Kept, Loop, OfLease, OfNode, PlanDecision, PlanPhase,
-    PoolDecision, PoolReason, Removed, Terminated, UnhealthyDisrupted, WhyDisrupted,
+    PoolDecision, PoolReason, Rebooted, Removed, Terminated, UnhealthyDisrupted, WhyDisrupted,
 };
 
 /// The loops whose passes can fail.
@@ -106,6 +106,9 @@ families! {
     claims_created: Created = &karpenter::NODECLAIMS_CREATED;
     claims_terminated: Terminated = &karpenter::NODECLAIMS_TERMINATED;
     claims_disrupted: Disrupted = &karpenter::NODECLAIMS_DISRUPTED;
+    reboots: Rebooted = &karpenter::NODES_REBOOTS;
+    reboot_duration: Rebooted = &karpenter::NODES_REBOOT_DURATION;
+    reboot_recovery: () = &karpenter::NODES_REBOOT_RECOVERY;
     unhealthy_disrupted: UnhealthyDisrupted = &karpenter::NODECLAIMS_UNHEALTHY_DISRUPTED;
     claims_termination: InPool = &karpenter::NODECLAIMS_TERMINATION;
     instances_termination: InPool = &karpenter::NODECLAIMS_INSTANCE_TERMINATION;

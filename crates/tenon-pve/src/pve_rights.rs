@@ -46,6 +46,8 @@ pub enum Flow {
     Launch,
     /// Removing the VM of a node.
     Release,
+    /// Rebooting the VM of a node.
+    Reboot,
     /// Putting VMs into security groups.
     SecurityGroups,
     /// Moving VMs that run to another resource pool.
@@ -137,10 +139,11 @@ impl PveCall {
 
 impl Flow {
     /// Every flow that is made, in the order of the documentation.
-    pub const MADE: [Flow; 13] = [
+    pub const MADE: [Flow; 14] = [
         Flow::Status,
         Flow::Launch,
         Flow::Release,
+        Flow::Reboot,
         Flow::SecurityGroups,
         Flow::PoolMoves,
         Flow::Templates,
@@ -157,6 +160,7 @@ impl Flow {
     pub fn demand(self) -> Demand {
         match self {
             Flow::Status | Flow::Launch | Flow::Release => Demand::Always,
+            Flow::Reboot => Demand::With("the condition Rebooting of a NodeClaim"),
             Flow::SecurityGroups => Demand::With("`securityGroups` of a ProxmoxNodeClass"),
             Flow::PoolMoves => Demand::With("`resourcePool` of a ProxmoxNodeClass that changes while its VMs run"),
             Flow::Templates => Demand::With("ProxmoxTemplates"),

@@ -25,6 +25,7 @@ pub(crate) enum DeletionReason {
     VmNotFound,
     VmStopped,
     Unhealthy,
+    RebootFailed,
     NodeDeleted,
     TooManyReplicas,
 }
@@ -41,7 +42,8 @@ impl DeletionReason {
             DeletionReason::RegistrationTimeout => Some("registration_timeout"),
             DeletionReason::VmNotFound => Some("garbage_collected"),
             DeletionReason::VmStopped | DeletionReason::Unhealthy => Some("unhealthy"),
-            DeletionReason::NodeDeleted | DeletionReason::TooManyReplicas => None,
+            // It was counted when the reboot was asked for.
+            DeletionReason::NodeDeleted | DeletionReason::RebootFailed | DeletionReason::TooManyReplicas => None,
         }
     }
 }
@@ -58,6 +60,7 @@ impl fmt::Display for DeletionReason {
             DeletionReason::VmNotFound => "its VM no longer exists",
             DeletionReason::VmStopped => "its VM stopped before the Node joined",
             DeletionReason::Unhealthy => "unhealthy",
+            DeletionReason::RebootFailed => "its VM could not be rebooted",
             DeletionReason::NodeDeleted => "the Node was deleted",
             DeletionReason::TooManyReplicas => "more Nodes than spec.replicas",
         })

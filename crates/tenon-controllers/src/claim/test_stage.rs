@@ -101,7 +101,8 @@ impl ClaimStage {
                     return client.send(request).await;
                 }
                 let reason = if code == 403 { "Forbidden" } else { "Refused" };
-                let told = json!({ "status": "Failure", "message": "refused", "reason": reason, "code": code });
+                let message = reason.to_lowercase();
+                let told = json!({ "status": "Failure", "message": message, "reason": reason, "code": code });
                 let answer = http::Response::builder().status(code).body(Body::from(told.to_string().into_bytes()));
                 Ok(answer.unwrap())
             }

@@ -13,6 +13,8 @@ labels! {
     Disrupted {
         reason: String, nodepool: String, capacity_type: String, consolidation_policy: String, termination_mode: String
     }
+    /// How the reboot of a Node ended.
+    Rebooted { result: &'static str }
     /// A NodeClaim that was deleted because its Node was broken.
     UnhealthyDisrupted {
         condition: String, nodepool: String, capacity_type: String, image_id: String, termination_mode: &'static str

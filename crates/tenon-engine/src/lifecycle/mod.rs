@@ -5,6 +5,7 @@ pub mod claim;
 pub mod drain;
 pub mod launch;
 mod launch_clone;
+pub mod reboot;
 pub mod registration_health;
 pub mod static_pool;
 mod static_victims;

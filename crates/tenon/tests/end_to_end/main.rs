@@ -43,6 +43,7 @@ mod real;
 mod refusals;
 mod reload;
 mod rights;
+mod scaling_down;
 mod schema;
 mod schema_samples;
 mod secrets;

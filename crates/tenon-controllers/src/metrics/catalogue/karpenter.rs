@@ -7,11 +7,13 @@ use super::labels::{
     DRAINED_REASON, DYNAMIC_RESOURCES, EFFECTIVE_ZONE, ERROR, GOARCH, GOVERSION, GROUP, IMAGE_ID, INSTANCE_CPU_TYPE,
     INSTANCE_FAMILY, INSTANCE_TYPE, KUBE_CODE, KUBE_GROUP, KUBE_KIND, KUBE_METHOD, KUBE_SUBRESOURCE, KUBE_VERB,
     KUBE_VERSION, LEASE, MANAGED, METHOD, MIN_VALUES_RELAXED, NODE, NODE_NAME, NODE_PHASE, NODEPOOL, OBJECT,
-    OBJECT_NAMESPACE, OS, OWNER, PHASE, POD, POD_NAMESPACE, PROVIDER, READY, REASON, REGION, RESOURCE_TYPE, RESULT,
-    SCHEDULED, SCHEDULING_ID, TERMINATION_MODE, UNHEALTHY_CONDITION, UNHEALTHY_IMAGE_ID, VERSION, WINDOWS_BUILD, ZONE,
+    OBJECT_NAMESPACE, OS, OWNER, PHASE, POD, POD_NAMESPACE, PROVIDER, READY, REASON, REBOOT_RESULT, REGION,
+    RESOURCE_TYPE, RESULT, SCHEDULED, SCHEDULING_ID, TERMINATION_MODE, UNHEALTHY_CONDITION, UNHEALTHY_IMAGE_ID,
+    VERSION, WINDOWS_BUILD, ZONE,
 };
 use super::{
-    DOUBLING_11, DOUBLING_12, DURATIONS, GO_DEFAULT, KUBE_BOUNDS, Kind, LIFETIMES, Label, Metric, Unit, metric,
+    DOUBLING_8_FROM_10, DOUBLING_11, DOUBLING_12, DURATIONS, GO_DEFAULT, KUBE_BOUNDS, Kind, LIFETIMES, Label, Metric,
+    Unit, metric,
 };
 
 /// What a node is told apart by: the well-known labels, each by the last part of its name.
@@ -145,6 +147,13 @@ metrics! {
         "Time from the deletion of a Node until it no longer exists").unit(Unit::Seconds);
     NODES_LIFETIME = metric("karpenter_nodes_lifetime_duration_seconds", Kind::Histogram(LIFETIMES), &[NODEPOOL],
         "Time from the creation of a Node until it no longer exists").unit(Unit::Seconds);
+    NODES_REBOOTS = metric("karpenter_nodes_reboots_total", Kind::Counter, &[REBOOT_RESULT],
+        "Reboots of nodes that were asked for by the condition Rebooting of a NodeClaim");
+    NODES_REBOOT_DURATION = metric("karpenter_nodes_reboot_duration_seconds", Kind::Histogram(DOUBLING_8_FROM_10),
+        &[REBOOT_RESULT], "Time from when a reboot was asked for until it ended").unit(Unit::Seconds);
+    NODES_REBOOT_RECOVERY = metric("karpenter_nodes_reboot_recovery_duration_seconds",
+        Kind::Histogram(DOUBLING_8_FROM_10), &[], "Time from when a VM was rebooted until its Node was Ready")
+        .unit(Unit::Seconds);
     NODES_ALLOCATABLE = metric("karpenter_nodes_allocatable", Kind::Gauge, NODE_RESOURCE_LABELS,
         "What pods may use of a node").unit(Unit::Resource).cluster_state();
     NODES_POD_REQUESTS = metric("karpenter_nodes_total_pod_requests", Kind::Gauge, NODE_RESOURCE_LABELS,

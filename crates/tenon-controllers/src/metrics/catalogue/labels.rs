@@ -57,6 +57,8 @@ pub(crate) const READY: Label = label("ready", "`true`, `false`");
 pub(crate) const REASON: Label = label("reason", "`provisioned`");
 pub(crate) const REGION: Label = label("region", "Proxmox clusters of the cloud config");
 pub(crate) const RESOURCE_TYPE: Label = label("resource_type", "resources of nodes");
+pub(crate) const REBOOT_RESULT: Label =
+    label("result", "`succeeded`, `provider_error`, `recovery_timeout`, `invalid_request`");
 pub(crate) const UNHEALTHY_CONDITION: Label = label("condition", "`ready`");
 pub(crate) const UNHEALTHY_IMAGE_ID: Label = label("image_id", "VM templates");
 pub(crate) const COST_RESULT: Label =
