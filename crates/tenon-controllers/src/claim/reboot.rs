@@ -85,7 +85,7 @@ pub(crate) async fn pass(context: &Context, observed: &Observed, record: &Launch
         (RebootStep::Call, _) => ask_proxmox(context, observed, (record, &seen)).await,
         (RebootStep::SayIssued, _) => Ok(issued(observed)),
         (RebootStep::Succeed, node) => succeed(context, observed, (&seen, node.map(AsRef::as_ref))).await,
-        (RebootStep::Fail(result), _) => fail(context, observed, (&seen, result, None)).await,
+        (RebootStep::Fail(result), _) => fail(context, observed, (&seen, GivenUp { result, why: None })).await,
         (RebootStep::Drain, _) => Ok(Outcome::after(CHECK_SOON)),
         _ => Ok(Outcome::after(CHECK_EVERY)),
     }
@@ -162,7 +162,9 @@ async fn ask_proxmox(
     Ok(match call(context, observed, (record, seen.requested_at)).await? {
         Called::Waiting => Outcome::after(CHECK_SOON),
         Called::Done => issued(observed),
-        Called::Impossible(why) => fail(context, observed, (seen, RebootResult::ProviderError, Some(why))).await?,
+        Called::Impossible(why) => {
+            fail(context, observed, (seen, GivenUp { result: RebootResult::ProviderError, why: Some(why) })).await?
+        }
     })
 }
 
@@ -199,16 +201,23 @@ async fn succeed(
     Ok(Outcome { claim: Some(claim), ..Outcome::again() }.with_condition(&REBOOTING, verdict))
 }
 
+/// How a reboot ended that failed, and why if that is not always the same.
+struct GivenUp {
+    result: RebootResult,
+    why: Option<String>,
+}
+
 /// The reboot is given up. If it could not be begun the node stays; otherwise its claim goes.
 async fn fail(
     context: &Context,
     observed: &Observed,
-    (seen, result, why): (&ObservedReboot, RebootResult, Option<String>),
+    (seen, given_up): (&ObservedReboot, GivenUp),
 ) -> Result<Outcome, ClaimError> {
     // In the same pass, which would otherwise begin with the fence again. Both can be done twice.
     if let Some(node) = observed.our_node().filter(|node| is_fenced(node)) {
         lift_fence(context, node).await?;
     }
+    let result = given_up.result;
     let is_kept = result == RebootResult::InvalidRequest;
     let boot_id = seen.boot_id_before.as_ref().filter(|_| !is_kept);
     let mut annotations = json!({ names::ANNOTATION_REBOOT_PRE_BOOT_ID: boot_id });
@@ -221,7 +230,7 @@ async fn fail(
     let Written::Done(claim) = written else { return Ok(Outcome::outdated()) };
     count(context, seen, result);
     context.memory.reboots.forget(&observed.claim.uid().unwrap_or_default());
-    let note = failure(&observed.claim.name_any(), (result, why));
+    let note = failure(&observed.claim.name_any(), given_up);
     tracing::warn!(claim = observed.claim.name_any(), result = result.as_str(), "{note}");
     let event = Event::new(&event_reasons::REBOOT_FAILED, note.clone()).repeat_after(REPEAT_AFTER);
     let outcome = if is_kept { Outcome::again() } else { Outcome::deleted(DeletionReason::RebootFailed) };
@@ -230,7 +239,7 @@ async fn fail(
         .with_event(event))
 }
 
-fn failure(node: &str, (result, why): (RebootResult, Option<String>)) -> String {
+fn failure(node: &str, GivenUp { result, why }: GivenUp) -> String {
     let why = why.unwrap_or_else(|| match result {
         RebootResult::InvalidRequest => format!(
             "annotation {} is not a duration of zero or more; correct or remove it",
