@@ -9,6 +9,7 @@ mod cache;
 mod clients;
 mod cluster;
 mod component;
+pub mod coverage;
 mod debian;
 mod error;
 mod first_objects;

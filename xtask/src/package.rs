@@ -6,6 +6,7 @@ mod archives;
 mod contents;
 mod image;
 mod materials;
+mod name_server;
 mod trial;
 
 use std::fs;

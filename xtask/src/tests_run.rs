@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::bail;
-use testbed::{DIR_VARIABLE, proof};
+use testbed::{DIR_VARIABLE, coverage, proof};
 
 use crate::artifacts::{BUILT_VARIABLE, Built, Suite};
 use crate::leftovers::Ground;
@@ -29,15 +29,21 @@ const NAMED: usize = 6;
 pub(crate) fn run_all(built: &Built, built_in: Duration) -> anyhow::Result<()> {
     eprintln!("== tests");
     let ground = Ground::new()?;
-    let proofs = ground.path().join("proofs");
+    let (proofs, rights) = (ground.path().join("proofs"), ground.path().join("rights"));
     let outcomes = run_suites(&built.suites, |command| {
-        command.env(BUILT_VARIABLE, &built.tenon).env(proof::FILE_VARIABLE, &proofs);
+        command
+            .env(BUILT_VARIABLE, &built.tenon)
+            .env(proof::FILE_VARIABLE, &proofs)
+            .env(coverage::FILE_VARIABLE, &rights);
         confine(command, &ground);
     });
     let mut closing = closing_list(&fs::read_to_string(&proofs).unwrap_or_default());
     closing.push(format!("the tests were built in {:.1} s", built_in.as_secs_f64()));
     closing.extend(slowest(&outcomes));
     closing.extend(failures(&outcomes));
+    let rights = fs::read_to_string(&rights).unwrap_or_default();
+    let unused = coverage::never_used(&rights);
+    closing.extend(unused.iter().map(|right| format!("never used: {right}")));
     let left = ground.check_empty();
     closing.push(match &left {
         Ok(()) => "left behind: nothing".to_owned(),
@@ -50,6 +56,9 @@ pub(crate) fn run_all(built: &Built, built_in: Duration) -> anyhow::Result<()> {
     left.map_err(|error| error.context("the tests left something behind"))?;
     if outcomes.iter().any(|outcome| outcome.problem.is_some()) {
         bail!("tests failed");
+    }
+    if !unused.is_empty() {
+        bail!("no test uses some rights of kube_rights.rs, named above; remove them, or test what needs them");
     }
     if passed == 0 {
         bail!("no test ran");

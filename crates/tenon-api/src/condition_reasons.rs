@@ -121,7 +121,7 @@ condition_types! {
     ADOPTED = "Adopted" on "NodeClaim", for_ready false, "The VM was created by the Go provider, and Tenon has taken it over. Not set on NodeClaims that Tenon created.";
     CONSOLIDATABLE = "Consolidatable" on "NodeClaim", for_ready false, "No pod was scheduled to or removed from the Node for consolidateAfter of its NodePool.";
     DRIFTED = "Drifted" on "NodeClaim", for_ready false, "The Node is no longer what its NodePool, ProxmoxNodeClass or template says; the reason says which.";
-    DISRUPTION_REASON = "DisruptionReason" on "NodeClaim", for_ready false, "The NodeClaim was chosen for disruption; the reason says why. Tenon reads it where Karpenter left it, and does not set it yet.";
+    DISRUPTION_REASON = "DisruptionReason" on "NodeClaim", for_ready false, "The NodeClaim is being disrupted; the reason says why. Removed again if the Node stays after all.";
     REBOOTING = "Rebooting" on "NodeClaim", for_ready false, "The VM is to be rebooted, or was: while True, since when; while False, when that ended. Whoever wants a reboot sets it True with reason RebootRequested.";
     DRAINED = "Drained" on "NodeClaim", for_ready false, "All pods that must leave have left the Node.";
     VOLUMES_DETACHED = "VolumesDetached" on "NodeClaim", for_ready false, "No volume is attached to the Node any more.";
@@ -129,6 +129,7 @@ condition_types! {
     CONSISTENT_STATE_FOUND = "ConsistentStateFound" on "NodeClaim", for_ready false, "The Node has at least 90 % of every requested resource of its instance type. Checked every 10 minutes.";
     VALIDATION_SUCCEEDED = "ValidationSucceeded" on "NodePool", for_ready true, "The spec is valid, and every field that is set is supported.";
     NODE_CLASS_READY = "NodeClassReady" on "NodePool", for_ready true, "The ProxmoxNodeClass exists and is Ready.";
+    DRIFT_ROLLOUT_HALTED = "DriftRolloutHalted" on "NodePool", for_ready false, "Drifted Nodes of the NodePool are not replaced, because the first replacement did not join. Removed once the NodePool, its ProxmoxNodeClass or the VM template changes.";
     NODE_REGISTRATION_HEALTHY = "NodeRegistrationHealthy" on "NodePool", for_ready false, "Recent Nodes of the NodePool launched and registered.";
     INSTANCE_TEMPLATE_READY = "InstanceTemplateReady" on "ProxmoxNodeClass", for_ready true, "The VM template was found on at least one host that has the storages the class needs.";
     INSTANCE_METADATA_OPTIONS_READY = "InstanceMetadataOptionsReady" on "ProxmoxNodeClass", for_ready true, "First-boot data can be rendered.";
@@ -346,32 +347,49 @@ condition_reasons! {
     NODE_POOL_DRIFTED = "NodePoolDrifted" for [("Drifted", True)], Karpenter,
         when "spec.template of the NodePool changed after the NodeClaim was created.",
         example "spec.template of NodePool default changed after this NodeClaim was created",
-        action "Nothing is replaced yet. Delete the NodeClaim to replace the Node.";
+        action "Nothing. The Node is replaced as soon as the disruption budgets of its NodePool allow it; add karpenter.sh/do-not-disrupt to keep it.";
     REQUIREMENTS_DRIFTED = "RequirementsDrifted" for [("Drifted", True)], Karpenter,
         when "Labels of the NodeClaim no longer meet the requirements of its NodePool.",
         example "the node does not meet the requirements of NodePool default: label topology.kubernetes.io/zone: required In [pve2], available In [pve1]",
-        action "Nothing is replaced yet. Delete the NodeClaim to replace the Node.";
+        action "Nothing. The Node is replaced as soon as the disruption budgets of its NodePool allow it; add karpenter.sh/do-not-disrupt to keep it.";
     INSTANCE_TYPE_NOT_FOUND = "InstanceTypeNotFound" for [("Drifted", True)], Karpenter,
         when "The instance type of the NodeClaim is no longer offered in its zone.",
         example "instance type m1.2VCPU-16GB is no longer offered in zone pve1",
-        action "Nothing is replaced yet. Delete the NodeClaim to replace the Node.";
+        action "Nothing. The Node is replaced as soon as the disruption budgets of its NodePool allow it; add karpenter.sh/do-not-disrupt to keep it.";
     NODE_CLASS_DRIFT = "NodeClassDrift" for [("Drifted", True)], Karpenter,
         when "A field of the ProxmoxNodeClass changed that takes effect only on new VMs.",
         example "ProxmoxNodeClass default changed after this NodeClaim was created",
-        action "Nothing is replaced yet. Delete the NodeClaim to replace the Node.";
+        action "Nothing. The Node is replaced as soon as the disruption budgets of its NodePool allow it; add karpenter.sh/do-not-disrupt to keep it.";
     IMAGE_DRIFT = "ImageDrift" for [("Drifted", True)], Karpenter,
         when "The VM template on the Node's host has another image.",
         example "the VM was created from image 16, but the template on its host now has image 17",
-        action "Nothing is replaced yet. Delete the NodeClaim to replace the Node.";
+        action "Nothing. The Node is replaced as soon as the disruption budgets of its NodePool allow it; add karpenter.sh/do-not-disrupt to keep it.";
+    // Disruption.
+    UNHEALTHY = "Unhealthy" for [("DisruptionReason", True)], Karpenter,
+        when "A condition of the Node means that it is broken, and has lasted for too long.",
+        example "Node default-x7 is unhealthy",
+        action "Nothing. The NodeClaim is deleted as soon as its replacement is ready, if it needs one.";
+    EMPTY = "Empty" for [("DisruptionReason", True)], Karpenter,
+        when "The Node runs no pods that need it.",
+        example "Node default-x7 is empty",
+        action "Nothing. The NodeClaim is about to be deleted.";
+    UNDERUTILIZED = "Underutilized" for [("DisruptionReason", True)], Karpenter,
+        when "The pods of the Node fit on other Nodes, or on a cheaper one.",
+        example "Node default-x7 is underutilized",
+        action "Nothing. The NodeClaim is deleted as soon as its replacement is ready, if it needs one.";
+    DRIFTED_NODE = "Drifted" for [("DisruptionReason", True)], Karpenter,
+        when "The Node is no longer what its NodePool, ProxmoxNodeClass or template says.",
+        example "Node default-x7 has drifted",
+        action "Nothing. The NodeClaim is deleted as soon as its replacement is ready, if it needs one.";
+    REPLACEMENT_FAILED = "ReplacementFailed" for [("DriftRolloutHalted", True)], Tenon,
+        when "The first NodeClaim that was created to replace a drifted Node of the NodePool was deleted before it was ready, or was not ready in time.",
+        example "Replacement NodeClaim default-b2k4x was deleted before it was ready. No more Nodes of NodePool default are replaced because of drift until spec.template of the NodePool, its ProxmoxNodeClass or the VM template changes",
+        action "See the events of the NodePool and the log for why the replacement did not join. Correct or revert the NodePool, the ProxmoxNodeClass or the VM template; the roll-out resumes by itself.";
     // NodePools.
     NODE_POOL_VALIDATION_FAILED = "NodePoolValidationFailed" for [("ValidationSucceeded", False)], Karpenter,
         when "A field of the NodePool is invalid.",
         example "spec.template.spec.taints[0].key: invalid label name",
         action "Correct the fields that the message names.";
-    FIELD_NOT_SUPPORTED_YET = "FieldNotSupportedYet" for [("ValidationSucceeded", False), ("NodeClassReady", False), ("InstanceTemplateReady", False)], Tenon,
-        when "A field is set that this version of Tenon does not act on. The object is not Ready, so that nothing is ignored silently.",
-        example "spec.disruption.consolidationPolicy Balanced is not supported yet; remove it or wait for a later release",
-        action "Remove the field, or wait for a release that supports it.";
     FEATURE_GATE_OFF = "FeatureGateOff" for [("ValidationSucceeded", False)], Tenon,
         when "The NodePool has spec.replicas, but the feature gate StaticCapacity is off.",
         example "spec.replicas needs the feature gate StaticCapacity; start the controller with --feature-gates StaticCapacity=true, or create a NodePool without replicas",

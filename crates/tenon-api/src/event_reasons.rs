@@ -262,13 +262,13 @@ event_reasons! {
         example "Deleting NodeClaim default-x7: older than expireAfter 720h",
         action "Nothing. Set expireAfter: Never on the NodePool to keep Nodes.";
     DISRUPTION_TERMINATING = "DisruptionTerminating" on "NodeClaim", Normal, Karpenter,
-        when "The NodeClaim is deleted because its Node is empty, or because its static NodePool has more Nodes than spec.replicas.",
+        when "The NodeClaim is deleted: its Node is empty, underutilized or has drifted, and every replacement it needs is ready; or its static NodePool has more Nodes than spec.replicas.",
         example "Deleting NodeClaim default-x7: Node default-x7 is empty",
         action "Nothing.";
     DISRUPTION_BLOCKED = "DisruptionBlocked" on "NodeClaim", Normal, Karpenter,
-        when "A Node is not disrupted because of a disruption budget, a do-not-disrupt annotation or an invalid consolidateAfter.",
+        when "A Node is not disrupted because of a disruption budget, a PodDisruptionBudget, a do-not-disrupt annotation or an invalid consolidateAfter; a drifted Node also if its pods would be unschedulable; or a disruption was stopped because its replacement failed.",
         example "Cannot disrupt NodeClaim default-x7: NodePool default has no budget left: 1 node is being disrupted or not ready, and spec.disruption.budgets allow 1 at once",
-        action "Change the budget or the annotation if the Node should be removed now.";
+        action "Change what the message names if the Node should be removed now.";
     NODE_REPAIR_BLOCKED = "NodeRepairBlocked" on "Node, NodeClaim, NodePool", Warning, Karpenter,
         when "An unhealthy Node is not repaired, because more than 20 % of the Nodes of its NodePool are unhealthy.",
         example "Cannot repair Node default-x7: 3 of 10 nodes of NodePool default are unhealthy, and nodes are repaired only up to 2 (20%); find the common cause",
@@ -286,9 +286,25 @@ event_reasons! {
         example "Cannot disrupt nodes of NodePool default: spec.disruption.budgets[0]: nodes: \"some\" is not a number of nodes; use a number such as 5 or a percentage such as 10%",
         action "Correct the field that the message names.";
     UNCONSOLIDATABLE = "Unconsolidatable" on "NodeClaim", Normal, Karpenter,
-        when "A Node is not consolidated because consolidateAfter of its NodePool is Never.",
+        when "A Node is not consolidated: consolidateAfter of its NodePool is Never, its consolidationPolicy keeps Nodes in use, its pods fit nowhere else, or a replacement would not be cheaper.",
         example "Cannot consolidate NodeClaim default-x7: consolidateAfter: Never on NodePool default; set a duration such as 5m to remove empty nodes",
-        action "Set spec.disruption.consolidateAfter on the NodePool to a duration.";
+        action "Nothing, unless the Node should be removed: then change what the message names.";
+    DISRUPTION_LAUNCHING = "DisruptionLaunching" on "NodeClaim", Normal, Karpenter,
+        when "The NodeClaim was created to replace others.",
+        example "Created NodeClaim default-b2k4x to replace NodeClaim default-x7 (Underutilized)",
+        action "Nothing.";
+    DISRUPTION_WAITING_READINESS = "DisruptionWaitingReadiness" on "NodeClaim", Normal, Karpenter,
+        when "The Nodes that the NodeClaim replaces stay until its own Node is ready.",
+        example "Waiting until the Node of NodeClaim default-b2k4x is ready before NodeClaim default-x7 is deleted",
+        action "Nothing. If it takes long, see the conditions of the NodeClaim.";
+    CONSOLIDATION_REJECTED = "ConsolidationRejected" on "NodeClaim", Normal, Karpenter,
+        when "A Node was to be consolidated, and 15 seconds later that was no longer possible.",
+        example "Skipped consolidation of NodeClaim default-x7 (churn): pod default/web-1 needs the node",
+        action "Nothing. The Node is checked again.";
+    DRIFT_ROLLOUT_HALTED = "DriftRolloutHalted" on "NodePool", Warning, Tenon,
+        when "The first replacement of a drifted Node did not join, so no more Nodes of the NodePool are replaced because of drift.",
+        example "Replacement NodeClaim default-b2k4x was deleted before it was ready. No more Nodes of NodePool default are replaced because of drift until spec.template of the NodePool, its ProxmoxNodeClass or the VM template changes",
+        action "Correct or revert the NodePool, the ProxmoxNodeClass or the VM template; the roll-out resumes by itself.";
     TERMINATION_GRACE_PERIOD_EXPIRING = "TerminationGracePeriodExpiring" on "NodeClaim", Warning, Karpenter,
         when "The NodeClaim is being deleted and has a terminationGracePeriod; pods that are left at its end are deleted.",
         example "All pods on Node default-x7 are deleted by 2026-01-01T00:10:00Z (terminationGracePeriod)",
@@ -309,7 +325,7 @@ event_reasons! {
     DRIFTED = "Drifted" on "NodeClaim", Normal, Karpenter,
         when "The Node is no longer what its NodePool, ProxmoxNodeClass or template says.",
         example "NodePoolDrifted: spec.template of NodePool default changed after this NodeClaim was created",
-        action "Nothing is replaced yet. Delete the NodeClaim to replace the Node.";
+        action "Nothing. The Node is replaced as soon as the disruption budgets of its NodePool allow it.";
     NODE_CLASS_RESOLUTION_ERROR = "NodeClassResolutionError" on "NodeClaim", Warning, Karpenter,
         when "The ProxmoxNodeClass of the NodeClaim does not exist, so drift cannot be determined.",
         example "ProxmoxNodeClass default does not exist; create it",

@@ -18,6 +18,7 @@ mod condition_set;
 mod definitions;
 mod deletion_cost;
 mod disruption;
+mod disruption_record;
 pub mod drift;
 #[cfg(test)]
 mod drift_tests;
@@ -77,6 +78,7 @@ pub use condition_set::{ConditionSet, Statement, Subject};
 pub use definitions::{definitions, file_name};
 pub use deletion_cost::{replica, replicas_by_node};
 pub use disruption::{Budget, ConsolidationPolicy, Disruption, DisruptionReason};
+pub use disruption_record::{DisruptionRecord, DisruptionRecordError};
 pub use kubelet::KubeletConfiguration;
 pub use listed_claim::ListedClaim;
 pub use nodeclaim::{NodeClaim, NodeClaimSpec, NodeClaimStatus, ResourceRequests};

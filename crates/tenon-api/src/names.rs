@@ -58,6 +58,12 @@ pub const ANNOTATION_REBOOT_PRE_BOOT_ID: &str = "karpenter.sh/reboot-pre-boot-id
 pub const ANNOTATION_REBOOT_GRACE_PERIOD: &str = "karpenter.sh/reboot-termination-grace-period";
 /// On NodeClaims: where the launch of its VM stands. Never copied to the Node.
 pub const ANNOTATION_LAUNCH: &str = "tenon.dev/launch";
+/// On NodeClaims that are disrupted: the command that disrupts them, as it was decided. Never copied to the Node.
+pub const ANNOTATION_DISRUPTION: &str = "tenon.dev/disruption";
+/// On NodeClaims that come for others: the id of the command that created them.
+pub const ANNOTATION_REPLACEMENT_FOR: &str = "tenon.dev/replacement-for";
+/// On NodePools: what a roll-out that was halted depended on. It goes on once that is different.
+pub const ANNOTATION_ROLLOUT_HALTED: &str = "tenon.dev/drift-rollout-halted";
 /// On NodeClaims: the id of its bootstrap token.
 pub const ANNOTATION_BOOTSTRAP_TOKEN: &str = "karpenter.proxmox.sinextra.dev/proxmoxcloudinit-token";
 /// On NodeClaims: that the seed was taken away again.

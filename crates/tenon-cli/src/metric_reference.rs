@@ -23,11 +23,17 @@ const CLOSING: &str = "\n## Differences from Karpenter\n\n\
 which is some milliseconds later.\n\
 - Karpenter calls its provider once to create a VM, Tenon makes many requests. `karpenter_cloudprovider_duration_seconds` \
 has the time from the first of them to the last. Its `error` is `unknown` where Karpenter's is.\n\
-- `operator_termination_duration_seconds` has no labels `namespace` and `name`: a histogram for each object that ever \
-existed has no end.\n\
-- `operator_<kind>_\u{2026}` (the same by kind), `karpenter_consolidation_\u{2026}`, \
-`karpenter_voluntary_disruption_terminate_first_\u{2026}`, \
-`karpenter_nodepools_cost_tracker_\u{2026}` and `workqueue_\u{2026}` are absent: the first say nothing new, and Tenon does not do yet what the others count.\n\
+- `operator_status_condition_\u{2026}` and `operator_termination_\u{2026}` are there for Nodes, too. Karpenter has those only as \
+`operator_node_\u{2026}`.\n\
+- `workqueue_depth` and `controller_runtime_active_workers` are of controller `nodeclaim.lifecycle`, the only one with a queue. The others \
+look at everything in one pass, so `workqueue_adds_total`, `workqueue_retries_total`, `workqueue_queue_duration_seconds`, \
+`workqueue_work_duration_seconds`, `workqueue_unfinished_work_seconds`, `workqueue_longest_running_processor_seconds`, \
+`controller_runtime_max_concurrent_reconciles`, `controller_runtime_terminal_reconcile_errors_total` and \
+`controller_runtime_webhook_\u{2026}` would be about nothing: they are absent. The duration of passes is in \
+`controller_runtime_reconcile_time_seconds`.\n\
+- `go_\u{2026}` is absent, because there is no Go. So is `process_\u{2026}`: the kubelet measures memory and CPU of the container.\n\
+- `karpenter_consolidation_\u{2026}`, `karpenter_voluntary_disruption_terminate_first_\u{2026}` and \
+`karpenter_nodepools_cost_tracker_\u{2026}` are absent: Tenon does not do yet what they count.\n\
 - Label `reason` of Node conditions is empty.\n\
 - `goversion` of `karpenter_build_info` is the version of the Rust compiler that is needed at least.\n";
 

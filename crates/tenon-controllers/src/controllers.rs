@@ -273,6 +273,7 @@ async fn count_nodes(context: Arc<Context>, mut stop: Stop) {
         context.metrics.state.count_nodes(nodes.len() + claims.state_filter(is_coming).len());
         context.metrics.look_at_conditions(&context);
         context.metrics.keep_pools(&pools_that_count(&context));
+        context.metrics.keep_classes(&classes_that_count(&context));
         tokio::select! {
             biased;
             () = stop.wait() => return,
@@ -287,6 +288,13 @@ fn pools_that_count(context: &Context) -> BTreeSet<String> {
     let claims = context.watched.claims.state();
     let of_claims = claims.iter().filter_map(|claim| claim.labels().get(names::LABEL_NODEPOOL).cloned());
     pools.chain(of_claims).collect()
+}
+
+/// The names of all ProxmoxNodeClasses, and of those that are gone but still have NodeClaims.
+fn classes_that_count(context: &Context) -> BTreeSet<String> {
+    let classes = context.watched.classes.state().into_iter().map(|class| class.name_any());
+    let claims = context.watched.claims.state();
+    classes.chain(claims.iter().map(|claim| claim.spec.node_class_ref.name.clone())).collect()
 }
 
 /// Does something once every store was filled.

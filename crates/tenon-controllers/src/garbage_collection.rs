@@ -3,6 +3,8 @@
 //! A VM counts as ours only by the line in its description, and goes only after it was seen without a claim twice. A claim
 //! that was launched under another id has left the old one: a clone that landed there late is an orphan, too.
 
+mod stuck_nodes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
@@ -17,9 +19,10 @@ use tenon_model::{LaunchRecord, LaunchStep, Place, VmId};
 use tenon_pve::{GuestKind, GuestRow, OwnerMark, RefusalKind, Resources, VmConfig};
 use tokio::time::Instant;
 
+use self::stuck_nodes::{free_nodes, stuck_nodes};
 use crate::claim::{
-    ClaimError, DeletionReason, Owner, PowerOff, ReleasePass, attached_seed_storage, delete_claim, drain_orphan,
-    is_ready, is_true, release,
+    ClaimError, DeletionReason, Owner, PowerOff, ReleasePass, attached_seed_storage, delete_claim, is_ready, is_true,
+    release,
 };
 use crate::claim_list::list_claims;
 use crate::context::{Context, is_ours};
@@ -28,11 +31,17 @@ use crate::kube_error;
 use crate::metrics::{Attempt, Loop, ProviderError, Removed};
 use crate::panics::caught;
 use crate::provision::record_of;
+use crate::regions::RegionFacts;
+use crate::settled::{REFRESHED_RARELY, Settled, Version};
 use crate::stop::Stop;
 use crate::writes;
 
-/// How often everything is looked through: a VM that somebody destroyed is noticed within a minute, the pass included.
+/// How often everything is looked through, unless nothing changed since it was found in order: a VM that somebody destroyed is
+/// noticed within a minute, the pass included.
 const EVERY: Duration = Duration::from_secs(45);
+
+/// Once everything is in order, it is asked this often whether anything changed.
+const ASKED_EVERY: Duration = Duration::from_secs(15);
 
 /// A VM as a listing row shows it: while that does not change, its configuration is not read again.
 #[derive(PartialEq, Eq)]
@@ -49,6 +58,9 @@ struct Previous {
     foreign: BTreeMap<VmId, ListedVm>,
     /// Orphaned VMs of the last pass.
     orphans: BTreeSet<VmId>,
+    /// Whether something was found in the last pass that is looked at again: an orphan, a VM that could not be read, a claim
+    /// whose VM is not listed.
+    is_open: bool,
 }
 
 /// Something that could not be done. The others are done all the same.
@@ -76,18 +88,32 @@ struct Region<'a> {
 /// Collects until stopped.
 pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
     let mut rounds = Rounds::default();
+    let mut settled = Settled::new("nodeclaim.garbagecollection", REFRESHED_RARELY);
+    let mut due = EVERY;
     loop {
         tokio::select! {
             biased;
-            () = tokio::time::sleep(EVERY) => {}
+            () = tokio::time::sleep(due) => {}
             () = stop.wait() => return,
         }
+        let inputs = inputs(&context);
+        if stuck_nodes(&context).is_empty() && settled.skips(&context, &inputs) {
+            due = ASKED_EVERY;
+            continue;
+        }
+        due = EVERY;
         let began = Instant::now();
         let failures = pass(&context, &mut rounds.regions).await;
+        settled.note(inputs, failures.is_empty() && rounds.regions.values().all(|previous| !previous.is_open));
         let result = if failures.is_empty() { "success" } else { "error" };
         context.metrics.reconciled("nodeclaim.garbagecollection", began, result);
         rounds.failed = report(&context, &rounds.failed, failures);
     }
+}
+
+/// What a pass goes by, besides Nodes that are being deleted: of those there are none most of the time.
+fn inputs(context: &Context) -> (RegionFacts, Version) {
+    (context.regions.facts(), Version::shown(&context.watched.claims))
 }
 
 /// Counts what failed, and says so once for each cause. Returns what was said.
@@ -119,6 +145,7 @@ async fn pass(context: &Context, previous: &mut BTreeMap<String, Previous>) -> V
         Some(Region { name, pve, resources })
     });
     let shown: Vec<Region<'_>> = shown.collect();
+    previous.retain(|name, _| estate.regions.contains_key(name));
     for region in &shown {
         previous.entry(region.name.clone()).or_default();
     }
@@ -151,7 +178,9 @@ async fn collect_in(
     claims: &[NodeClaim],
 ) -> Vec<Failure> {
     let mut failures = Vec::new();
+    previous.is_open = claims.iter().any(|claim| is_without_vm(claim, shown));
     let found = orphans(context, previous, shown, claims).await;
+    previous.is_open |= !found.is_empty();
     for (vmid, orphan) in &found {
         // Seen twice: a claim that was being written during the first look is there by the second.
         if previous.orphans.contains(vmid) {
@@ -171,6 +200,12 @@ async fn collect_in(
         }
     }
     failures
+}
+
+/// Whether the VM that a claim should have is not listed.
+fn is_without_vm(claim: &NodeClaim, shown: &Region<'_>) -> bool {
+    let record = record_of(claim).filter(|record| is_ours(claim) && record.place.region == *shown.name);
+    record.is_some_and(|record| !shown.resources.guests.iter().any(|guest| guest.id == record.vmid))
 }
 
 fn failed_note(claim: &str, why: &str) -> String {
@@ -213,18 +248,22 @@ async fn orphans(
         let is_vm = guest.kind == GuestKind::Qemu && !guest.template;
         is_vm && context.settings.ids.contains(guest.id) && !known.contains(&guest.id)
     };
-    for guest in resources.guests.iter().filter(is_candidate) {
+    for guest in resources.guests.iter().map(AsRef::as_ref).filter(is_candidate) {
         let listed = ListedVm { host: guest.host.to_string(), name: guest.name.clone(), lock: guest.lock.clone() };
         if previous.foreign.get(&guest.id) == Some(&listed) {
             continue;
         }
         // It may be gone already, or not ours to read: then it is not ours to remove either.
-        let Ok(config) = pve.vm_config(&guest.host, guest.id).await else { continue };
+        let Ok(config) = pve.vm_config(&guest.host, guest.id).await else {
+            previous.is_open = true;
+            continue;
+        };
         let mark = OwnerMark::find_in(config.description());
         match mark.filter(|mark| mark.cluster == context.cluster_id && mark.vmid == guest.id) {
             // After a cluster was restored from a backup its claims may be older than its VMs: what a node runs on stays.
             Some(mark) if !uids.contains(&mark.claim) && is_a_node(context, &config) => {
                 tracing::warn!(vmid = %guest.id, "keeping orphaned VM: Node is still registered on it; delete the Node first");
+                previous.is_open = true;
             }
             Some(mark) if !uids.contains(&mark.claim) || has_left(&mark.claim, guest.id) => {
                 let owner = Owner { cluster: mark.cluster, claim_uid: mark.claim };
@@ -236,6 +275,7 @@ async fn orphans(
                 let record = LaunchRecord { seed_storage, step, ..record(context, place, guest.id) };
                 found.insert(guest.id, Orphan { owner, record });
             }
+            // Another's, or of a claim that was made since: a claim that goes is a change.
             Some(_) => {}
             None => {
                 previous.foreign.insert(guest.id, listed);
@@ -332,33 +372,6 @@ async fn publish_host(context: &Context, node: &Node, host: &str) -> Result<(), 
     let patch = json!({ "metadata": { "labels": { names::LABEL_HOST: host } } });
     let written = writes::merge(&context.workload, node, patch).await;
     written.map(drop).map_err(|source| ClaimError::kube("label the Node with its host", source))
-}
-
-/// Removes our finalizer from a node that is being deleted and has no claim any more, once its pods have left.
-async fn free_nodes(context: &Context, claims: &[NodeClaim], failures: &mut Vec<Failure>) {
-    let is_stuck = |node: &Node| {
-        node.metadata.deletion_timestamp.is_some()
-            && node.finalizers().iter().any(|name| name == names::FINALIZER)
-            && node.labels().contains_key(names::LABEL_NODECLASS)
-            && !claims.iter().any(|claim| claim.name_any() == node.name_any())
-    };
-    for node in context.watched.nodes.state_filter(is_stuck) {
-        let why = attempt(free_node(context, &node), "").await;
-        failures.extend(why.map(|why| Failure { object: format!("Node {}", node.name_any()), why }));
-    }
-}
-
-async fn free_node(context: &Context, node: &Arc<Node>) -> Result<(), ClaimError> {
-    if !drain_orphan(context, node).await? {
-        return Ok(());
-    }
-    let rest: Vec<&String> = node.finalizers().iter().filter(|name| *name != names::FINALIZER).collect();
-    let patch = json!({ "metadata": { "finalizers": rest } });
-    let written = writes::merge(&context.workload, node.as_ref(), patch).await;
-    written.map_err(|source| ClaimError::kube("remove the finalizer of the Node", source))?;
-    context.metrics.orphans_removed.get_or_create(&Removed { kind: "node" }).inc();
-    tracing::info!(node = node.name_any(), "removed finalizer of Node without NodeClaim");
-    Ok(())
 }
 
 #[cfg(test)]

@@ -23,10 +23,11 @@ use crate::metrics::Loop;
 use crate::moments::after;
 use crate::panics::caught;
 use crate::provision::record_of;
+use crate::settled::{REFRESHED_RARELY, Settled, Version};
 use crate::stop::Stop;
-use crate::writes;
+use crate::writes::{self, Written};
 
-/// How often classes and NodeClaims are compared. It costs no request while nothing changes.
+/// How often classes and NodeClaims are looked at. They are compared only if one of them changed.
 const EVERY: Duration = Duration::from_secs(5);
 
 /// VMs that are changed at the same time.
@@ -38,13 +39,18 @@ const AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(60);
 /// Applies until stopped.
 pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
     let mut failed: BTreeMap<String, Timestamp> = BTreeMap::new();
+    let mut settled = Settled::new("nodeclaim.inplaceupdate", REFRESHED_RARELY);
     loop {
         tokio::select! {
             biased;
             () = tokio::time::sleep(EVERY) => {}
             () = stop.wait() => return,
         }
-        pass(&context, &mut failed).await;
+        let inputs = (Version::shown(&context.watched.claims), Version::shown(&context.watched.classes));
+        if !settled.skips(&context, &inputs) {
+            let found = pass(&context, &mut failed).await;
+            settled.note(inputs, found == 0);
+        }
     }
 }
 
@@ -55,7 +61,8 @@ struct Outdated {
     class: Arc<ProxmoxNodeClass>,
 }
 
-async fn pass(context: &Context, failed: &mut BTreeMap<String, Timestamp>) {
+/// Returns how many VMs were found that are not as their class says.
+async fn pass(context: &Context, failed: &mut BTreeMap<String, Timestamp>) -> usize {
     let now = context.clock.now();
     let outdated: Vec<Outdated> =
         context.watched.claims.state().into_iter().filter_map(|claim| outdated(context, claim)).collect();
@@ -79,6 +86,7 @@ async fn pass(context: &Context, failed: &mut BTreeMap<String, Timestamp>) {
         );
         context.events.publish(one.claim.as_ref(), &Event::new(&event_reasons::IN_PLACE_UPDATE_FAILED, note)).await;
     }
+    names.len()
 }
 
 /// One VM, and what came of it. A panic about one is said of that one.
@@ -116,7 +124,11 @@ async fn update(context: &Context, one: &Outdated) -> Result<(), ClaimError> {
     });
     let patch = json!({ "metadata": { "annotations": applied } });
     let written = writes::merge(&context.workload, claim.as_ref(), patch).await;
-    written.map_err(|source| ClaimError::kube("annotate the NodeClaim: updated in place", source))?;
+    let written = written.map_err(|source| ClaimError::kube("annotate the NodeClaim: updated in place", source))?;
+    if matches!(written, Written::Outdated) {
+        // What was changed stays changed; the next pass finds that and writes it down.
+        return Ok(());
+    }
     tracing::info!(claim = claim.name_any(), vmid = %record.vmid, "updated tags, security groups and resource pool of VM");
     Ok(())
 }
@@ -151,11 +163,15 @@ async fn move_to_pool(context: &Context, pve: &Client, one: &Outdated, wanted: O
     let row = shown.and_then(|resources| resources.guests.iter().find(|guest| guest.id == record.vmid));
     // To a token without Pool.Audit no pool is shown.
     let is_in = row.and_then(|row| row.pool.as_ref()).or(put_into);
-    let vms = [record.vmid];
-    match (wanted, is_in) {
-        (Some(wanted), Some(pool)) if wanted == pool => Ok(()),
-        (Some(wanted), _) => pve.change_pool(wanted, &vms, PoolChange::Move).await,
-        (None, Some(pool)) if put_into == Some(pool) => pve.change_pool(pool, &vms, PoolChange::Remove).await,
-        (None, _) => Ok(()),
+    let (pool, change) = match (wanted, is_in) {
+        (Some(wanted), Some(pool)) if wanted == pool => return Ok(()),
+        (Some(wanted), _) => (wanted, PoolChange::Move),
+        (None, Some(pool)) if put_into == Some(pool) => (pool.as_str(), PoolChange::Remove),
+        (None, _) => return Ok(()),
+    };
+    match pve.change_pool(pool, &[record.vmid], change).await {
+        // A change before this one was made, and what was to be written down of it was not.
+        Err(error) if change.is_done_already(&error) => Ok(()),
+        outcome => outcome,
     }
 }

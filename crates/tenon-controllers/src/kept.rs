@@ -45,6 +45,11 @@ impl<K: Ord + Clone, T> Kept<K, T> {
         Ok(value)
     }
 
+    /// Forgets what is kept under such keys. Who reads it right now still has what is read.
+    pub(crate) fn forget(&self, is_outdated: impl Fn(&K) -> bool) {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).retain(|key, _| !is_outdated(key));
+    }
+
     fn entry(&self, key: &K) -> Entry<T> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if entries.len() >= MOST && !entries.contains_key(key) {
@@ -75,6 +80,18 @@ mod tests {
         assert!(all.iter().all(|value| value.as_deref() == Ok(&0)), "{all:?}");
         tokio::time::sleep(Duration::from_secs(30)).await;
         assert_eq!((*ask(60).await.unwrap(), *ask(10).await.unwrap()), (0, 1));
+    }
+
+    #[tokio::test]
+    async fn what_is_forgotten_is_read_again_and_nothing_else() {
+        let (kept, read) = (Kept::<u32, u32>::default(), AtomicU32::new(0));
+        let ask = async |key: u32| {
+            let reading = async { Ok::<u32, ()>(read.fetch_add(1, Ordering::SeqCst)) };
+            kept.get(&key, Duration::from_secs(60), reading).await.map(|value| *value)
+        };
+        assert_eq!((ask(7).await, ask(8).await), (Ok(0), Ok(1)));
+        kept.forget(|key| *key == 7);
+        assert_eq!((ask(7).await, ask(8).await), (Ok(2), Ok(1)));
     }
 
     #[tokio::test]

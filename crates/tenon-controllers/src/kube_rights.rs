@@ -1,7 +1,7 @@
 //! Table: which rights on the Kubernetes API the controllers need, where, and what for.
 //!
 //! The chart's roles and the page for administrators are written from this table, and end-to-end tests run with nothing more: a call
-//! that is not in it is refused there.
+//! that is not in it is refused there. A right that no scenario of a whole run uses fails that run.
 
 /// A right on objects of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +115,7 @@ pub const KUBE_RIGHTS: &[KubeRight] = &[
         "whether bootstrap tokens may request certificates",
     ),
     cluster(CERTIFICATES, "certificatesigningrequests", LIST, "why a node does not join"),
-    cluster(CERTIFICATES, "certificatesigningrequests", &["get", "watch"], "approving certificates of its own nodes")
+    cluster(CERTIFICATES, "certificatesigningrequests", &["watch"], "approving certificates of its own nodes")
         .only(Needed::CsrApprover),
     cluster(
         CERTIFICATES,
@@ -150,7 +150,7 @@ pub const KUBE_RIGHTS: &[KubeRight] = &[
         "what VMs are created from; hashes for drift; the finalizer of classes in use",
     ),
     cluster(PROXMOX, "proxmoxnodeclasses/status", PATCH, "conditions"),
-    cluster(PROXMOX, "proxmoxtemplates", &["list", "patch", "watch"], "templates that are created from images"),
+    cluster(PROXMOX, "proxmoxtemplates", &["list", "patch"], "templates that are created from images"),
     cluster(PROXMOX, "proxmoxtemplates/status", PATCH, "conditions"),
     cluster(PROXMOX, "proxmoxunmanagedtemplates", READ, "templates that exist"),
     cluster(PROXMOX, "proxmoxunmanagedtemplates/status", PATCH, "conditions"),

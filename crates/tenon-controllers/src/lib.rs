@@ -36,6 +36,9 @@ mod proxmox_reads;
 mod regions;
 mod registration_book;
 mod settings;
+mod settled;
+#[cfg(test)]
+mod settled_tests;
 pub mod static_pools;
 pub mod status;
 mod stop;

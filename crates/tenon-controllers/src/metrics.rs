@@ -41,8 +41,8 @@ pub(crate) use proxmox::Meter;
 pub(crate) use scheduling::{PlanCounts, Scheduling, WaitingPod};
 pub(crate) use sets::{
     Build, ByReason, Code, Consolidation, CostWritten, Created, CsrDecision, Disrupted, DisruptionDecision,
-    DrainedNode, DrainedPod, DriftedIn, InPool, InRegion, Kept, Loop, OfLease, OfNode, PlanDecision, PlanPhase,
-    PoolDecision, PoolReason, Rebooted, Removed, Terminated, UnhealthyDisrupted, WhyDisrupted,
+    DrainedNode, DrainedPod, DriftedIn, InPool, InRegion, Kept, Loop, OfLease, OfNode, OfQueue, Pass, PlanDecision,
+    PlanPhase, PoolDecision, PoolReason, Rebooted, Removed, Terminated, UnhealthyDisrupted, WhyDisrupted,
 };
 
 /// The loops whose passes can fail.
@@ -135,8 +135,11 @@ families! {
     provider_errors: provider::MethodError = &karpenter::CLOUDPROVIDER_ERRORS;
     reconciles: Reconciled = &karpenter::RECONCILES;
     reconcile_time: Loop = &karpenter::RECONCILE_TIME;
+    active_workers: Loop = &karpenter::ACTIVE_WORKERS;
+    queued: OfQueue = &karpenter::QUEUED;
     leads: OfLease = &karpenter::LEADER;
     errors: Loop = &tenon::PASS_ERRORS;
+    passes: Pass = &tenon::PASSES;
     csr_decisions: CsrDecision = &tenon::CSR_DECISIONS;
     region_up: InRegion = &tenon::REGION_UP;
     listed_at: InRegion = &tenon::REGION_LISTED;

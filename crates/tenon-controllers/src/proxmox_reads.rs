@@ -1,7 +1,7 @@
 //! What people change rarely in Proxmox, read rarely and once for everybody: templates, bridges of
 //! hosts, what the HA manager says, and which stopped guests start with their host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tenon_pve::{Client, Error, FirewallRule, GuestKind, Interface, RefusalKind, 
 use crate::kept::Kept;
 use crate::provision::GuestId;
 
-/// A template or a bridge that was changed is noticed after this long at the most.
+/// A template or a bridge that was changed is noticed after this long at the most; at once if its row in the listing changed.
 const KEPT_FOR: Duration = Duration::from_secs(60);
 
 /// Which image a VM was made from is recorded for good: it is not read from a template that was replaced just before.
@@ -37,6 +37,17 @@ pub(crate) struct ProxmoxReads {
 }
 
 impl ProxmoxReads {
+    /// Forgets what was read of guests whose rows in the listing changed.
+    pub(crate) fn forget_guests(&self, region: &str, guests: &BTreeSet<VmId>) {
+        if guests.is_empty() {
+            return;
+        }
+        let is_outdated = |(place, id): &(Place, VmId)| place.region == region && guests.contains(id);
+        self.templates.forget(is_outdated);
+        self.rules.forget(is_outdated);
+        self.starts.forget(is_outdated);
+    }
+
     /// The configuration of a template on its host.
     pub(crate) async fn template(&self, pve: &Client, place: &Place, id: VmId) -> Result<Arc<VmConfig>, Error> {
         self.templates.get(&(place.clone(), id), KEPT_FOR, pve.vm_config(&place.host, id)).await

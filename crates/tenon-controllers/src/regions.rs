@@ -1,5 +1,10 @@
 //! The Proxmox clusters: one poll of each feeds every loop. One that does not answer is left out of every look at once and
 //! asked again in the background: nothing about the others waits for it.
+//!
+//! What changed from poll to poll is found out once, in `listing`: a loop that compares `facts` with those of its last pass
+//! knows whether it would see anything new.
+
+mod listing;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -10,6 +15,7 @@ use tenon_model::RegionCapacity;
 use tenon_pve::{Client, Resources};
 use tokio::time::Instant;
 
+use self::listing::{Generations, Listing};
 use crate::metrics::Meter;
 use crate::proxmox_reads::ProxmoxReads;
 use crate::status::{Estate, RegionTrouble, RegionView};
@@ -25,8 +31,9 @@ const SEEN_WITHIN: Duration = Duration::from_secs(13);
 /// Loops that look at nearly the same moment share one listing. Proxmox itself is up to ten seconds behind.
 const RECENT: Duration = Duration::from_secs(2);
 
-/// A launch asks only who has its name, which nobody else gives to a VM: it does with what the last poll showed.
-const RECENT_FOR_LAUNCH: Duration = Duration::from_secs(15);
+/// Who asks for nothing that must be true this very moment does with what the last poll showed: a launch, which asks only who
+/// has its name, and loops that compare what changes rarely.
+const RECENT_POLL: Duration = Duration::from_secs(15);
 
 /// A silent region is asked again this often …
 const ASKED_EVERY: Duration = Duration::from_secs(5);
@@ -43,14 +50,30 @@ pub struct Regions {
     pub(crate) reads: Arc<ProxmoxReads>,
     /// What is counted of requests and tasks.
     pub(crate) meter: Arc<Meter>,
+    generations: Arc<Generations>,
 }
+
+/// What is known of every region, loads left out: of each the generation of its last listing, and why it shows nothing now.
+/// Two that are equal say that in between nothing changed that a listing shows, but for loads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RegionFacts(BTreeMap<String, (u64, Option<RegionTrouble>)>);
 
 /// One Proxmox cluster.
 #[derive(Debug, Clone)]
 struct Region {
+    name: String,
     client: Client,
     rules: RegionCapacity,
     shown: Arc<Shown>,
+    told: Told,
+}
+
+/// Who is told what changed from listing to listing.
+#[derive(Debug, Clone)]
+struct Told {
+    generations: Arc<Generations>,
+    meter: Arc<Meter>,
+    reads: Arc<ProxmoxReads>,
 }
 
 /// How a Proxmox cluster is reached, and what VMs may have of it.
@@ -83,6 +106,8 @@ struct Shown {
 struct Last {
     /// The last answer, and when it was asked for.
     view: Option<(Instant, RegionView)>,
+    /// The last listing there was.
+    listing: Listing,
     /// When the last listing was asked for.
     listed_at: Option<Instant>,
     /// Whether it did not answer when it was asked last.
@@ -93,18 +118,19 @@ struct Last {
 
 impl Region {
     /// Every request to it is counted.
-    fn new(name: &str, setup: RegionSetup, meter: &Arc<Meter>) -> Region {
-        let client = setup.client.observed(meter.of_region(name));
-        Region { client, rules: setup.rules, shown: Arc::default() }
+    fn new(name: &str, setup: RegionSetup, told: &Told) -> Region {
+        let client = setup.client.observed(told.meter.of_region(name));
+        Region { name: name.to_owned(), client, rules: setup.rules, shown: Arc::default(), told: told.clone() }
     }
 }
 
 impl From<BTreeMap<String, RegionSetup>> for Regions {
     fn from(setups: BTreeMap<String, RegionSetup>) -> Regions {
-        let meter = Arc::default();
-        let region = |(name, setup): (String, RegionSetup)| (name.clone(), Region::new(&name, setup, &meter));
+        let regions = Regions::default();
+        let told = regions.told();
+        let region = |(name, setup): (String, RegionSetup)| (name.clone(), Region::new(&name, setup, &told));
         let known: BTreeMap<String, Region> = setups.into_iter().map(region).collect();
-        Regions { known: Arc::new(RwLock::new(Arc::new(known))), reads: Arc::default(), meter }
+        Regions { known: Arc::new(RwLock::new(Arc::new(known))), ..regions }
     }
 }
 
@@ -121,13 +147,18 @@ impl Regions {
         self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn told(&self) -> Told {
+        let Regions { generations, meter, reads, .. } = self.clone();
+        Told { generations, meter, reads }
+    }
+
     /// Replaces all regions: those that are not named are gone.
     pub fn replace(&self, wanted: BTreeMap<String, RegionChange>) {
-        let before = self.known();
+        let (before, told) = (self.known(), self.told());
         let region = |(name, change): (String, RegionChange)| {
             let region = match change {
                 RegionChange::Keep => before.get(&name)?.clone(),
-                RegionChange::Use(setup) => Region::new(&name, *setup, &self.meter),
+                RegionChange::Use(setup) => Region::new(&name, *setup, &told),
             };
             Some((name, region))
         };
@@ -175,6 +206,22 @@ impl Regions {
         self.look_within(Duration::ZERO).await
     }
 
+    /// Every region as the last poll showed it.
+    pub(crate) async fn look_polled(&self) -> Estate {
+        self.look_within(RECENT_POLL).await
+    }
+
+    /// What is known of every region without asking, to be compared with what was known before. Whoever is about to look takes
+    /// this first: what changes meanwhile is then new at the next comparison.
+    pub(crate) fn facts(&self) -> RegionFacts {
+        let facts = |(name, region): (&String, &Region)| {
+            let last = region.shown.last();
+            let trouble = last.view.as_ref().and_then(|(_, view)| view.as_ref().err().cloned());
+            (name.clone(), (last.listing.facts, trouble))
+        };
+        RegionFacts(self.known().iter().map(facts).collect())
+    }
+
     async fn look_within(&self, age: Duration) -> Estate {
         let known = self.known();
         let looks = known.iter().map(async |(name, region)| {
@@ -190,7 +237,7 @@ impl Regions {
     /// What a region showed at the last poll, for a launch. No listing is asked for each launch.
     pub(crate) async fn polled(&self, region: &str) -> Option<Arc<Resources>> {
         let region = self.known().get(region).filter(|region| !region.is_silent())?.clone();
-        region.ask(RECENT_FOR_LAUNCH).await.ok()
+        region.ask(RECENT_POLL).await.ok()
     }
 
     /// Whether a region did not answer when it was asked last.
@@ -244,7 +291,7 @@ impl Region {
         shown.last().asked += 1;
         let listed = tokio::time::timeout(SEEN_WITHIN, client.within(LISTED_WITHIN).resources()).await;
         let (view, is_silent) = match listed {
-            Ok(Ok(resources)) => (Ok(Arc::new(resources)), false),
+            Ok(Ok(resources)) => (Ok(self.listed(resources)), false),
             Ok(Err(error)) => (Err(RegionTrouble::from(&error)), error.refusal().is_none()),
             Err(_) => {
                 let why = format!("no reply within {} s; retrying", SEEN_WITHIN.as_secs());
@@ -255,6 +302,21 @@ impl Region {
         last.listed_at = if view.is_ok() { Some(asked_at) } else { last.listed_at };
         (last.is_silent, last.view) = (is_silent, Some((asked_at, view.clone())));
         view
+    }
+
+    /// Takes a listing in place of the last one, and tells what changed. Nobody else does so now: whoever asks holds a lock.
+    fn listed(&self, resources: Resources) -> Arc<Resources> {
+        let Told { generations, meter, reads } = &self.told;
+        let before = self.shown.last().listing.clone();
+        let (listing, changes) = before.followed_by(resources, generations);
+        reads.forget_guests(&self.name, &changes.guests);
+        if before.facts > 0 {
+            let counts = [("guest", changes.guests.len()), ("host", changes.hosts), ("storage", changes.storages)];
+            meter.count_rows(&self.name, counts.into_iter().chain([("load", changes.loads)]));
+        }
+        let resources = listing.resources.clone();
+        self.shown.last().listing = listing;
+        resources
     }
 
     /// Whether it did not answer when it was asked last.

@@ -16,6 +16,8 @@ pub struct DisruptionInputs {
     pub in_progress: BTreeSet<String>,
     /// Pods on nodes that cannot be evicted now.
     pub held: BTreeMap<Arc<PodKey>, PodHold>,
+    /// NodePools whose roll-out was halted, because a replacement never took pods: none of their nodes is replaced for drift.
+    pub halted: BTreeSet<String>,
     /// Nodes whose replacement failed, and the move that was tried: it is not tried again as long as it is the same.
     pub failed: BTreeMap<String, u64>,
 }

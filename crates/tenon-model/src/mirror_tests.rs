@@ -172,3 +172,50 @@ fn what_did_not_change_is_shared_between_snapshots() {
     assert!(Arc::ptr_eq(&before.pools[0], &after.pools[0]));
     assert!(!Arc::ptr_eq(&before.nodes[1], &after.nodes[1]), "this one got a pod");
 }
+
+/// CPU and nodes that count in each pool.
+fn used(mirror: &mut Mirror) -> Vec<(i64, i64)> {
+    let of = |pool: &Arc<Pool>| (pool.used.get("cpu").value(), pool.used.get("nodes").value());
+    look(mirror).pools.iter().map(of).collect()
+}
+
+#[test]
+fn i8_pool_resources_a_node_that_changes_its_pool_counts_in_the_new_one_only() {
+    let mut mirror = told(&[Change::Pool(0, 0), Change::Pool(1, 0), Change::Node(0, 0, 8, false, None)]);
+    assert_eq!(used(&mut mirror), [(8, 1), (0, 0)]);
+    tell(&mut mirror, &Change::Node(0, 1, 8, false, None));
+    assert_eq!(used(&mut mirror), [(0, 0), (8, 1)]);
+    tell(&mut mirror, &Change::Node(0, 1, 4, false, None));
+    assert_eq!(used(&mut mirror), [(0, 0), (4, 1)], "what it had before does not count");
+}
+
+#[test]
+fn i8_marked_a_node_is_taken_off_its_pool_once_and_counts_again_when_it_stays() {
+    let mut mirror =
+        told(&[Change::Pool(0, 0), Change::Node(0, 0, 8, false, None), Change::Node(1, 0, 2, false, None)]);
+    for (is_leaving, left) in [(true, (2, 1)), (true, (2, 1)), (false, (10, 2)), (true, (2, 1))] {
+        tell(&mut mirror, &Change::Node(0, 0, 8, is_leaving, None));
+        assert_eq!(used(&mut mirror), [left]);
+    }
+    tell(&mut mirror, &Change::NoNode(0));
+    assert_eq!(used(&mut mirror), [(2, 1)], "who left is not taken off again");
+    tell(&mut mirror, &Change::NoNode(0));
+    assert_eq!(used(&mut mirror), [(2, 1)]);
+}
+
+#[test]
+fn i8_anti_affinity_a_pod_that_refuses_others_does_so_while_it_is_bound_wherever_it_moves() {
+    let refusing = |mirror: &mut Mirror| -> Vec<bool> {
+        let refuses = |node: &Arc<NodeState>| node.pods.iter().any(|pod| !pod.shape.pod_anti_affinity.is_empty());
+        look(mirror).nodes.iter().map(refuses).collect()
+    };
+    // The pod is seen before its node is.
+    let mut mirror = told(&[Change::Bind(0, 0, 1, false, true)]);
+    tell(&mut mirror, &Change::Node(0, 0, 8, false, Some(0)));
+    tell(&mut mirror, &Change::Node(1, 0, 8, false, Some(1)));
+    assert_eq!(refusing(&mut mirror), [true, false]);
+    tell(&mut mirror, &Change::Bind(0, 1, 1, false, true));
+    assert_eq!(refusing(&mut mirror), [false, true]);
+    tell(&mut mirror, &Change::Bind(0, 1, 1, false, false));
+    assert_eq!(refusing(&mut mirror), [false, false]);
+}

@@ -3,8 +3,10 @@
 //! The listing lags: who exists, where, and under which lock is true at once; names, states and sizes come up to ten
 //! seconds later and may flap between two answers. What must be certain is read from the VM itself.
 
+use std::sync::Arc;
+
 use http::Method;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use tenon_model::{HostName, VmId};
 
@@ -12,15 +14,15 @@ use crate::client::{Call, Client, Form};
 use crate::error::{Error, Result};
 use crate::reply::{amount_or_none, flag, host_name, parse, share_or_none, text_or_none, unreadable, vm_id};
 
-/// One listing.
+/// One listing. Rows are shared: what a later listing shows in the same way may be the same row.
 #[derive(Debug, Clone, Default)]
 pub struct Resources {
     /// VMs and containers, by id.
-    pub guests: Vec<GuestRow>,
+    pub guests: Vec<Arc<GuestRow>>,
     /// Machines, by name.
-    pub hosts: Vec<HostRow>,
-    /// Storages, once for each host they are on.
-    pub storages: Vec<StorageRow>,
+    pub hosts: Vec<Arc<HostRow>>,
+    /// Storages, by name, once for each host they are on.
+    pub storages: Vec<Arc<StorageRow>>,
 }
 
 /// What a guest is.
@@ -34,7 +36,7 @@ pub enum GuestKind {
 }
 
 /// A guest in the listing. What is `None` is not known yet.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct GuestRow {
     /// Its id.
     #[serde(rename = "vmid", deserialize_with = "vm_id")]
@@ -71,7 +73,7 @@ pub struct GuestRow {
 }
 
 /// A machine in the listing.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct HostRow {
     /// Its name.
     #[serde(rename = "node", deserialize_with = "host_name")]
@@ -93,7 +95,7 @@ pub struct HostRow {
 }
 
 /// A storage on one host.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct StorageRow {
     /// Its name.
     pub storage: String,
@@ -105,8 +107,8 @@ pub struct StorageRow {
     /// Whether every host sees the same content.
     #[serde(default, deserialize_with = "flag")]
     pub shared: bool,
-    /// What may be kept on it: `images`, `iso`, …, divided by commas in any order.
-    #[serde(default)]
+    /// What may be kept on it: `images`, `iso`, …, divided by commas and sorted.
+    #[serde(default, deserialize_with = "sorted_words")]
     pub content: String,
     /// Its used bytes, if known.
     #[serde(default, deserialize_with = "amount_or_none")]
@@ -126,6 +128,14 @@ impl StorageRow {
     pub fn free(&self) -> u64 {
         self.maxdisk.map_or(u64::MAX, |all| all.saturating_sub(self.disk.unwrap_or_default()))
     }
+}
+
+/// Proxmox names what a storage takes in another order every time.
+fn sorted_words<'de, D: Deserializer<'de>>(value: D) -> std::result::Result<String, D::Error> {
+    let text = String::deserialize(value)?;
+    let mut words: Vec<&str> = text.split(',').map(str::trim).collect();
+    words.sort_unstable();
+    Ok(words.join(","))
 }
 
 /// What a listing may be narrowed to.
@@ -175,9 +185,9 @@ impl Client {
         for row in rows {
             // Pools, networks and whatever a later release lists are no concern of ours.
             let outcome = match row.get("type").and_then(Value::as_str) {
-                Some("qemu" | "lxc") => parse(row).map(|guest| resources.guests.push(guest)),
-                Some("node") => parse(row).map(|host| resources.hosts.push(host)),
-                Some("storage") => parse(row).map(|storage| resources.storages.push(storage)),
+                Some("qemu" | "lxc") => parse(row).map(|guest| resources.guests.push(Arc::new(guest))),
+                Some("node") => parse(row).map(|host| resources.hosts.push(Arc::new(host))),
+                Some("storage") => parse(row).map(|storage| resources.storages.push(Arc::new(storage))),
                 _ => Ok(()),
             };
             outcome.map_err(|cause| Error::new(action, cause))?;

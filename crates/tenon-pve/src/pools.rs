@@ -6,6 +6,7 @@ use tenon_model::VmId;
 
 use crate::client::{Call, Client, Form};
 use crate::error::{Error, Result};
+use crate::refusal::RefusalKind;
 use crate::reply::{text_or_none, unreadable, whole_or_none};
 
 /// A pool.
@@ -45,6 +46,14 @@ pub enum PoolChange {
     Move,
     /// They leave.
     Remove,
+}
+
+impl PoolChange {
+    /// Whether the change of one VM was refused because it is so already: its reply was lost, or somebody else made it.
+    pub fn is_done_already(self, error: &Error) -> bool {
+        let done = if self == PoolChange::Remove { RefusalKind::NotFound } else { RefusalKind::AlreadyExists };
+        error.refusal().is_some_and(|refusal| refusal.kind == done)
+    }
 }
 
 impl Client {

@@ -4,10 +4,12 @@
 //! asked before a request: Proxmox decides.
 
 mod table;
+mod unlisted;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use table::PVE_CALLS;
+pub use unlisted::unlisted;
 
 /// A request that the client can make, and what it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -73,6 +73,9 @@ pub(super) fn tag(release: &Release) -> String {
 /// Writes the folder that the image is built from, and builds it. Says whether there is an image, and what was done. An ordinary user may
 /// not be allowed to build one: that is an error only where buildah is required.
 pub(super) fn build(release: &Release, contents: &Contents, out: &Path) -> anyhow::Result<(bool, String)> {
+    if !Path::new(AUTHORITIES).is_file() && !proof::is_required(BUILDAH.name) {
+        return Ok((false, format!("not built here: the image ({AUTHORITIES} is missing; install ca-certificates)")));
+    }
     let context = out.join("image");
     fs::create_dir_all(&context).with_context(|| format!("cannot create {}", context.display()))?;
     for (from, name) in [

@@ -12,6 +12,7 @@ use super::Release;
 use super::archives::{debian_path, has_dpkg, tarball_path};
 use super::contents::Contents;
 use super::image::{Builder, tag};
+use super::name_server;
 use crate::run::{first_line, run as run_command};
 
 pub(super) fn run(release: &Release, out: &Path) -> anyhow::Result<()> {
@@ -166,6 +167,7 @@ fn start(release: &Release, root: &Path) -> anyhow::Result<()> {
         command
     };
     says_its_version(release, container().arg("version"))?;
+    name_server::is_asked(root, container)?;
     let output = container().args(["controller", "--cloud-config", "/none.yaml"]).stdin(Stdio::null()).output()?;
     let text = String::from_utf8_lossy(&output.stderr);
     ensure!(!output.status.success() && text.contains("/none.yaml"), "the controller in the image says: {text}");

@@ -8,6 +8,7 @@ mod forbidden_words;
 mod generated_files;
 mod map;
 mod module_tree;
+mod named_tests;
 mod openings;
 mod reasons;
 mod recordings;
@@ -48,7 +49,7 @@ impl fmt::Display for Problem {
 /// A rule looks at the tree and returns what breaks it. It fails only when it cannot look.
 type Rule = fn(&Tree) -> anyhow::Result<Vec<Problem>>;
 
-const RULES: [Rule; 13] = [
+const RULES: [Rule; 14] = [
     crate_edges::check,
     clippy_files::check,
     file_names::check,
@@ -62,6 +63,7 @@ const RULES: [Rule; 13] = [
     recordings::check,
     reasons::check,
     test_counts::check,
+    named_tests::check,
 ];
 
 /// Checks the tree at `root` and prints every problem. Generated files are compared with what `tenon` prints, which is

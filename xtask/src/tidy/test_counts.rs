@@ -39,7 +39,7 @@ fn problems(page: &str, count: impl Fn(&str) -> Option<usize>) -> Vec<Problem> {
 }
 
 /// What a short path stands for.
-fn short_path(line: &str) -> Option<(&str, &str)> {
+pub(super) fn short_path(line: &str) -> Option<(&str, &str)> {
     let (short, rest) = line.strip_prefix("- `")?.split_once("` is `")?;
     Some((short, rest.strip_suffix('`')?))
 }

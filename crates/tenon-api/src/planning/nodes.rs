@@ -1,5 +1,6 @@
 //! Nodes that are there, and claims whose node is not: which belong together, and what they are.
 
+use crate::disruption_record::is_being_replaced;
 use crate::kube_objects::Node;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -149,7 +150,9 @@ fn claimed(claim: &NodeClaim, node: Option<&Node>, around: &dyn Surroundings) ->
             true => NodeStage::Initialized,
             false => NodeStage::Rising,
         },
-        is_leaving: claim.metadata.deletion_timestamp.is_some() || says_of_itself(claim, TERMINATING),
+        is_leaving: claim.metadata.deletion_timestamp.is_some()
+            || says_of_itself(claim, TERMINATING)
+            || is_being_replaced(claim),
         disruption: Some(Arc::new(disruption_facts(claim, node))),
         ..NodeState::default()
     })

@@ -283,7 +283,7 @@ impl Surveyed<'_> {
     /// Every guest that is listed and may run.
     fn guests(&self) -> impl Iterator<Item = ((String, VmId), &GuestRow)> {
         let views = self.estate.regions.iter().filter_map(|(region, view)| Some((region, view.as_ref().ok()?)));
-        let rows = views.flat_map(|(region, view)| view.guests.iter().map(move |guest| (region, guest)));
+        let rows = views.flat_map(|(region, view)| view.guests.iter().map(move |guest| (region, guest.as_ref())));
         rows.filter(|(_, guest)| !guest.template).map(|(region, guest)| ((region.clone(), guest.id), guest))
     }
 

@@ -4,8 +4,9 @@ use std::fmt;
 
 use kube::ResourceExt;
 use kube::api::Api;
+use kube::runtime::reflector::ObjectRef;
 use tenon_api::pod_predicates::{bound_to, is_reschedulable};
-use tenon_api::{NodeClaim, names};
+use tenon_api::{ConsolidationPolicy, NodeClaim, names};
 
 use super::ClaimError;
 use crate::context::Context;
@@ -16,6 +17,7 @@ use crate::writes;
 /// Why we delete a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeletionReason {
+    Drifted,
     Empty,
     Expired,
     InsufficientCapacity,
@@ -28,18 +30,21 @@ pub(crate) enum DeletionReason {
     RebootFailed,
     NodeDeleted,
     TooManyReplicas,
+    Underutilized,
 }
 
 impl DeletionReason {
     /// The label `reason` of the metric of disrupted claims, in the reference's words; nothing where it is not counted there.
     fn label(self) -> Option<&'static str> {
         match self {
+            DeletionReason::Drifted => Some("drifted"),
             DeletionReason::Empty => Some("empty"),
             DeletionReason::Expired => Some("expired"),
             DeletionReason::InsufficientCapacity => Some("insufficient_capacity"),
             DeletionReason::LaunchTimeout => Some("launch_timeout"),
             DeletionReason::NodeClassNotReady => Some("nodeclass_not_ready"),
             DeletionReason::RegistrationTimeout => Some("registration_timeout"),
+            DeletionReason::Underutilized => Some("underutilized"),
             DeletionReason::VmNotFound => Some("garbage_collected"),
             DeletionReason::VmStopped | DeletionReason::Unhealthy => Some("unhealthy"),
             // It was counted when the reboot was asked for.
@@ -51,6 +56,7 @@ impl DeletionReason {
 impl fmt::Display for DeletionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            DeletionReason::Drifted => "drifted",
             DeletionReason::Empty => "empty",
             DeletionReason::Expired => "older than expireAfter",
             DeletionReason::InsufficientCapacity => "its VM could not be created",
@@ -63,6 +69,7 @@ impl fmt::Display for DeletionReason {
             DeletionReason::RebootFailed => "its VM could not be rebooted",
             DeletionReason::NodeDeleted => "the Node was deleted",
             DeletionReason::TooManyReplicas => "more Nodes than spec.replicas",
+            DeletionReason::Underutilized => "underutilized",
         })
     }
 }
@@ -91,12 +98,24 @@ pub(crate) async fn delete_claim(
 }
 
 /// How long pods have to leave: as long as they need, not at all, or until the termination grace period ends.
-fn termination_mode(claim: &NodeClaim) -> &'static str {
+pub(crate) fn termination_mode(claim: &NodeClaim) -> &'static str {
     let grace = claim.spec.termination_grace_period.as_deref().map(parse_duration);
     match grace {
         None => "graceful",
         Some(Ok(grace)) if !grace.is_positive() => "forceful",
         Some(_) => "eventual",
+    }
+}
+
+/// The policy of the claim's pool, in the reference's words, where consolidation deletes it.
+fn consolidation_policy(context: &Context, claim: &NodeClaim, reason: &str) -> &'static str {
+    let pool = claim.labels().get(names::LABEL_NODEPOOL).filter(|_| matches!(reason, "empty" | "underutilized"));
+    let pool = pool.and_then(|name| context.watched.pools.get(&ObjectRef::new(name)));
+    match pool.map(|pool| pool.spec.disruption.consolidation_policy) {
+        None => "",
+        Some(ConsolidationPolicy::WhenEmpty) => "when_empty",
+        Some(ConsolidationPolicy::WhenEmptyOrUnderutilized) => "when_empty_or_underutilized",
+        Some(ConsolidationPolicy::Balanced) => "balanced",
     }
 }
 
@@ -107,7 +126,7 @@ fn count_disrupted(context: &Context, claim: &NodeClaim, reason: &str) {
         reason: reason.to_owned(),
         nodepool: label(names::LABEL_NODEPOOL),
         capacity_type: label(names::LABEL_CAPACITY_TYPE),
-        consolidation_policy: String::new(),
+        consolidation_policy: consolidation_policy(context, claim, reason).to_owned(),
         termination_mode: mode.to_owned(),
     };
     context.metrics.claims_disrupted.get_or_create(&of).inc();

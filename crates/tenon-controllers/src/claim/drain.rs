@@ -130,7 +130,7 @@ async fn remove_pods(
 
 /// Why the claim is removed, if somebody wrote it down.
 fn disruption_reason(context: &Context, claim: &NodeClaim) -> Option<String> {
-    told_reason(claim).or_else(|| context.memory.deletion_reason(&claim.name_any()).map(|reason| reason.to_string()))
+    context.memory.deletion_reason(&claim.name_any()).map(|reason| reason.to_string()).or_else(|| told_reason(claim))
 }
 
 /// The same in the words of the metric of drained pods.

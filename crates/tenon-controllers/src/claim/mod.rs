@@ -94,7 +94,7 @@ pub use bootstrap::{Joined, cluster as joined_cluster, is_this_computer};
 pub use clone_slots::CloneLimits;
 pub(crate) use clone_slots::CloneSlots;
 pub(crate) use consistency::Comparisons;
-pub(crate) use deletion::{DeletionReason, delete_claim};
+pub(crate) use deletion::{DeletionReason, delete_claim, termination_mode};
 pub(crate) use desired_vm::disk_storage;
 pub use desired_vm::{CloneSource, DesiredVm, FirstBoot, Owner, Render};
 pub(crate) use diagnoses::Diagnoses;

@@ -18,6 +18,7 @@ use tokio::time::{Duration, Instant};
 use super::reconcile::reconcile;
 use crate::context::Context;
 use crate::kube_error;
+use crate::metrics::{Loop, OfQueue};
 use crate::moments::instant_after;
 use crate::provision::record_of;
 use crate::stop::Stop;
@@ -26,6 +27,9 @@ use crate::watched::Changes;
 /// Claims of one region that are worked on at the same time. Each waits for Proxmox most of its time; a region that does not
 /// answer fills its own slots, and nobody else's.
 const AT_ONCE: usize = 64;
+
+/// As metrics call this loop.
+const CONTROLLER: &str = "nodeclaim.lifecycle";
 
 /// Whose slots a claim takes: those of its region, or those of claims without one.
 type Slots = Option<String>;
@@ -134,6 +138,12 @@ impl Queue {
         }
     }
 
+    /// How many are due, whether there is room for them or not, and how many are being worked on.
+    fn sizes(&self) -> (usize, usize) {
+        let now = Instant::now();
+        (self.order.iter().take_while(|(at, _)| *at <= now).count(), self.busy.len())
+    }
+
     /// When somebody is due next who can be worked on.
     fn next(&self) -> Option<Instant> {
         self.ready().next().map(|(at, _)| *at)
@@ -157,6 +167,7 @@ pub(crate) async fn run(
             let context = context.clone();
             work.spawn(async move { (reconcile(&name, &context).await, name) });
         }
+        count(&context, &queue);
         let next = queue.next().filter(|_| others_are_read);
         tokio::select! {
             biased;
@@ -181,6 +192,14 @@ pub(crate) async fn run(
         }
     }
     while work.join_next().await.is_some() {}
+}
+
+/// Shows how long the queue is.
+fn count(context: &Context, queue: &Queue) {
+    let (due, busy) = queue.sizes();
+    let metrics = &context.metrics;
+    metrics.queued.get_or_create(&OfQueue { name: CONTROLLER, controller: CONTROLLER, priority: 0 }).set(due);
+    metrics.active_workers.get_or_create(&Loop { controller: CONTROLLER }).set(busy);
 }
 
 async fn sleep_until(at: Option<Instant>) {
@@ -216,13 +235,16 @@ mod tests {
         for name in ["c", "a", "b"] {
             queue.wake(name);
         }
+        assert_eq!(queue.sizes(), (3, 0));
         assert_eq!(queue.take_due(), ["a", "b", "c"]);
         queue.wake("b");
         assert!(queue.take_due().is_empty(), "it is being worked on");
+        assert_eq!(queue.sizes(), (1, 3), "it is due again");
         queue.finish("b", Some(Duration::from_secs(60)));
         assert_eq!(queue.take_due(), ["b"], "it was woken meanwhile, so it does not wait");
         queue.finish("a", Some(Duration::from_secs(60)));
         assert_eq!(queue.next(), Some(Instant::now() + Duration::from_secs(60)));
+        assert_eq!(queue.sizes(), (0, 2), "what is due later does not wait yet");
         queue.finish("c", None);
         tokio::time::advance(Duration::from_secs(60)).await;
         assert_eq!(queue.take_due(), ["a"]);

@@ -31,6 +31,7 @@ use crate::join::{Board, Reviewer};
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::provision::owner;
+use crate::regions::Regions;
 use crate::settings::Settings;
 use crate::vm_id_book::VmIdBook;
 use crate::watched::watch_all;
@@ -67,15 +68,16 @@ impl ClaimStage {
         let host = "pve1".to_owned();
         let template = TemplateSpec { host, vmid: 9001, name: "debian".to_owned(), ..TemplateSpec::default() };
         estate.add_template(&template).unwrap();
+        let regions = Regions::from(BTreeMap::from([("lab".to_owned(), proxmox(&estate))]));
         let context = Context {
             workload: client.clone(),
             secrets: NodeSecrets::new(&client, None),
-            regions: BTreeMap::from([("lab".to_owned(), proxmox(&estate))]).into(),
             settings,
             cluster_id: "c".to_owned(),
             clock,
             events: Events::new(client.clone(), clock),
-            metrics: Arc::new(Metrics::default()),
+            metrics: Arc::new(Metrics::with(regions.meter.clone())),
+            regions,
             watched,
             memory: Memory::default(),
             ids: VmIdBook::new(client.clone(), "kube-system"),

@@ -192,7 +192,7 @@ impl Surveyed<'_> {
     /// Every host of a region that answers, and can be planned with.
     fn hosts(&self) -> impl Iterator<Item = (Place, &HostRow)> {
         let views = self.estate.regions.iter().filter_map(|(region, view)| Some((region, view.as_ref().ok()?)));
-        let rows = views.flat_map(|(region, view)| view.hosts.iter().map(move |row| (region, row)));
+        let rows = views.flat_map(|(region, view)| view.hosts.iter().map(move |row| (region, row.as_ref())));
         let place = |region: &String, row: &HostRow| Place { region: region.clone(), host: row.host.clone() };
         rows.filter(|(_, row)| row.maxcpu.is_some()).map(move |(region, row)| (place(region, row), row))
     }
@@ -205,7 +205,7 @@ impl Surveyed<'_> {
         let is_read =
             |row: &GuestRow| row.kind == GuestKind::Qemu && !row.template && (is_running(row) || is_capacity_vm(row));
         let views = self.estate.regions.iter().filter_map(|(region, view)| Some((region, view.as_ref().ok()?)));
-        let rows = views.flat_map(|(region, view)| view.guests.iter().map(move |row| (region, row)));
+        let rows = views.flat_map(|(region, view)| view.guests.iter().map(move |row| (region, row.as_ref())));
         let rows = rows.filter(|(_, row)| is_read(row)).map(|(region, row)| ((region.clone(), row.id), row));
         rows.filter(|(key, _)| !held.contains(key)).collect()
     }

@@ -1,41 +1,36 @@
-//! What is counted of the look for empty nodes?
+//! What is counted of looks for nodes to disrupt, and of what is done?
 
 use std::collections::BTreeMap;
 
-use kube::ResourceExt;
-use tenon_api::{NodeClaim, names};
-use tenon_engine::disruption::EmptinessVerdict;
+use tenon_engine::disruption::{Command, Disruption, Kept as Why, Method, allowed_disruptions};
+use tenon_model::{DisruptionReason, Snapshot, Timestamp};
 use tokio::time::Instant;
 
-use crate::metrics::{
-    ByReason, Consolidation, DisruptionDecision, Kept, Metrics, PoolDecision, PoolReason, WhyDisrupted, variant,
-};
+use super::labels::{METHODS, consolidation_type, decision, reason_label};
+use crate::metrics::{ByReason, Kept, Metrics, PoolDecision, PoolReason, WhyDisrupted, variant};
 
-/// Why nodes are disrupted today.
-const REASON: &str = "empty";
-
-/// How the reference calls the method that finds empty nodes.
-pub(super) const EMPTY: Consolidation = Consolidation { consolidation_type: REASON };
-
-/// The decision about an empty node.
-pub(super) const DELETE_EMPTY: DisruptionDecision =
-    DisruptionDecision { decision: "delete", reason: REASON, consolidation_type: REASON };
+/// Reasons that nodes are disrupted for by now.
+const REASONS: [DisruptionReason; 3] =
+    [DisruptionReason::Empty, DisruptionReason::Drifted, DisruptionReason::Underutilized];
 
 /// What a look found.
-pub(super) fn verdict(metrics: &Metrics, verdict: &EmptinessVerdict, began: Instant) {
-    let why = WhyDisrupted { reason: REASON, consolidation_type: REASON };
+pub(super) fn decided(metrics: &Metrics, disruption: &Disruption, snapshot: &Snapshot, began: Instant) {
+    // All methods share what is read, so the time is that of the look, told of the method that it ended with.
+    let method = disruption.commands.first().map_or(Method::SingleNode, |command| command.method);
+    let why = WhyDisrupted { reason: reason_label(method.reason()), consolidation_type: consolidation_type(method) };
     metrics.disruption_evaluation.get_or_create(&why).observe(began.elapsed().as_secs_f64());
-    metrics.disruption_eligible.get_or_create(&ByReason { reason: REASON }).set(verdict.delete.len());
-    metrics.allowed_disruptions.clear();
-    metrics.consuming_budgets.clear();
-    for disruption in &verdict.pools {
-        let of = PoolReason { nodepool: disruption.pool.clone(), reason: REASON };
-        metrics.allowed_disruptions.get_or_create(&of).set(u64::from(disruption.left()));
-        metrics.consuming_budgets.get_or_create(&of).set(u64::from(disruption.disrupting));
+    for reason in REASONS {
+        let eligible = eligible(disruption, reason);
+        metrics.disruption_eligible.get_or_create(&ByReason { reason: reason_label(reason) }).set(eligible);
     }
+    budgets(metrics, disruption, snapshot);
     let mut kept: BTreeMap<String, u64> = BTreeMap::new();
-    for (_, blocked) in &verdict.blocked {
-        *kept.entry(variant(blocked)).or_default() += 1;
+    for (_, why) in disruption.kept.iter().filter_map(|node| node.reasons.last()) {
+        let reason = match why {
+            Why::Blocked(blocked) => variant(blocked),
+            why => variant(why),
+        };
+        *kept.entry(reason).or_default() += 1;
     }
     metrics.nodes_kept.clear();
     for (reason, nodes) in kept {
@@ -43,49 +38,146 @@ pub(super) fn verdict(metrics: &Metrics, verdict: &EmptinessVerdict, began: Inst
     }
 }
 
-/// An empty node was removed.
-pub(super) fn deleted(metrics: &Metrics, claim: &NodeClaim) {
-    metrics.disruption_decisions.get_or_create(&DELETE_EMPTY).inc();
-    let nodepool = claim.labels().get(names::LABEL_NODEPOOL).cloned().unwrap_or_default();
-    let DisruptionDecision { decision, reason, consolidation_type } = DELETE_EMPTY;
-    metrics.pool_decisions.get_or_create(&PoolDecision { nodepool, decision, reason, consolidation_type }).inc();
+fn budgets(metrics: &Metrics, disruption: &Disruption, snapshot: &Snapshot) {
+    metrics.allowed_disruptions.clear();
+    metrics.consuming_budgets.clear();
+    let now = Timestamp::from(snapshot.now);
+    for found in &disruption.pools {
+        let rules = snapshot.pools.iter().find(|pool| pool.name == found.pool);
+        let Some(rules) = rules.and_then(|pool| pool.disruption.as_deref()) else { continue };
+        let nodes = usize::try_from(found.total).unwrap_or(usize::MAX);
+        for reason in REASONS {
+            let allowed = allowed_disruptions(&rules.budgets, reason, nodes, now).count;
+            let of = PoolReason { nodepool: found.pool.clone(), reason: reason_label(reason) };
+            let left = allowed.saturating_sub(found.disrupting);
+            metrics.allowed_disruptions.get_or_create(&of).set(u64::from(left));
+            metrics.consuming_budgets.get_or_create(&of).set(u64::from(found.disrupting));
+        }
+    }
+}
+
+/// How many nodes pass everything that is asked of them before a method weighs them.
+fn eligible(disruption: &Disruption, reason: DisruptionReason) -> usize {
+    let chosen = disruption.commands.iter().filter(|command| command.method.reason() == reason);
+    let chosen: usize = chosen.map(|command| command.removed.len()).sum();
+    let of_reason = |(method, why): &(Method, Why)| method.reason() == reason && is_weighed(why);
+    chosen + disruption.kept.iter().filter(|node| node.reasons.iter().any(of_reason)).count()
+}
+
+fn is_weighed(why: &Why) -> bool {
+    !matches!(
+        why,
+        Why::Blocked(_)
+            | Why::InProgress
+            | Why::Rebooting
+            | Why::NoInstanceTypes { .. }
+            | Why::PodHeld { .. }
+            | Why::UnknownPrice { .. }
+            | Why::OnlyWhenEmpty { .. }
+            | Why::RolloutHalted { .. }
+    )
+}
+
+/// A command was begun.
+pub(super) fn begun(metrics: &Metrics, command: &Command) {
+    let decision = decision(command);
+    metrics.disruption_decisions.get_or_create(&decision).inc();
+    let pools: std::collections::BTreeSet<&str> = command.removed.iter().map(|removed| removed.pool.as_str()).collect();
+    for pool in pools {
+        let of = PoolDecision {
+            nodepool: pool.to_owned(),
+            decision: decision.decision,
+            reason: decision.reason,
+            consolidation_type: decision.consolidation_type,
+        };
+        metrics.pool_decisions.get_or_create(&of).inc();
+    }
+}
+
+/// Nothing is there that could be disrupted.
+pub(super) fn nothing(metrics: &Metrics) {
+    metrics.allowed_disruptions.clear();
+    metrics.consuming_budgets.clear();
+    metrics.nodes_kept.clear();
+    for method in METHODS.into_iter().filter(|method| REASONS.contains(&method.reason())) {
+        metrics.disruption_eligible.get_or_create(&ByReason { reason: reason_label(method.reason()) }).set(0_u64);
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-    use tenon_engine::disruption::{DisruptionBlocked, PoolDisruption};
+    use std::sync::Arc;
+
+    use tenon_engine::disruption::{DisruptionBlocked, KeptNode, PoolDisruption, RemovedNode};
+    use tenon_model::{BudgetText, ConsolidationPolicy, DisruptionBudget, DisruptionPool, Pool, TimespanOrNever};
 
     use super::*;
+
+    fn pool(name: &str) -> PoolDisruption {
+        PoolDisruption { pool: name.to_owned(), allowed: 2, disrupting: 1, total: 5, invalid: Vec::new() }
+    }
+
+    fn snapshot() -> Snapshot {
+        let two = BudgetText { nodes: "2", schedule: None, duration: None };
+        let of = |name: &str| {
+            let budgets = vec![DisruptionBudget::read(two, None)];
+            let rules = DisruptionPool {
+                name: name.to_owned(),
+                is_deleting: false,
+                is_static: false,
+                policy: ConsolidationPolicy::WhenEmpty,
+                consolidate_after: Ok(TimespanOrNever::Never),
+                budgets,
+            };
+            Arc::new(Pool { name: name.to_owned(), disruption: Some(Arc::new(rules)), ..Pool::default() })
+        };
+        Snapshot { pools: vec![of("a"), of("b")], ..Snapshot::default() }
+    }
+
+    fn command() -> Command {
+        let removed = RemovedNode {
+            node: "x".to_owned(),
+            claim: "x".to_owned(),
+            pool: "a".to_owned(),
+            instance_type: String::new(),
+            price: None,
+            disruption_cost: 1.0,
+        };
+        Command {
+            method: Method::Emptiness,
+            removed: vec![removed],
+            replacements: Vec::new(),
+            unhealthy: None,
+            terminate_first: None,
+            moves: Vec::new(),
+            savings: 0.0,
+            score: None,
+            fingerprint: 0,
+        }
+    }
 
     #[test]
     fn j9_reasons_are_in_lower_case_and_only_what_there_is_now_is_shown() {
         let metrics = Metrics::default();
-        let pool = |name: &str| PoolDisruption {
-            pool: name.to_owned(),
-            allowed: 2,
-            disrupting: 1,
-            total: 5,
-            invalid: Vec::new(),
-        };
-        let blocked = vec![("n".to_owned(), DisruptionBlocked::Nominated)];
-        let found = EmptinessVerdict {
-            consolidatable: Vec::new(),
-            delete: vec!["x".to_owned()],
-            blocked,
+        let nominated = Why::Blocked(DisruptionBlocked::Nominated);
+        let kept = KeptNode { node: "n".to_owned(), pool: None, reasons: vec![(Method::SingleNode, nominated)] };
+        let found = Disruption {
+            commands: vec![command()],
+            kept: vec![kept],
             pools: vec![pool("a"), pool("b")],
+            ..Disruption::default()
         };
-        verdict(&metrics, &found, Instant::now());
-        verdict(&metrics, &EmptinessVerdict { pools: vec![pool("a")], blocked: Vec::new(), ..found }, Instant::now());
-        let labels = json!({ "karpenter.sh/nodepool": "a" });
-        let class = json!({ "group": "g", "kind": "k", "name": "n" });
-        let claim = json!({ "metadata": { "name": "x", "labels": labels }, "spec": { "requirements": [], "nodeClassRef": class } });
-        deleted(&metrics, &serde_json::from_value(claim).unwrap());
+        decided(&metrics, &found, &snapshot(), Instant::now());
+        assert!(metrics.text().contains("tenon_nodes_kept{reason=\"Nominated\"} 1"), "{}", metrics.text());
+        let now = Disruption { pools: vec![pool("a")], kept: Vec::new(), ..found };
+        decided(&metrics, &now, &snapshot(), Instant::now());
+        begun(&metrics, &command());
         let text = metrics.text();
         for line in [
             "karpenter_nodepools_allowed_disruptions{nodepool=\"a\",reason=\"empty\"} 1",
-            "karpenter_nodepools_nodes_consuming_budgets{nodepool=\"a\",reason=\"empty\"} 1",
+            "karpenter_nodepools_nodes_consuming_budgets{nodepool=\"a\",reason=\"underutilized\"} 1",
             "karpenter_voluntary_disruption_eligible_nodes{reason=\"empty\"} 1",
+            "karpenter_voluntary_disruption_eligible_nodes{reason=\"drifted\"} 0",
             "karpenter_voluntary_disruption_decisions_total{decision=\"delete\",reason=\"empty\",consolidation_type=\"empty\"} 1",
             "karpenter_voluntary_disruption_decisions_by_nodepool_total{nodepool=\"a\",decision=\"delete\",reason=\"empty\",consolidation_type=\"empty\"} 1",
         ] {

@@ -1,92 +1,54 @@
-//! What does the decision about disruption rest on? NodeClaims, Nodes, pods and NodePools, from the caches.
+//! What does a decision about disruption rest on? All that a plan for pods rests on, and what only a running controller knows.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use tenon_api::kube_objects::{Node, Pod};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
-use tenon_api::{CandidateObjects, NodeClaim, NodePool, disruption_pool, timestamp};
-use tenon_engine::disruption::EmptinessInput;
-use tenon_model::{CandidateNode, DisruptionPool, Timestamp};
+use tenon_api::timestamp;
+use tenon_model::{Snapshot, Timestamp};
 
-use crate::context::{Context, is_ours};
-use crate::provision::record_of;
+use super::candidate::is_reachable;
+use super::queue::Queue;
+use crate::context::Context;
+use crate::provision::{Gathered, Lookout, gather_for_disruption};
 
 /// The time as the engine counts it.
 pub(crate) fn model_time(now: jiff::Timestamp) -> Timestamp {
     timestamp(&Time(now))
 }
 
-/// Everything the decision rests on.
-pub(super) struct Gathered {
-    pub(super) claims: Vec<Arc<NodeClaim>>,
-    pub(super) pools: Vec<Arc<NodePool>>,
-    pub(super) nodes: BTreeMap<String, Arc<Node>>,
-    /// By the name of the Node they are bound to.
-    pods: BTreeMap<Arc<str>, Vec<Arc<Pod>>>,
+/// Everything a decision rests on.
+pub(super) struct Look {
+    /// What was gathered.
+    pub(super) gathered: Gathered,
+    /// The engine's view of it.
+    pub(super) snapshot: Snapshot,
 }
 
-/// Reads the caches.
-pub(super) fn gather(context: &Context) -> Gathered {
-    let watched = &context.watched;
-    let mut pods: BTreeMap<Arc<str>, Vec<Arc<Pod>>> = BTreeMap::new();
-    // Nobody could destroy the VM of a node in a region that was taken out of the cloud config: such a node stays.
-    let known = context.regions.names();
-    let is_reachable = |claim: &NodeClaim| record_of(claim).is_none_or(|record| known.contains(&record.place.region));
-    let claims: Vec<_> =
-        watched.claims.state().into_iter().filter(|claim| is_ours(claim) && is_reachable(claim)).collect();
-    let nodes = watched.nodes.state().into_iter().map(|node| (node.name_any(), node)).collect();
-    for pod in watched.pods.state() {
-        if let Some(node) = pod.node_name.clone() {
-            pods.entry(node).or_default().push(pod);
-        }
-    }
-    Gathered { claims, pools: watched.pools.state(), nodes, pods }
+/// Looks at the cluster and at Proxmox.
+pub(super) async fn look(context: &Context, lookout: &mut Lookout, queue: &mut Queue) -> Look {
+    let gathered = gather_for_disruption(context).await;
+    let mut snapshot = lookout.look_for_disruption(&gathered, &context.settings.types);
+    let now = context.clock.now();
+    let nominated = snapshot.nodes.iter().filter(|node| context.memory.is_nominated(&node.name, now));
+    snapshot.disruption.nominated = nominated.map(|node| node.name.clone()).collect();
+    snapshot.disruption.in_progress.extend(queue.in_progress());
+    snapshot.disruption.failed = queue.failed(now);
+    keep_unreachable(context, &gathered, &mut snapshot);
+    Look { gathered, snapshot }
 }
 
-impl Gathered {
-    /// The claim of this name.
-    pub(super) fn claim(&self, name: &str) -> Option<&Arc<NodeClaim>> {
-        self.claims.iter().find(|claim| claim.metadata.name.as_deref() == Some(name))
-    }
-
-    /// All of it for the engine.
-    pub(super) fn emptiness_input(&self, context: &Context, now: jiff::Timestamp) -> EmptinessInput {
-        let no_pods = Vec::new();
-        let candidate = |claim: &Arc<NodeClaim>| {
-            let pods = self.pods.get(claim.name_any().as_str()).unwrap_or(&no_pods);
-            self.candidate(context, claim, pods, now)
-        };
-        EmptinessInput {
-            now: model_time(now),
-            pools: self.disruption_pools(),
-            nodes: self.claims.iter().map(candidate).collect(),
+/// A VM in a region that was taken out of the cloud config is nobody's to destroy, as one that another controller created.
+fn keep_unreachable(context: &Context, gathered: &Gathered, snapshot: &mut Snapshot) {
+    let out_of_reach = gathered.claims.iter().filter(|claim| !is_reachable(context, claim));
+    for name in out_of_reach.map(|claim| claim.name_any()) {
+        for node in &mut snapshot.nodes {
+            if node.disruption.as_ref().is_some_and(|facts| facts.claim.name == name)
+                && let Some(facts) = &mut Arc::make_mut(node).disruption
+            {
+                Arc::make_mut(facts).claim.has_foreign_vm = true;
+            }
         }
-    }
-
-    /// The NodePools for the engine.
-    pub(super) fn disruption_pools(&self) -> Vec<DisruptionPool> {
-        self.pools.iter().map(|pool| disruption_pool(pool)).collect()
-    }
-
-    /// One claim for the engine, with these pods on its Node.
-    pub(super) fn candidate(
-        &self,
-        context: &Context,
-        claim: &NodeClaim,
-        pods: &[Arc<Pod>],
-        now: jiff::Timestamp,
-    ) -> CandidateNode {
-        let name = claim.name_any();
-        let objects = CandidateObjects {
-            claim,
-            node: self.nodes.get(&name).map(AsRef::as_ref),
-            pods: pods.iter().map(AsRef::as_ref).collect(),
-            is_nominated: context.memory.is_nominated(&name, now),
-            gates: context.settings.planning.feature_gates,
-        };
-        objects.to_model(model_time(now))
     }
 }
 

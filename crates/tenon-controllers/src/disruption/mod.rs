@@ -1,17 +1,40 @@
-//! Removes nodes that are no longer needed. What to remove is decided by `tenon_engine::disruption`.
+//! Disrupts nodes: those that are empty, underutilized or have drifted. Which ones is decided by `tenon_engine::disruption`, and what
+//! comes next of a decision by `tenon_engine::disruption_command`.
 //!
-//! `gather` reads what that decision rests on, `pass` acts on it and reports, with the taint of `taint`. `pod_events` keeps
-//! `status.lastPodEventTime` of NodeClaims up to date. `duration` reads texts in units of the clock.
+//! `run` says when, `pass` is one look: `candidate` and `gather` read what it rests on, `memo` says whether anything changed since the
+//! last one, `start` makes a command of a decision, `report` and `count` say why other nodes stay. `queue` has the commands that
+//! run, `observe` how far each is, and `act` carries them on with the `marks` of NodeClaims and the taint of `taint`. `rollout` halts
+//! replacements that never join. `consolidatable` and `pod_events` keep the condition Consolidatable and
+//! `status.lastPodEventTime` of NodeClaims up to date. `labels` has the words for all of it; `duration` reads texts in units of
+//! the clock.
 
+mod act;
+mod candidate;
+mod consolidatable;
 mod count;
+#[cfg(test)]
+mod disruption_tests;
 mod duration;
 mod gather;
+mod labels;
+mod marks;
+mod memo;
+mod observe;
 mod pass;
 pub(crate) mod pod_events;
 #[cfg(test)]
 mod pod_events_tests;
+mod queue;
+#[cfg(test)]
+mod repair_tests;
+mod report;
+mod rollout;
+mod run;
+mod start;
 pub(crate) mod taint;
+#[cfg(test)]
+mod test_site;
 
 pub use duration::{parse_duration, parse_duration_or_never};
 pub(crate) use gather::model_time;
-pub(crate) use pass::run;
+pub(crate) use run::run;

@@ -1,185 +1,231 @@
-//! Removes empty nodes after a second check, and reports why other nodes are not removed.
+//! One look for nodes to disrupt: gather, decide, act, report. Moves that are confirmed wait in between, and hold only if they are
+//! decided a second time.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tenon_api::kube_objects::Node;
 
 use kube::ResourceExt;
-use kube::api::Api;
-use serde_json::json;
-use tenon_api::{NodeClaim, condition_reasons, event_reasons};
-use tenon_engine::disruption::{
-    Consolidatable, DisruptionBlocked, EmptinessVerdict, Validation, judge_emptiness, validate_emptiness,
-};
+use tenon_api::NodeClaim;
+use tenon_engine::disruption::{Command, Scanner, judge_emptiness};
+use tenon_engine::disruption_command::CommandStep;
 use tokio::time::Instant;
 
-use super::count;
-use super::gather::{Gathered, gather, model_time};
-use super::taint::{is_disrupted_taint_left, taint_disrupted, untaint_disrupted};
-use crate::claim::{ClaimError, DeletionReason, delete_claim, pods_on};
+use super::act::{Advanced, advance, waits};
+use super::candidate::Shown;
+use super::consolidatable::write_consolidatable;
+use super::gather::{Look, look, model_time};
+use super::labels::consolidation;
+use super::marks::{is_marked, unmark};
+use super::memo::{self, Memo};
+use super::observe::CommandObjects;
+use super::queue::Queue;
+use super::report::{report, report_rejection};
+use super::start::command_of;
+use super::{count, rollout};
+use crate::claim::ClaimError;
 use crate::context::Context;
-use crate::events::Event;
-use crate::metrics::Loop;
-use crate::status::{Verdict, stated, subject};
-use crate::stop::Stop;
-use crate::writes;
+use crate::moments::instant_after;
+use crate::provision::Lookout;
 
-/// How often nodes are checked.
-const EVERY: Duration = Duration::from_secs(10);
+/// A move must hold again after this long: a pod that ends is often followed by another.
+const CONFIRMED_AFTER: Duration = Duration::from_secs(15);
 
-/// The condition of claims whose node had no pod events for as long as its NodePool wants.
-const CONSOLIDATABLE: &str = condition_reasons::CONSOLIDATABLE.name();
+/// What failed, by NodeClaim or NodePool; the others go on.
+pub(super) type Failures = Vec<(String, ClaimError)>;
 
-/// Checks nodes until stopped.
-pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
-    let mut validation = Validation::default();
-    // What failed in the last pass: the same again is no news.
-    let mut failed = BTreeMap::new();
-    loop {
-        tokio::select! {
-            biased;
-            () = tokio::time::sleep(EVERY) => {}
-            () = stop.wait() => return,
-        }
-        let began = Instant::now();
-        let failures = pass(&context, &mut validation).await;
-        let result = if failures.is_empty() { "success" } else { "error" };
-        context.metrics.reconciled("disruption", began, result);
-        for (name, error) in &failures {
-            context.metrics.errors.get_or_create(&Loop { controller: "disruption" }).inc();
-            let error = error.full_message();
-            if failed.get(name) != Some(&error) {
-                tracing::warn!(claim = name, error, "cannot disrupt NodeClaim; retrying");
+/// What one look came to.
+#[derive(Debug, Default)]
+pub(super) struct Pass {
+    pub(super) failures: Failures,
+    /// Whether to look again at once: something was done, or caches were behind.
+    pub(super) is_again: bool,
+}
+
+/// Who looks, and what is remembered from look to look.
+#[derive(Debug, Default)]
+pub(super) struct Disruptor {
+    lookout: Lookout,
+    scanner: Scanner,
+    queue: Queue,
+    pending: Option<Pending>,
+    memo: Memo,
+}
+
+/// A move that waits to be confirmed.
+#[derive(Debug)]
+struct Pending {
+    command: Command,
+    due: Instant,
+}
+
+impl Disruptor {
+    /// When a move is to be confirmed.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.pending.as_ref().map(|pending| pending.due)
+    }
+
+    /// Whether commands run.
+    pub(super) fn is_running(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Carries running commands on, those included that another process began.
+    pub(super) async fn carry_on(&mut self, context: &Context) -> Failures {
+        let shown = Shown::read(context);
+        self.carry_on_as(context, &shown).await
+    }
+
+    async fn carry_on_as(&mut self, context: &Context, shown: &Shown) -> Failures {
+        let mut failures = Failures::new();
+        self.queue.recover(&shown.claims);
+        for id in self.queue.ids() {
+            let Some(running) = self.queue.get(&id) else { continue };
+            let seen = CommandObjects::cached(context, &running.record, &shown.claims);
+            let observed = seen.observed(&running.record, running.planned.is_some(), self.queue.nodes());
+            let step = observed.next_step(model_time(context.clock.now()));
+            // Nobody asks the API server as long as the caches show that there is nothing to do.
+            if step == CommandStep::Await && running.failing.is_none() {
+                waits(context, &running, &seen).await;
+            } else if let Err(error) = self.step(context, shown, &id).await {
+                failures.push((running.record.candidates.join(", "), error));
             }
         }
-        failed = failures.into_iter().map(|(name, error)| (name, error.full_message())).collect();
+        failures
+    }
+
+    async fn step(&mut self, context: &Context, shown: &Shown, id: &str) -> Result<(), ClaimError> {
+        let Advanced::RolledBack(failure, running) = advance(context, &mut self.queue, id).await? else {
+            return Ok(());
+        };
+        self.memo.clear();
+        if failure.is_of_replacement() {
+            self.queue.note_failure(&running.record, context.clock.now());
+        }
+        rollout::halt(context, shown, &running, failure).await
+    }
+
+    /// One look.
+    pub(super) async fn pass(&mut self, context: &Context) -> Pass {
+        let shown = Shown::read(context);
+        let mut failures = self.carry_on_as(context, &shown).await;
+        // What was done is not shown yet, but looked at again below only once it is.
+        failures.extend(self.keep_conditions(context, &shown).await);
+        let now = context.clock.now();
+        if !self.queue.is_shown(context, &shown.claims, now) {
+            return Pass { failures, is_again: true };
+        }
+        failures.extend(remove_stale_marks(context, &shown, &self.queue).await);
+        if self.pending.as_ref().is_some_and(|pending| pending.due > Instant::now()) {
+            return Pass { failures, is_again: false };
+        }
+        let state = memo::state_of(context, &shown);
+        if shown.claims.is_empty() {
+            count::nothing(&context.metrics);
+            self.pending = None;
+        } else if self.pending.is_some() || !self.memo.holds(state, now) {
+            let (found, is_again) = self.decide(context, &shown, state).await;
+            failures.extend(found);
+            return Pass { failures, is_again };
+        }
+        Pass { failures, is_again: false }
+    }
+
+    /// Writes conditions of claims and pools that do not depend on what is decided.
+    async fn keep_conditions(&self, context: &Context, shown: &Shown) -> Failures {
+        let mut failures = Failures::new();
+        let verdict = judge_emptiness(&shown.emptiness_input(context, context.clock.now()));
+        for (name, consolidatable) in verdict.consolidatable {
+            // A claim that is in a command is written by whoever carries that out.
+            let Some(claim) = shown.claim(&name).filter(|_| !self.queue.has(&name)) else { continue };
+            let written = write_consolidatable(context, claim, consolidatable).await;
+            failures.extend(written.err().map(|error| (name, error)));
+        }
+        let refreshed = rollout::refresh(context, shown).await;
+        failures.extend(refreshed.err().map(|error| ("drift roll-out".to_owned(), error)));
+        failures
+    }
+
+    /// Decides on a fresh look: whether the move that waits still holds, or which one is next. What failed, and whether
+    /// something was begun.
+    async fn decide(&mut self, context: &Context, shown: &Shown, state: u64) -> (Failures, bool) {
+        let began = Instant::now();
+        let look = look(context, &mut self.lookout, &mut self.queue).await;
+        if let Some(pending) = self.pending.take() {
+            match self.scanner.confirm(&pending.command, &look.snapshot) {
+                Ok(command) => {
+                    self.memo.clear();
+                    return (self.begin(context, (shown, &look), &[command]).await, true);
+                }
+                Err(rejection) => {
+                    let method = consolidation(pending.command.method);
+                    context.metrics.failed_validations.get_or_create(&method).inc();
+                    report_rejection(context, shown, &pending.command, &rejection).await;
+                }
+            }
+        }
+        let disruption = self.scanner.decide(&look.snapshot);
+        count::decided(&context.metrics, &disruption, &look.snapshot, began);
+        self.memo.note(&disruption, state, context.clock.now());
+        report(context, shown, &disruption).await;
+        match disruption.commands.as_slice() {
+            [] => (Failures::new(), false),
+            [first, ..] if first.method.is_confirmed() => {
+                let due = instant_after(Instant::now(), CONFIRMED_AFTER);
+                self.pending = Some(Pending { command: first.clone(), due });
+                (Failures::new(), false)
+            }
+            commands => (self.begin(context, (shown, &look), commands).await, true),
+        }
+    }
+
+    async fn begin(&mut self, context: &Context, (shown, look): (&Shown, &Look), commands: &[Command]) -> Failures {
+        let mut failures = Failures::new();
+        for command in commands {
+            let nodes = command.names().join(", ");
+            let running = match command_of(context, look, command) {
+                Ok(running) => running,
+                Err(why) => {
+                    tracing::warn!(claim = nodes, method = %command.method, "cannot replace NodeClaim: {why}");
+                    continue;
+                }
+            };
+            let id = running.record.id.clone();
+            tracing::info!(
+                command = id,
+                method = %command.method,
+                claims = nodes,
+                replacements = running.record.replacements.join(", "),
+                savings = command.savings,
+                "disrupting NodeClaims"
+            );
+            count::begun(&context.metrics, command);
+            self.queue.put(running, context.clock.now());
+            let stepped = self.step(context, shown, &id).await;
+            failures.extend(stepped.err().map(|error| (nodes, error)));
+        }
+        failures
     }
 }
 
-/// One pass. Returns which claims something failed for; the others go on.
-async fn pass(context: &Context, validation: &mut Validation) -> Vec<(String, ClaimError)> {
-    let mut failures = Vec::new();
-    let mut note = |name: &str, outcome: Result<(), ClaimError>| {
-        failures.extend(outcome.err().map(|error| (name.to_owned(), error)));
-    };
-    let began = Instant::now();
-    let gathered = gather(context);
-    let now = context.clock.now();
-    let verdict = judge_emptiness(&gathered.emptiness_input(context, now));
-    count::verdict(&context.metrics, &verdict, began);
-    for (name, consolidatable) in &verdict.consolidatable {
-        if let Some(claim) = gathered.claim(name) {
-            note(name, write_consolidatable(context, claim, *consolidatable).await);
-        }
-    }
-    report(context, &gathered, &verdict).await;
-    let now = model_time(now);
-    validation.begin_pass(&verdict.delete, now);
-    for (name, node) in stale_taints(&gathered, validation) {
-        note(&name, remove_stale_taint(context, &node).await);
-    }
-    for name in &verdict.delete {
-        if validation.choose(name, now) {
-            let outcome = disrupt(context, &gathered, name).await;
-            if outcome.is_err() {
-                context.metrics.queue_failures.get_or_create(&count::DELETE_EMPTY).inc();
-            }
-            note(name, outcome);
+/// A controller that died, or whoever marked a node by hand, left one that takes no pods and that nobody removes.
+async fn remove_stale_marks(context: &Context, shown: &Shown, queue: &Queue) -> Failures {
+    let mut failures = Failures::new();
+    let kept = shown.claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_none());
+    let free: Vec<(&Arc<NodeClaim>, Option<&Arc<Node>>)> = kept
+        .map(|claim| (claim, shown.nodes.get(&claim.name_any())))
+        .filter(|(claim, node)| {
+            let is_node_leaving = node.is_some_and(|node| node.metadata.deletion_timestamp.is_some());
+            !queue.has(&claim.name_any()) && !is_node_leaving && is_marked(claim, node.map(AsRef::as_ref))
+        })
+        .collect();
+    for (claim, node) in free {
+        let name = claim.name_any();
+        match unmark(context, claim, node.map(AsRef::as_ref)).await {
+            Ok(true) => tracing::info!(node = name, "removed stale disruption marks"),
+            Ok(false) => {}
+            Err(error) => failures.push((name, error)),
         }
     }
     failures
-}
-
-/// Says why a node that has nothing to do is not removed; that a node is in use or new is no news.
-async fn report(context: &Context, gathered: &Gathered, verdict: &EmptinessVerdict) {
-    for (name, blocked) in &verdict.blocked {
-        let event = match blocked {
-            DisruptionBlocked::DoNotDisrupt { .. }
-            | DisruptionBlocked::BudgetExhausted { .. }
-            | DisruptionBlocked::InvalidConsolidateAfter { .. } => {
-                Event::new(&event_reasons::DISRUPTION_BLOCKED, format!("Cannot disrupt NodeClaim {name}: {blocked}"))
-            }
-            DisruptionBlocked::ConsolidationDisabled { .. } => {
-                Event::new(&event_reasons::UNCONSOLIDATABLE, format!("Cannot consolidate NodeClaim {name}: {blocked}"))
-            }
-            _ => continue,
-        };
-        if let Some(claim) = gathered.claim(name) {
-            context.events.publish(claim.as_ref(), &event).await;
-        }
-    }
-    for disruption in verdict.pools.iter().filter(|disruption| !disruption.invalid.is_empty()) {
-        if let Some(pool) = gathered.pools.iter().find(|pool| pool.name_any() == disruption.pool) {
-            let faults: Vec<String> = disruption.invalid.iter().map(ToString::to_string).collect();
-            let note = format!("Cannot disrupt nodes of NodePool {}: {}", disruption.pool, faults.join("; "));
-            context.events.publish(pool.as_ref(), &Event::new(&event_reasons::POOL_DISRUPTION_BLOCKED, note)).await;
-        }
-    }
-}
-
-async fn write_consolidatable(
-    context: &Context,
-    claim: &NodeClaim,
-    consolidatable: Consolidatable,
-) -> Result<(), ClaimError> {
-    let present = claim.status.as_ref().and_then(|status| status.conditions.clone()).unwrap_or_default();
-    let is_present = present.iter().any(|condition| condition.type_ == CONSOLIDATABLE);
-    let is_true = consolidatable == Consolidatable::True;
-    if is_present == is_true {
-        return Ok(());
-    }
-    let conditions = if is_true {
-        let verdict = Verdict::holds(&condition_reasons::CONSOLIDATABLE);
-        let subject = subject(&claim.metadata, &context.clock.time());
-        stated(crate::status::CLAIM_CONDITIONS, Some(&present), &subject, &[(CONSOLIDATABLE, &verdict)])
-    } else {
-        present.into_iter().filter(|condition| condition.type_ != CONSOLIDATABLE).collect()
-    };
-    let written = writes::merge_status(&context.workload, claim, &json!({ "conditions": conditions })).await;
-    let action = || format!("write condition {CONSOLIDATABLE} of NodeClaim {}", claim.name_any());
-    written.map(drop).map_err(|source| ClaimError::kube(&action(), source))
-}
-
-/// Taints the node, checks once more with what the API server itself says, and only then deletes the claim.
-async fn disrupt(context: &Context, gathered: &Gathered, name: &str) -> Result<(), ClaimError> {
-    let nodes: Api<Node> = Api::all(context.workload.clone());
-    let read = |source| ClaimError::kube(&format!("read Node {name}"), source);
-    let (Some(claim), Some(node)) = (gathered.claim(name), nodes.get_opt(name).await.map_err(read)?) else {
-        return Ok(());
-    };
-    if !taint_disrupted(context, &node).await? {
-        return Ok(());
-    }
-    let pods = pods_on(context, &node).await?;
-    let now = context.clock.now();
-    let candidate = gathered.candidate(context, claim, &pods, now);
-    if let Err(blocked) = validate_emptiness(&candidate, &gathered.disruption_pools(), model_time(now)) {
-        tracing::info!(claim = name, "skipped disruption after the second check: {blocked}");
-        context.metrics.failed_validations.get_or_create(&count::EMPTY).inc();
-        return match nodes.get_opt(name).await.map_err(read)? {
-            Some(node) => untaint_disrupted(context, &node).await,
-            None => Ok(()),
-        };
-    }
-    let note = format!("Deleting NodeClaim {name}: Node {name} is empty");
-    context.events.publish(claim.as_ref(), &Event::new(&event_reasons::DISRUPTION_TERMINATING, note)).await;
-    delete_claim(context, claim, DeletionReason::Empty).await?;
-    count::deleted(&context.metrics, claim);
-    Ok(())
-}
-
-/// A controller that died between the taint and the deletion left a node that takes no pods and that nobody removes.
-fn stale_taints(gathered: &Gathered, validation: &Validation) -> Vec<(String, Arc<Node>)> {
-    let kept = gathered.claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_none());
-    let settled = kept.map(|claim| claim.name_any()).filter(|name| !validation.is_settling(name));
-    let nodes = settled.filter_map(|name| Some((gathered.nodes.get(&name)?.clone(), name)));
-    let is_stale = |node: &Node| node.metadata.deletion_timestamp.is_none() && is_disrupted_taint_left(node);
-    nodes.filter(|(node, _)| is_stale(node)).map(|(node, name)| (name, node)).collect()
-}
-
-async fn remove_stale_taint(context: &Context, node: &Node) -> Result<(), ClaimError> {
-    untaint_disrupted(context, node).await?;
-    tracing::info!(node = node.name_any(), "removed stale disruption taint");
-    Ok(())
 }

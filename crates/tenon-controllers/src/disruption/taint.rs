@@ -39,14 +39,15 @@ pub(crate) async fn taint_disrupted(context: &Context, node: &Node) -> Result<bo
     Ok(matches!(written, Written::Done(_)))
 }
 
-/// Removes the taint and includes the node in load balancers again.
-pub(super) async fn untaint_disrupted(context: &Context, node: &Node) -> Result<(), ClaimError> {
+/// Removes the taint and includes the node in load balancers again. Whether that was written.
+pub(super) async fn untaint_disrupted(context: &Context, node: &Node) -> Result<bool, ClaimError> {
     let taints: Vec<&Taint> = taints(node).filter(|taint| taint.key != TAINT_DISRUPTED).collect();
     let labels = json!({ LABEL_EXCLUDE_BALANCERS: null });
     let patch = json!({ "metadata": { "labels": labels }, "spec": { "taints": taints } });
     let written = writes::merge(&context.workload, node, patch).await;
     let action = || format!("remove the disruption taint of Node {}", node.name_any());
-    written.map(drop).map_err(|source| ClaimError::kube(&action(), source))
+    let written = written.map_err(|source| ClaimError::kube(&action(), source))?;
+    Ok(matches!(written, Written::Done(_)))
 }
 
 #[cfg(test)]

@@ -17,21 +17,28 @@ use crate::events::Event;
 use crate::metrics::{DriftedIn, Loop};
 use crate::panics::{caught, note};
 use crate::provision::requirements;
+use crate::settled::{Inputs, REFRESHED_EVERY, Settled};
 use crate::stop::Stop;
 
-/// How often everything is looked through. It costs no request while nothing changes.
+/// How often it is asked whether anything changed. If so, or once in a while, everything is looked through.
 const EVERY: Duration = Duration::from_secs(5);
 
 /// Compares until stopped.
 pub(crate) async fn run(context: Arc<Context>, mut stop: Stop) {
     let mut proxmox = ProxmoxCache::default();
+    let mut settled = Settled::new("nodeclaim.disruption", REFRESHED_EVERY);
     loop {
         tokio::select! {
             biased;
             () = tokio::time::sleep(EVERY) => {}
             () = stop.wait() => return,
         }
-        let failures = pass(&context, &mut proxmox).await;
+        let inputs = Inputs::of(&context);
+        if settled.skips(&context, &inputs) {
+            continue;
+        }
+        let Looked { failures, is_done } = pass(&context, &mut proxmox).await;
+        settled.note(inputs, is_done);
         if let Some(first) = failures.first() {
             context.metrics.errors.get_or_create(&Loop { controller: "nodeclaim.disruption" }).inc();
             tracing::warn!(
@@ -49,8 +56,16 @@ struct Rules {
     classes: BTreeMap<String, Arc<ProxmoxNodeClass>>,
 }
 
-/// One look. Returns what could not be written.
-async fn pass(context: &Context, proxmox: &mut ProxmoxCache) -> Vec<String> {
+/// What came of a look.
+struct Looked {
+    /// What could not be written.
+    failures: Vec<String>,
+    /// Whether all is written and was known.
+    is_done: bool,
+}
+
+/// One look.
+async fn pass(context: &Context, proxmox: &mut ProxmoxCache) -> Looked {
     let mut writer = Writer::new(&context.workload);
     let claims = context.watched.claims.state().into_iter().filter(|claim| is_ours(claim));
     let mut claims: Claims = claims.map(|claim| (claim.name_any(), claim)).collect();
@@ -58,11 +73,12 @@ async fn pass(context: &Context, proxmox: &mut ProxmoxCache) -> Vec<String> {
     if !claims.is_empty() {
         proxmox.look(context, context.clock.now()).await;
     }
-    let mut drifted = BTreeMap::new();
+    let (mut drifted, mut panics) = (BTreeMap::new(), 0);
     for claim in claims.values().filter(|claim| claim.metadata.deletion_timestamp.is_none()) {
         // What panics about one claim is said of that one, and the others are looked at.
         let judged = caught(judge(context, &rules, claim, proxmox)).await.unwrap_or_else(|panic| {
             note(&context.metrics, "nodeclaim.disruption", &format!("NodeClaim {}", claim.name_any()), &panic);
+            panics += 1;
             None
         });
         let Some(standing) = judged else { continue };
@@ -73,7 +89,8 @@ async fn pass(context: &Context, proxmox: &mut ProxmoxCache) -> Vec<String> {
         }
     }
     count(context, drifted);
-    writer.failures()
+    let is_done = writer.has_written_all() && !proxmox.is_incomplete() && panics == 0;
+    Looked { failures: writer.failures(), is_done }
 }
 
 /// Every pool and class of ours with the hash it should have.

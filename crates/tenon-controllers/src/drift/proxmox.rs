@@ -1,4 +1,5 @@
-//! Instance types and images as Proxmox has them, cached for a while: neither changes often, and nobody waits for the answer.
+//! Instance types and images as Proxmox has them. Both are worked out again only if a listing shows other facts; a template that
+//! was changed without a trace in its row is read again after a minute.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +7,17 @@ use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use tenon_api::drift::{KnownImages, KnownInstanceTypes, OfferedInstanceType, region_of};
 use tenon_api::{NodeClaim, ProxmoxNodeClass, names};
-use tenon_model::{HostName, InstanceType, Requirement, VmId};
+use tenon_model::{HostName, InstanceType, Place, Requirement, VmId};
 use tenon_pve::GuestKind;
 
 use crate::claim::image_id;
 use crate::context::Context;
 use crate::moments::after;
+use crate::regions::RegionFacts;
 use crate::status::Estate;
 
-/// A listing, and an image, is good for this long.
-const KEPT_FOR: SignedDuration = SignedDuration::from_secs(15);
+/// A template that could not be read is not asked again for every claim.
+const UNREADABLE_FOR: SignedDuration = SignedDuration::from_secs(15);
 
 /// A node must be this old before its size is looked for, as the reference has it …
 const SIZE_AFTER: SignedDuration = SignedDuration::from_hours(1);
@@ -29,25 +31,33 @@ type Template = (String, HostName, VmId);
 /// What is remembered from look to look, and may be forgotten at any time.
 #[derive(Default)]
 pub(super) struct ProxmoxCache {
-    estate: Option<(Estate, Timestamp)>,
+    estate: Option<Estate>,
+    /// The facts that the sizes were worked out from.
+    facts: RegionFacts,
     sizes: Option<Vec<OfferedInstanceType>>,
-    images: BTreeMap<Template, (Option<String>, Timestamp)>,
+    /// Templates that could not be read, and when.
+    unreadable: BTreeMap<Template, Timestamp>,
     /// When the size of each claim, by uid, was found last.
     found: BTreeMap<String, Timestamp>,
 }
 
 impl ProxmoxCache {
-    /// Looks at every Proxmox cluster, unless it was looked at just before.
+    /// Looks at what the last poll of every Proxmox cluster showed.
     pub(super) async fn look(&mut self, context: &Context, now: Timestamp) {
-        if self.estate.as_ref().is_some_and(|(_, at)| after(*at, KEPT_FOR) > now) {
-            return;
+        let facts = context.regions.facts();
+        let estate = context.regions.look_polled().await;
+        if self.estate.is_none() || self.facts != facts {
+            // A host that does not answer is not a host that is gone.
+            let all_answer = estate.regions.values().all(Result::is_ok) && !estate.regions.is_empty();
+            self.sizes = all_answer.then(|| offered(&estate, &context.settings.types));
         }
-        let estate = Estate::look(&context.regions).await;
-        // A host that does not answer is not a host that is gone.
-        let all_answer = estate.regions.values().all(Result::is_ok) && !estate.regions.is_empty();
-        self.sizes = all_answer.then(|| offered(&estate, &context.settings.types));
-        self.images.retain(|_, (_, at)| after(*at, KEPT_FOR) > now);
-        self.estate = Some((estate, now));
+        self.unreadable.retain(|_, at| after(*at, UNREADABLE_FOR) > now);
+        (self.estate, self.facts) = (Some(estate), facts);
+    }
+
+    /// Whether a template could not be read, so that there is something to look at again.
+    pub(super) fn is_incomplete(&self) -> bool {
+        !self.unreadable.is_empty()
     }
 
     /// The sizes there are, if a claim's is to be looked for.
@@ -57,7 +67,7 @@ impl ProxmoxCache {
             self.found.get(&claim.uid().unwrap_or_default()).is_some_and(|at| after(*at, SIZE_FOUND_FOR) > now);
         // Of a region that was taken out of the cloud config nothing is offered, and nothing is known.
         let region = claim.labels().get(names::LABEL_REGION);
-        let is_shown = |region: &String| self.estate.iter().any(|(estate, _)| estate.regions.contains_key(region));
+        let is_shown = |region: &String| self.estate.iter().any(|estate| estate.regions.contains_key(region));
         match &self.sizes {
             Some(sizes) if is_old && !is_found && region.is_none_or(is_shown) => KnownInstanceTypes::Are(sizes),
             _ => KnownInstanceTypes::Unknown,
@@ -81,23 +91,21 @@ impl ProxmoxCache {
         let Some(templates) = self.templates(claim, class)? else { return Some(Vec::new()) };
         let mut images = Vec::new();
         for template in templates {
-            let known = self.images.get(&template).filter(|(_, at)| after(*at, KEPT_FOR) > now);
-            let image = match known {
-                Some((image, _)) => image.clone(),
-                None => {
-                    let image = read(context, &template).await;
-                    self.images.insert(template, (image.clone(), now));
-                    image
-                }
+            if self.unreadable.contains_key(&template) {
+                return None;
+            }
+            let Some(image) = read(context, &template).await else {
+                self.unreadable.insert(template, now);
+                return None;
             };
-            images.push(image?);
+            images.push(image);
         }
         Some(images)
     }
 
     /// The templates in question: none in a region that is not spoken of, nothing known in one that does not answer.
     fn templates(&self, claim: &NodeClaim, class: &ProxmoxNodeClass) -> Option<Option<Vec<Template>>> {
-        let (estate, _) = self.estate.as_ref()?;
+        let estate = self.estate.as_ref()?;
         let (Some(region), Some(zone)) = (region_of(claim), claim.labels().get(names::LABEL_ZONE)) else {
             return Some(None);
         };
@@ -122,7 +130,8 @@ pub(super) fn known_images(images: Option<&Vec<String>>) -> KnownImages<'_> {
 
 async fn read(context: &Context, (region, host, vmid): &Template) -> Option<String> {
     let pve = context.region(region).ok()?;
-    match pve.vm_config(host, *vmid).await {
+    let place = Place { region: region.clone(), host: host.clone() };
+    match context.regions.reads.template(&pve, &place, *vmid).await {
         Ok(config) => Some(image_id(*vmid, &config)),
         Err(error) => {
             tracing::debug!(region, %host, %vmid, error = error.full_message(), "cannot read image of template");
@@ -156,6 +165,8 @@ fn offered(estate: &Estate, types: &[InstanceType]) -> Vec<OfferedInstanceType> 
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::json;
     use tenon_pve::{HostRow, Resources};
 
@@ -185,13 +196,15 @@ mod tests {
 
     #[test]
     fn every_size_is_offered_on_every_host_even_one_that_is_away() {
-        let host = |name: &str, status: &str| HostRow {
-            host: name.parse().unwrap(),
-            status: Some(status.to_owned()),
-            maxcpu: None,
-            maxmem: None,
-            cpu: None,
-            mem: None,
+        let host = |name: &str, status: &str| {
+            Arc::new(HostRow {
+                host: name.parse().unwrap(),
+                status: Some(status.to_owned()),
+                maxcpu: None,
+                maxmem: None,
+                cpu: None,
+                mem: None,
+            })
         };
         let hosts = vec![host("pve1", "online"), host("pve2", "offline")];
         let view = Resources { guests: Vec::new(), hosts, storages: Vec::new() };

@@ -16,13 +16,20 @@ const WRITES: usize = 100;
 pub(super) struct Writer<'a> {
     client: &'a Client,
     left: usize,
+    /// Whether something that should be written is not.
+    is_behind: bool,
     failures: Vec<String>,
 }
 
 impl<'a> Writer<'a> {
     /// A fresh one.
     pub(super) fn new(client: &'a Client) -> Writer<'a> {
-        Writer { client, left: WRITES, failures: Vec::new() }
+        Writer { client, left: WRITES, is_behind: false, failures: Vec::new() }
+    }
+
+    /// Whether everything is written that should be.
+    pub(super) fn has_written_all(&self) -> bool {
+        !self.is_behind
     }
 
     /// What could not be written, and why.
@@ -52,7 +59,9 @@ impl<'a> Writer<'a> {
     }
 
     fn take(&mut self) -> Option<()> {
-        self.left = self.left.checked_sub(1)?;
+        let left = self.left.checked_sub(1);
+        self.is_behind |= left.is_none();
+        self.left = left?;
         Some(())
     }
 
@@ -65,8 +74,12 @@ impl<'a> Writer<'a> {
     ) -> Option<K> {
         match written {
             Ok(Written::Done(done)) => Some(*done),
-            Ok(Written::Outdated) => None,
+            Ok(Written::Outdated) => {
+                self.is_behind = true;
+                None
+            }
             Err(error) => {
+                self.is_behind = true;
                 let error = kube_error::message(&error);
                 self.failures.push(format!("cannot {action} {} {}: {error}", K::kind(&()), object.name_any()));
                 None

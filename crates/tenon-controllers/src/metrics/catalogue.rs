@@ -1,5 +1,6 @@
 //! Which metrics are there? Every one has a row here, and nothing is served that has none.
 
+pub(crate) mod by_kind;
 pub(crate) mod karpenter;
 pub(crate) mod labels;
 pub(crate) mod tenon;
@@ -52,6 +53,10 @@ pub(crate) const DOUBLING_12: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 1
 
 /// Eight bounds, each twice the one before, from ten seconds.
 pub(crate) const DOUBLING_8_FROM_10: &[f64] = &[10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0, 1280.0];
+
+/// Fifteen bounds, each twice the one before, from half a second.
+pub(crate) const DOUBLING_15: &[f64] =
+    &[0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0];
 
 /// How long nodes live: from 15 minutes to 30 days.
 pub(crate) const LIFETIMES: &[f64] = &[
@@ -165,7 +170,8 @@ impl Kind {
 impl Metric {
     /// Every metric, by name.
     pub fn all() -> Vec<&'static Metric> {
-        let mut all: Vec<&Metric> = karpenter::ALL.iter().chain(tenon::ALL).copied().collect();
+        let by_kind = by_kind::KINDS.iter().flat_map(|kind| kind.metrics());
+        let mut all: Vec<&Metric> = karpenter::ALL.iter().chain(tenon::ALL).copied().chain(by_kind).collect();
         all.sort_by_key(|metric| metric.name);
         all
     }

@@ -98,10 +98,26 @@ impl Family {
             metric.name,
             L::NAMES
         );
-        Arc::new(Family { metric, samples: Mutex::default() })
+        Arc::new(Family::of(metric))
+    }
+
+    /// A family whose labels no type has: the values of a sample have to be as many.
+    pub(super) fn of(metric: &'static Metric) -> Family {
+        Family { metric, samples: Mutex::default() }
+    }
+
+    /// One more with these values of the labels.
+    pub(super) fn inc(&self, values: Key) {
+        At { family: self, key: values }.inc();
+    }
+
+    /// It happened with this size.
+    pub(super) fn observe(&self, values: Key, size: f64) {
+        At { family: self, key: values }.observe(size);
     }
 
     fn change(&self, key: Key, change: impl FnOnce(&mut Sample)) {
+        debug_assert_eq!(key.len(), self.metric.labels.len(), "{} has other labels", self.metric.name);
         change(self.lock().entry(key).or_insert_with(|| Sample::of(self.metric.kind)));
     }
 

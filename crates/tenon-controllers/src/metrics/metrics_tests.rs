@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use kube::runtime::watcher::Event;
 
+use super::catalogue::by_kind::NODECLAIM;
 use super::conditions::{ShownCondition, ShownObject};
 use super::*;
 
@@ -240,8 +241,9 @@ fn life(metrics: &Metrics, number: usize) {
         vec![ShownCondition { of_type, status, reason, since: Some(now) }]
     };
     for status in ["Unknown", "True"] {
-        let (group, kind, name, deleted) = ("karpenter.sh", "NodeClaim", name.clone(), Some(now));
-        metrics.conditions.look(vec![ShownObject { group, kind, name, conditions: condition(status), deleted }], now);
+        let (group, by_kind, name, deleted) = ("karpenter.sh", &NODECLAIM, name.clone(), Some(now));
+        let (labels, conditions) = (vec!["small".to_owned(), nodepool.clone()], condition(status));
+        metrics.conditions.look(vec![ShownObject { group, by_kind, name, labels, conditions, deleted }], now);
     }
     metrics.pods.see(&Event::Delete(pod), now);
     wait(metrics, &[]);

@@ -18,6 +18,8 @@ labels! {
     Requests { region: String, method: String, path: String }
     /// The same, as they failed.
     FailedRequests { region: String, method: String, path: String, error: String }
+    /// Rows of listings that changed.
+    ChangedRows { region: String, row: &'static str }
     /// Tasks of one kind.
     Tasks { region: String, kind: String, result: &'static str }
 }
@@ -28,6 +30,7 @@ pub(crate) struct Meter {
     requests: Series<Requests>,
     errors: Series<FailedRequests>,
     tasks: Series<Tasks>,
+    rows: Series<ChangedRows>,
     /// When tasks were begun whose end is not seen yet.
     under_way: Mutex<BTreeMap<String, Instant>>,
 }
@@ -45,6 +48,7 @@ impl Default for Meter {
             requests: Series::new(&tenon::PVE_REQUESTS),
             errors: Series::new(&tenon::PVE_ERRORS),
             tasks: Series::new(&tenon::PVE_TASKS),
+            rows: Series::new(&tenon::ROWS_CHANGED),
             under_way: Mutex::default(),
         }
     }
@@ -62,6 +66,15 @@ impl Meter {
         self.requests.retain(is_kept);
         self.errors.retain(is_kept);
         self.tasks.retain(is_kept);
+        self.rows.retain(is_kept);
+    }
+
+    /// So many rows of the listing of a region changed.
+    pub(crate) fn count_rows(&self, region: &str, changed: impl Iterator<Item = (&'static str, usize)>) {
+        for (row, count) in changed {
+            let region = region.to_owned();
+            self.rows.get_or_create(&ChangedRows { region, row }).inc_by(u64::try_from(count).unwrap_or(u64::MAX));
+        }
     }
 
     /// Writes all of it down.
@@ -69,6 +82,7 @@ impl Meter {
         self.requests.family.show(page);
         self.errors.family.show(page);
         self.tasks.family.show(page);
+        self.rows.family.show(page);
     }
 
     fn under_way(&self) -> MutexGuard<'_, BTreeMap<String, Instant>> {

@@ -33,6 +33,10 @@ labels! {
     CsrDecision { signer: &'static str, decision: &'static str }
     /// Which of our loops.
     Loop { controller: &'static str }
+    /// The queue of one of our loops.
+    OfQueue { name: &'static str, controller: &'static str, priority: u8 }
+    /// A pass of one of our loops: a whole one, or one that was left out.
+    Pass { controller: &'static str, pass: &'static str }
     /// NodeClaims that have drifted, and why.
     DriftedIn { nodepool: String, reason: &'static str }
     /// A Proxmox cluster.

@@ -14,11 +14,12 @@ use tenon_engine::disruption::{HealthClaim, HealthVerdict, NodeHealth, TooManyUn
 use tenon_model::Unhealthy;
 use tokio::time::Instant;
 
+use super::count::count;
 use crate::claim::{ClaimError, DeletionReason, delete_claim};
 use crate::context::{Context, is_ours};
 use crate::disruption::model_time;
 use crate::events::Event;
-use crate::metrics::{Loop, UnhealthyDisrupted};
+use crate::metrics::Loop;
 use crate::stop::Stop;
 use crate::writes::{self, Written};
 
@@ -124,15 +125,7 @@ async fn delete(context: &Context, claim: &NodeClaim, unhealthy: Unhealthy) -> R
     let note = format!("Deleting NodeClaim {name}: Node {name} is unhealthy ({unhealthy})");
     context.events.publish(claim, &Event::new(&event_reasons::DISRUPTION_TERMINATING, note)).await;
     delete_claim(context, claim, DeletionReason::Unhealthy).await?;
-    let label = |name: &str| claim.labels().get(name).cloned().unwrap_or_default();
-    let of = UnhealthyDisrupted {
-        condition: snake_case(unhealthy.policy.condition),
-        nodepool: label(names::LABEL_NODEPOOL),
-        capacity_type: label(names::LABEL_CAPACITY_TYPE),
-        image_id: claim.status.as_ref().and_then(|status| status.image_id.clone()).unwrap_or_default(),
-        termination_mode: "forceful",
-    };
-    context.metrics.unhealthy_disrupted.get_or_create(&of).inc();
+    count(context, claim, (unhealthy.policy.condition, "forceful"));
     tracing::info!(claim = name, condition = %unhealthy, "deleted NodeClaim of unhealthy Node");
     Ok(())
 }
@@ -150,16 +143,4 @@ async fn report_blocked(context: &Context, (claim, node): (&NodeClaim, Option<&N
         let event = Event::new(&event_reasons::NODE_REPAIR_BLOCKED, note).repeat_after(REPEAT_AFTER);
         context.events.publish(pool.as_ref(), &event).await;
     }
-}
-
-/// `MemoryPressure` as `memory_pressure`.
-fn snake_case(text: &str) -> String {
-    let mut words = String::new();
-    for letter in text.chars() {
-        if letter.is_ascii_uppercase() && !words.is_empty() {
-            words.push('_');
-        }
-        words.push(letter.to_ascii_lowercase());
-    }
-    words
 }

@@ -62,8 +62,25 @@ pub struct Gathered {
     pub termination_grace_period: Option<String>,
 }
 
+/// Whether PodDisruptionBudgets are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Budgets {
+    /// Only if pods are about to leave a node.
+    WhereNeeded,
+    Always,
+}
+
 /// Looks. Nodes are read before pods: a pod that was bound in between is then counted on a node that is known.
 pub(crate) async fn gather(context: &Context) -> Gathered {
+    look(context, Budgets::WhereNeeded).await
+}
+
+/// The same with all PodDisruptionBudgets: which nodes can be drained depends on them.
+pub(crate) async fn gather_for_disruption(context: &Context) -> Gathered {
+    look(context, Budgets::Always).await
+}
+
+async fn look(context: &Context, wanted: Budgets) -> Gathered {
     let estate = Estate::look(&context.regions).await;
     let (watched, now) = (&context.watched, context.clock.now());
     let claims = context.memory.with_fresh(watched.claims.state());
@@ -71,7 +88,7 @@ pub(crate) async fn gather(context: &Context) -> Gathered {
     // A claim that was deleted goes a moment before its node is kept free of pods.
     let is_going = |claim: &Arc<NodeClaim>| claim.metadata.deletion_timestamp.is_some();
     let somebody_leaves = nodes.iter().any(|node| is_being_emptied(node)) || claims.iter().any(is_going);
-    let budgets = if somebody_leaves { budgets(context).await } else { Vec::new() };
+    let budgets = if somebody_leaves || wanted == Budgets::Always { budgets(context).await } else { Vec::new() };
     let mut ids = VmIds::new(context.settings.ids);
     context.ids.apply(&mut ids, context.clock.seconds()).await;
     let classes = watched.classes.state();

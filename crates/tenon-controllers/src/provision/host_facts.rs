@@ -57,7 +57,7 @@ async fn idle_guests(
     let records = claims.iter().filter_map(|claim| record_of(claim));
     let ours: BTreeSet<(String, VmId)> = records.map(|record| (record.place.region, record.vmid)).collect();
     let shown = estate.regions.iter().filter_map(|(region, view)| Some((region, view.as_ref().ok()?)));
-    let guests = shown.flat_map(|(region, view)| view.guests.iter().map(move |guest| (region, guest)));
+    let guests = shown.flat_map(|(region, view)| view.guests.iter().map(move |guest| (region, guest.as_ref())));
     let stopped = guests.filter(|(region, guest)| {
         let is_stopped = guest.status.as_deref() == Some("stopped") && guest.lock.is_none() && !guest.template;
         is_stopped && !ours.contains(&((*region).clone(), guest.id))

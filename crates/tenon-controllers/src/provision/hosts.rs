@@ -38,7 +38,7 @@ pub(crate) fn hosts(gathered: &Gathered, types: &[InstanceType], makers: &Makers
         // its host. Everything else may.
         let is_idle = |guest: &GuestRow| gathered.facts.idle.contains(&(region.clone(), guest.id));
         let counts = |guest: &&GuestRow| !guest.template && !is_idle(guest) && !is_capacity_vm(guest);
-        for guest in resources.guests.iter().filter(counts) {
+        for guest in resources.guests.iter().map(AsRef::as_ref).filter(counts) {
             // A VM of ours that was just made still has its template's size, or none in the listing.
             let order = ordered.remove(&guest.id).unwrap_or_default();
             let size = cpu_and_memory(guest.maxcpu, guest.maxmem).or_larger(&order.size);

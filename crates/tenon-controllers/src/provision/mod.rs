@@ -2,7 +2,7 @@
 //!
 //! Read in this order: `gather` (one look at Kubernetes and Proxmox), `snapshot` (the engine's view of it), then the
 //! engine, then `claims` (each new node as an object), all of it in `pass`, which begins when `batcher` says so, asks `recheck`
-//! before it creates anything, and publishes events on pods by `report`. `standalone` does the same for claims that exist
+//! before it creates anything, and publishes events on pods by `report`. `replacements` says which nodes count as leaving. `standalone` does the same for claims that exist
 //! already.
 
 mod batcher;
@@ -18,6 +18,7 @@ mod pass;
 #[cfg(test)]
 mod pass_tests;
 mod recheck;
+mod replacements;
 mod report;
 mod snapshot;
 mod standalone;
@@ -31,7 +32,7 @@ mod test_stage;
 pub use claims::{ClaimError, decided, to_claims};
 pub(crate) use claims::{entry, owner};
 pub use gather::Gathered;
-pub(crate) use gather::{gather, is_being_emptied};
+pub(crate) use gather::{gather, gather_for_disruption, is_being_emptied};
 pub(crate) use host_facts::GuestId;
 pub use host_facts::HostFacts;
 pub(crate) use hosts::{instance_type_of, place_of, record_of, records_in};
@@ -39,6 +40,7 @@ pub use launch_site::LaunchSpot;
 pub(crate) use launch_site::template_of;
 pub(crate) use pass::run;
 pub use recheck::Usage;
+pub(crate) use report::nominate;
 pub(crate) use snapshot::Lookout;
 pub use snapshot::requirements;
 pub use snapshot::to_snapshot;

@@ -85,7 +85,7 @@ impl<'a> Report<'a> {
 }
 
 /// Pods are expected there, so it is not taken away for being empty. Every plan that puts a pod there says so anew.
-pub(super) fn nominate(context: &Context, name: &str) {
+pub(crate) fn nominate(context: &Context, name: &str) {
     let until = SignedDuration::try_from(context.settings.nomination()).unwrap_or(SignedDuration::from_secs(20));
     context.memory.nominate(name, after(context.clock.now(), until));
 }

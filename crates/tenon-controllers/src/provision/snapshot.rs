@@ -15,6 +15,7 @@ use super::gather::Gathered;
 use super::host_rules::host_rules;
 use super::hosts::{hosts, instance_type_of, place_of, pools_of};
 use super::launch_site::launch_site;
+use super::replacements::with_replacements;
 use crate::context::is_our_class;
 use crate::status::POOL_CONDITIONS;
 
@@ -85,7 +86,7 @@ fn objects(gathered: &Gathered) -> Objects {
         pods: gathered.pods.clone(),
         nodes: gathered.nodes.clone(),
         node_pools: ours.cloned().collect(),
-        node_claims: gathered.claims.clone(),
+        node_claims: with_replacements(&gathered.claims),
         daemon_sets: gathered.daemons.clone(),
         disruption_budgets: gathered.budgets.clone(),
         ..gathered.related.clone()

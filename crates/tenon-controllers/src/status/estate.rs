@@ -12,6 +12,11 @@ use crate::regions::Regions;
 /// More than any seed is large.
 const SEED_BYTES: u64 = 4 << 20;
 
+/// Whether a seed fits onto a storage, as far as is known.
+pub(crate) fn has_room_for_seed(storage: &StorageRow) -> bool {
+    storage.free() > SEED_BYTES
+}
+
 /// All clusters, by region.
 #[derive(Debug, Clone, Default)]
 pub struct Estate {
@@ -83,7 +88,7 @@ impl Estate {
     pub(crate) fn seed_storage(&self, region: &str, host: &str) -> Option<&str> {
         let resources = self.regions.get(region).and_then(|view| view.as_ref().ok())?;
         let rows = resources.storages.iter().filter(|row| row.host.as_str() == host && row.takes("iso"));
-        let roomy = rows.filter(|row| row.free() > SEED_BYTES);
+        let roomy = rows.filter(|row| has_room_for_seed(row));
         let best = roomy.max_by(|a, b| a.free().cmp(&b.free()).then_with(|| b.storage.cmp(&a.storage)))?;
         Some(&best.storage)
     }
@@ -121,7 +126,7 @@ impl Estate {
     /// The row of a storage on a host, if it is listed.
     pub(crate) fn storage(&self, region: &str, host: &str, storage: &str) -> Option<&StorageRow> {
         let resources = self.regions.get(region).and_then(|view| view.as_ref().ok())?;
-        resources.storages.iter().find(|row| row.storage == storage && row.host.as_str() == host)
+        resources.storages.iter().map(AsRef::as_ref).find(|row| row.storage == storage && row.host.as_str() == host)
     }
 
     /// Whether a host answers.

@@ -22,12 +22,14 @@ mod template_reach;
 pub(crate) use class::CLASS_CONDITIONS;
 pub use class::{ClassVerdict, ObservedTemplate, judge_class};
 pub use class_finalizer::finalizers;
+pub(crate) use estate::has_room_for_seed;
 pub use estate::{Estate, RegionTrouble, RegionView};
 pub use pass::{StatusContext, StatusError, StatusReport, pass};
 pub(crate) use pass::{counted, stated, subject};
 pub(crate) use pool::POOL_CONDITIONS;
 pub use pool::{ObservedClass, PoolVerdict, judge_pool};
 pub(crate) use run::run;
+pub(crate) use template::said_ready;
 pub use template::{TemplateVerdict, judge_template};
 
 use tenon_api::ConditionStatus;

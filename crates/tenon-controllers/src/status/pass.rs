@@ -88,6 +88,8 @@ pub struct StatusReport {
     pub(crate) awaits_secret: bool,
     /// Whether somebody else wrote an object just before: it is judged again soon.
     pub(crate) is_outdated: bool,
+    /// Whether something does not hold. What mends that may be told by nobody.
+    pub(crate) has_trouble: bool,
     /// Objects that could not be written; the others were.
     pub errors: Vec<StatusError>,
 }
@@ -252,6 +254,13 @@ fn needs_token(inspected: Option<&Inspection>) -> bool {
 }
 
 impl StatusReport {
+    /// Whether everything holds, says so already, and is waited for by nobody: as long as nothing changes, another pass would
+    /// find the same.
+    pub fn is_settled(&self) -> bool {
+        let is_quiet = self.written == 0 && self.events.is_empty() && self.errors.is_empty();
+        is_quiet && !(self.has_trouble || self.awaits_secret || self.is_outdated)
+    }
+
     /// What came of one object. One that failed does not keep the others.
     fn keep<T>(&mut self, outcome: Result<T, StatusError>) -> Option<T> {
         outcome.map_err(|error| self.errors.push(error)).ok()
@@ -264,6 +273,7 @@ impl StatusReport {
         written: Result<StatusWrite, StatusError>,
         said: &[(&'static str, &Verdict)],
     ) {
+        self.has_trouble |= said.iter().any(|(_, verdict)| verdict.status() != ConditionStatus::True);
         match self.keep(written) {
             Some(StatusWrite::Done) => self.written += 1,
             Some(StatusWrite::Outdated) => return self.is_outdated = true,

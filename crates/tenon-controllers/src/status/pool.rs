@@ -1,11 +1,11 @@
 //! Whether a NodePool can make nodes.
 
 use tenon_api::condition_reasons::{
-    FEATURE_GATE_OFF, FIELD_NOT_SUPPORTED_YET, NODE_CLASS_NOT_FOUND, NODE_CLASS_READINESS_UNKNOWN, NODE_CLASS_READY,
-    NODE_CLASS_TERMINATING, NODE_POOL_VALIDATION_FAILED, VALIDATION_SUCCEEDED,
+    FEATURE_GATE_OFF, NODE_CLASS_NOT_FOUND, NODE_CLASS_READINESS_UNKNOWN, NODE_CLASS_READY, NODE_CLASS_TERMINATING,
+    NODE_POOL_VALIDATION_FAILED, VALIDATION_SUCCEEDED,
 };
 use tenon_api::plan_options::FeatureGates;
-use tenon_api::{ConditionStatus, ConsolidationPolicy, NodePoolSpec, pool_faults};
+use tenon_api::{ConditionStatus, NodePoolSpec, pool_faults};
 
 use super::Verdict;
 
@@ -38,12 +38,7 @@ pub struct PoolVerdict {
 /// Judges a pool by its own words, by what is switched on, and by its class.
 pub fn judge_pool(spec: &NodePoolSpec, gates: FeatureGates, class: &ObservedClass) -> PoolVerdict {
     let faults = pool_faults(spec);
-    let validation = if let Some(field) = unsupported(spec) {
-        Verdict::fails(
-            &FIELD_NOT_SUPPORTED_YET,
-            format!("{field} is not supported yet; remove it or wait for a later release"),
-        )
-    } else if spec.replicas.is_some() && !gates.static_capacity {
+    let validation = if spec.replicas.is_some() && !gates.static_capacity {
         let told = "spec.replicas needs the feature gate StaticCapacity; start the controller with --feature-gates \
                     StaticCapacity=true, or create a NodePool without replicas";
         Verdict::fails(&FEATURE_GATE_OFF, told)
@@ -74,10 +69,4 @@ fn judge_class_of(spec: &NodePoolSpec, class: &ObservedClass) -> Verdict {
             ),
         },
     }
-}
-
-/// The first field that is set and not acted on.
-fn unsupported(spec: &NodePoolSpec) -> Option<&'static str> {
-    let is_balanced = spec.disruption.consolidation_policy == ConsolidationPolicy::Balanced;
-    is_balanced.then_some("spec.disruption.consolidationPolicy Balanced")
 }

@@ -60,7 +60,7 @@ pub fn judge_template(spec: &ProxmoxUnmanagedTemplateSpec, estate: &Estate) -> T
 }
 
 /// What the loop that makes templates from images said of one.
-pub(super) fn said_ready(template: &ProxmoxTemplate) -> Verdict {
+pub(crate) fn said_ready(template: &ProxmoxTemplate) -> Verdict {
     let mut conditions = template.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let said = conditions.rfind(|condition| condition.type_ == READY);
     let awaiting = || Verdict::unknown(&AWAITING_RECONCILIATION, "its VM templates were not looked at yet");

@@ -2,7 +2,7 @@
 
 use tenon_engine::template::{BuildFailure, TemplateChange};
 use tenon_model::TemplateBuild;
-use tenon_pve::{Advice, Cause, Client, Doubt, Download, Error, PoolChange, ProvenVm, RefusalKind, TemplateMark, Upid};
+use tenon_pve::{Advice, Cause, Client, Doubt, Download, Error, ProvenVm, RefusalKind, TemplateMark, Upid};
 
 use super::desired::{DesiredTemplate, Options};
 use super::failure;
@@ -107,7 +107,7 @@ impl Action<'_> {
                 return Ok(Acted::Again(format!("the resource pool of VM {} is not changed: {doubt}", vm.vmid())));
             }
             match pve.change_pool(pool, &[vm.vmid()], change).await {
-                Err(error) if is_done(change, &error) => {}
+                Err(error) if change.is_done_already(&error) => {}
                 outcome => {
                     outcome?;
                     let separator = if changed.is_empty() { "" } else { ", " };
@@ -138,12 +138,6 @@ fn download(work: &Work<'_>, build: &TemplateBuild) -> Download {
         // Proxmox checks them unless it is told otherwise.
         verify_certificates: source.insecure_skip_tls_verify.filter(|skip| *skip).map(|_| false),
     }
-}
-
-/// Whether a change of a pool was refused because it is so already.
-fn is_done(change: PoolChange, error: &Error) -> bool {
-    let done = if change == PoolChange::Remove { RefusalKind::NotFound } else { RefusalKind::AlreadyExists };
-    error.refusal().is_some_and(|refusal| refusal.kind == done)
 }
 
 /// What a failed call means for the step.

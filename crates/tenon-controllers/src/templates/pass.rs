@@ -11,9 +11,9 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::{Api, ListParams};
 use kube::{Client, Resource as _, ResourceExt};
-use tenon_api::{ProxmoxTemplate, names, template_record};
+use tenon_api::{ConditionStatus, ProxmoxTemplate, names, template_record};
 use tenon_engine::template::TemplateChange;
-use tenon_model::{Place, Seconds, TemplateBuild, VmId, VmIdRange};
+use tenon_model::{Place, Seconds, TemplateBuild, TemplateStep, VmId, VmIdRange};
 
 use super::one::one;
 use super::turns::Turns;
@@ -21,7 +21,8 @@ use super::users::Users;
 use crate::events::Event;
 use crate::panics::caught;
 use crate::regions::Regions;
-use crate::status::{Estate, StatusError};
+use crate::settled::Version;
+use crate::status::{Estate, StatusError, said_ready};
 
 /// One template is looked at for so long; then the others go on, and it has its turn again.
 const ONE_WITHIN: Duration = Duration::from_secs(120);
@@ -85,6 +86,12 @@ impl TemplateMemory {
 pub struct TemplateReport {
     /// How many objects there are.
     pub templates: usize,
+    /// The version of all of them when the pass began.
+    pub(super) version: Version,
+    /// What each of them said when the pass began: where its VM templates are, and whether they are ready.
+    pub(super) said: BTreeMap<String, (Vec<String>, ConditionStatus)>,
+    /// Whether every object is as it should be and says so: as long as nothing changes, another pass would find the same.
+    pub(super) is_settled: bool,
     /// Whether something is under way, so that the next pass should come soon.
     pub is_busy: bool,
     /// What happened.
@@ -142,7 +149,9 @@ pub async fn pass(context: &TemplateContext, now: &Time) -> Result<TemplateRepor
         Err(kube::Error::Api(refusal)) if refusal.code == 404 => Vec::new(),
         Err(source) => return Err(StatusError::new("list proxmoxtemplates", source)),
     };
-    let mut report = TemplateReport { templates: templates.len(), ..TemplateReport::default() };
+    let (version, is_settled) = (Version::of(&templates), templates.iter().all(is_settled));
+    let mut report = TemplateReport { templates: templates.len(), version, is_settled, ..TemplateReport::default() };
+    report.said = templates.iter().map(|template| (template.name_any(), said(template))).collect();
     if templates.is_empty() {
         return Ok(report);
     }
@@ -166,6 +175,34 @@ pub async fn pass(context: &TemplateContext, now: &Time) -> Result<TemplateRepor
         }
     }
     Ok(report)
+}
+
+/// The version of all objects as they are now; nothing if they cannot be listed.
+pub(super) async fn version(context: &TemplateContext) -> Option<Version> {
+    let api: Api<ProxmoxTemplate> = Api::all(context.workload.clone());
+    Some(Version::of(&api.list(&ListParams::default()).await.ok()?.items))
+}
+
+fn said(template: &ProxmoxTemplate) -> (Vec<String>, ConditionStatus) {
+    let zones = template.status.as_ref().and_then(|status| status.zones.clone()).unwrap_or_default();
+    (zones, said_ready(template).status())
+}
+
+/// Whether an object wants nothing but what it has: all of it is finished, recorded, and said to be ready.
+fn is_settled(template: &ProxmoxTemplate) -> bool {
+    let Ok(builds) = recorded(template) else { return false };
+    let is_finished =
+        |build: &TemplateBuild| build.step == TemplateStep::Ready && !build.retired && build.error.is_none();
+    let is_recorded = |zone: &String| {
+        let is_its =
+            |build: &TemplateBuild| *zone == format!("{}/{}/{}", build.place.region, build.place.host, build.vmid);
+        builds.iter().any(is_its)
+    };
+    let mut zones = template.status.iter().flat_map(|status| status.zones.iter().flatten());
+    template.metadata.deletion_timestamp.is_none()
+        && said_ready(template).status() == ConditionStatus::True
+        && builds.iter().all(is_finished)
+        && zones.all(is_recorded)
 }
 
 /// What is looked at once for all objects.

@@ -118,8 +118,8 @@ fn first_storage<'a>(
     place: &Place,
     content: &str,
 ) -> Option<&'a StorageRow> {
-    let mut rows =
-        resources.storages.iter().filter(|row| row.host == place.host && row.takes(content)).collect::<Vec<_>>();
+    let rows = resources.storages.iter().map(AsRef::as_ref);
+    let mut rows: Vec<&StorageRow> = rows.filter(|row| row.host == place.host && row.takes(content)).collect();
     let rank = |row: &StorageRow| spec.storage_ids.iter().position(|name| *name == row.storage);
     rows.retain(|row| rank(row).is_some());
     rows.into_iter().min_by_key(|row| rank(row))

@@ -94,6 +94,6 @@ impl<'a> Work<'a> {
 
     fn row(&self, build: &TemplateBuild) -> Option<&GuestRow> {
         let resources = self.estate.regions.get(&build.place.region)?.as_ref().ok()?;
-        resources.guests.iter().find(|guest| guest.id == build.vmid)
+        resources.guests.iter().map(AsRef::as_ref).find(|guest| guest.id == build.vmid)
     }
 }

@@ -112,7 +112,8 @@ fn a_host_shows_its_load_and_what_is_being_created_there() {
     let initialized = claim(20_002, "pve1", 1, (json!({}), up));
     let mut gathered = world(json!({}), vec![plain(20_001, "pve1", 1), initialized]);
     let mut view = listing(Vec::new());
-    (view.hosts[0].cpu, view.hosts[0].mem) = (Some(0.25), Some(16 << 30));
+    let row = Arc::make_mut(&mut view.hosts[0]);
+    (row.cpu, row.mem) = (Some(0.25), Some(16 << 30));
     gathered.estate.regions.insert("lab".to_owned(), Ok(view.into()));
     let busy = host(&gathered, "pve1");
     let load = busy.load.unwrap();

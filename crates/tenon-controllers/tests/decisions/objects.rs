@@ -1,6 +1,7 @@
 //! Small estates and objects in few words.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tenon_controllers::status::Estate;
@@ -28,16 +29,18 @@ pub(crate) fn template(id: u32, host: &str, name: &str, tags: &str) -> GuestRow 
 
 /// Two hosts with 16 cores and 64 GiB, storage `fast` on the first only, and room for seeds on both.
 pub(crate) fn listing(guests: Vec<GuestRow>) -> Resources {
-    let host = |name: &str| HostRow {
-        host: name.parse().unwrap(),
-        status: Some("online".to_owned()),
-        maxcpu: Some(16),
-        maxmem: Some(64 << 30),
-        cpu: None,
-        mem: None,
+    let host = |name: &str| {
+        Arc::new(HostRow {
+            host: name.parse().unwrap(),
+            status: Some("online".to_owned()),
+            maxcpu: Some(16),
+            maxmem: Some(64 << 30),
+            cpu: None,
+            mem: None,
+        })
     };
     Resources {
-        guests,
+        guests: guests.into_iter().map(Arc::new).collect(),
         hosts: vec![host("pve1"), host("pve2")],
         storages: vec![
             storage("fast", "pve1", "images", 0),
@@ -49,8 +52,8 @@ pub(crate) fn listing(guests: Vec<GuestRow>) -> Resources {
 }
 
 /// A storage of 100 GiB, so many of them used.
-fn storage(name: &str, host: &str, content: &str, used_gib: u64) -> StorageRow {
-    StorageRow {
+fn storage(name: &str, host: &str, content: &str, used_gib: u64) -> Arc<StorageRow> {
+    Arc::new(StorageRow {
         storage: name.to_owned(),
         host: host.parse().unwrap(),
         status: Some("available".to_owned()),
@@ -58,7 +61,7 @@ fn storage(name: &str, host: &str, content: &str, used_gib: u64) -> StorageRow {
         content: content.to_owned(),
         disk: Some(used_gib << 30),
         maxdisk: Some(100 << 30),
-    }
+    })
 }
 
 pub(crate) fn estate(guests: Vec<GuestRow>) -> Estate {

@@ -1,6 +1,7 @@
 //! What templates, classes and pools are judged to be.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::json;
 use tenon_api::plan_options::FeatureGates;
@@ -147,7 +148,7 @@ fn of_several_templates_on_a_host_the_one_with_the_lowest_id_is_used_and_told() 
 #[test]
 fn a_template_on_an_offline_host_is_kept_and_told() {
     let mut resources = listing(vec![template(9001, "pve1", "debian", ""), template(9002, "pve2", "debian", "")]);
-    resources.hosts[1].status = Some("offline".to_owned());
+    Arc::make_mut(&mut resources.hosts[1]).status = Some("offline".to_owned());
     let estate = Estate { regions: BTreeMap::from([("lab".to_owned(), Ok(resources.into()))]) };
     let verdict = judge_template(&spec(json!({ "templateName": "debian" })), &estate);
     assert_eq!(verdict.zones, Some(zones(&["lab/pve1/9001", "lab/pve2/9002"])));
@@ -277,6 +278,20 @@ fn i4_validation_a_pool_with_mixed_capacity_types_is_valid_and_one_without_a_kno
 }
 
 #[test]
+fn every_consolidation_policy_is_accepted() {
+    for policy in ["WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"] {
+        let pool = spec(json!({
+            "disruption": { "consolidationPolicy": policy, "consolidateAfter": "1m" },
+            "template": { "spec": {
+                "requirements": [], "nodeClassRef": { "group": "g", "kind": "k", "name": "default" },
+            } },
+        }));
+        let verdict = judge_pool(&pool, FeatureGates::default(), &ObservedClass::Missing).validation;
+        assert_eq!(verdict.status(), ConditionStatus::True, "{policy}");
+    }
+}
+
+#[test]
 fn a_pool_of_fixed_size_needs_its_gate_and_says_so() {
     let fixed = spec(json!({ "replicas": 2, "template": { "spec": {
         "requirements": [], "nodeClassRef": { "group": "g", "kind": "k", "name": "default" },
@@ -307,8 +322,8 @@ fn a_class_with_seeds_needs_a_storage_that_takes_them() {
     let cdrom = || json!({ "metadataOptions": { "type": "cdrom" } });
     assert_eq!(judged(cdrom(), &found, &estate).selected_zones, found);
     if let Some(Ok(resources)) = estate.regions.get_mut("lab") {
-        let resources = std::sync::Arc::make_mut(resources);
-        resources.storages.iter_mut().for_each(|row| row.content = "images".to_owned());
+        let resources = Arc::make_mut(resources);
+        resources.storages.iter_mut().for_each(|row| Arc::make_mut(row).content = "images".to_owned());
     }
     let verdict = judged(cdrom(), &found, &estate).template;
     assert!(
@@ -340,7 +355,7 @@ fn a_token_that_sees_no_storage_is_told_so() {
     let found = zones(&["lab/pve1/9001"]);
     let mut estate = estate(vec![]);
     if let Some(Ok(resources)) = estate.regions.get_mut("lab") {
-        std::sync::Arc::make_mut(resources).storages.clear();
+        Arc::make_mut(resources).storages.clear();
     }
     let verdict = judged(json!({ "metadataOptions": { "type": "cdrom" } }), &found, &estate).template;
     assert!(

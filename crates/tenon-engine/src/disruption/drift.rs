@@ -135,6 +135,11 @@ impl<'s> Scan<'s> {
     fn drifted(&mut self, method: Method, is_one: impl Fn(&Node<'s>) -> bool) -> Vec<usize> {
         let mut row = Vec::new();
         for number in self.those(|node| node.seen.claim.drifted_since.is_some() && is_one(node)) {
+            let pool = self.nodes[number].pool_name();
+            if self.snapshot.disruption.halted.contains(pool) {
+                self.keep(method, number, Kept::RolloutHalted { pool: pool.to_owned() });
+                continue;
+            }
             match self.nodes[number].eligible(Class::Eventual, self.snapshot) {
                 Ok(_) => row.push(number),
                 Err(why) => self.keep(method, number, why),

@@ -101,6 +101,11 @@ pub enum Kept {
     },
     /// The same move was tried, and its new node did not become ready.
     ReplacementFailed,
+    /// A replacement of its NodePool never took pods, so no more of its nodes are replaced.
+    RolloutHalted {
+        /// The pool.
+        pool: String,
+    },
     /// It is broken, and not for long enough.
     Tolerated {
         /// What is wrong with it.
@@ -202,6 +207,11 @@ impl fmt::Display for Kept {
             ),
             Kept::ReplacementFailed => f.write_str(
                 "the replacement failed before and nothing has changed since; see the events of NodeClaims that were deleted",
+            ),
+            Kept::RolloutHalted { pool } => write!(
+                f,
+                "the roll-out of NodePool {pool} is halted, because a replacement never joined; see condition \
+                 DriftRolloutHalted of the NodePool"
             ),
             Kept::Tolerated { unhealthy, until } => {
                 write!(f, "the node has {unhealthy}; it is repaired from {until} on unless it recovers before")

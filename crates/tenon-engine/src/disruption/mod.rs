@@ -6,7 +6,7 @@
 //! replacement costs less in `prices`, whether a move is worth it in `balanced`. `kept` and `blocked` have the reasons against
 //! it. `deletion_cost` says which pods a ReplicaSet should delete first. `confirmation` decides a second time before something is done; `expected` is the cluster once a move is done.
 //!
-//! `emptiness` and `validation` decide about empty nodes for the controller as it is now.
+//! `emptiness` has the rules for empty nodes, and decides once more about one that is about to be deleted.
 
 mod balanced;
 mod blocked;
@@ -30,7 +30,6 @@ mod scan;
 mod scanner;
 mod single_node;
 mod terminate_first;
-mod validation;
 
 pub use blocked::{DisruptionBlocked, Protected};
 pub use budget::{AllowedDisruptions, InvalidBudget, UNBOUNDED, allowed_disruptions};
@@ -47,4 +46,3 @@ pub use node_health::{HealthClaim, HealthVerdict, NodeHealth, TooManyUnhealthy, 
 pub use pool_budgets::{PoolDisruption, TightestBudget};
 pub use scan::{Disruption, KeptNode};
 pub use scanner::{Scanner, confirm, decide};
-pub use validation::Validation;

@@ -1,7 +1,8 @@
-//! What becomes of one NodeClaim, one launch, one static pool, one drain: each a step at a time.
+//! What becomes of one NodeClaim, one launch, one static pool, one drain, one disruption command: each a step at a time.
 
 pub mod adoption;
 pub mod claim;
+pub mod disruption_command;
 pub mod drain;
 pub mod launch;
 mod launch_clone;

@@ -33,6 +33,11 @@ const fn template_option(keys: &'static [&'static str], needs: Needs, why: &'sta
     PveCall { keys, ..call(Flow::Templates, "POST", "/nodes/{node}/qemu", needs, why) }
 }
 
+/// A key of a VM template that is there.
+const fn template_change(keys: &'static [&'static str], needs: Needs, why: &'static str) -> PveCall {
+    PveCall { keys, ..call(Flow::Templates, "PUT", CONFIG, needs, why) }
+}
+
 const RESOURCES: &str = "/cluster/resources";
 const NEXT_ID: &str = "/cluster/nextid";
 const CLUSTER_STATUS: &str = "/cluster/status";
@@ -91,6 +96,11 @@ pub const PVE_CALLS: &[PveCall] = &[
     option(&["memory", "balloon"], &[(NodePool, "VM.Config.Memory")], "sets the memory"),
     option(&["smbios1"], &[(NodePool, "VM.Config.HWType")], "sets the UUID, which proves whose VM it is"),
     option(&["tags", "description"], &[(NodePool, "VM.Config.Options")], "sets tags; marks a VM that is adopted"),
+    option(
+        &["protection"],
+        &[(NodePool, "VM.Config.Options")],
+        "removes the protection that a VM has from its VM template",
+    ),
     option(
         &["netN"],
         &[(NodePool, "VM.Config.Network"), (Bridges, "SDN.Use")],
@@ -255,16 +265,36 @@ pub const PVE_CALLS: &[PveCall] = &[
         "copies the image to a disk",
     ),
     call(Flow::Templates, "GET", CONFIG, &[(TemplatePool, "VM.Audit")], "proves that the VM template is Tenon's own"),
-    PveCall {
-        keys: &["tags"],
-        ..call(
-            Flow::Templates,
-            "PUT",
-            CONFIG,
-            &[(TemplatePool, "VM.Config.Options")],
-            "sets tags and what changed in the ProxmoxTemplate; marks the VM template just before the destroy",
-        )
-    },
+    template_change(
+        &["tags", "agent", "bios", "description", "name", "onboot", "ostype"],
+        &[(TemplatePool, "VM.Config.Options")],
+        "sets tags and what changed in the ProxmoxTemplate; marks the VM template just before the destroy",
+    ),
+    template_change(
+        &["cores", "sockets", "numa", "cpu"],
+        &[(TemplatePool, "VM.Config.CPU")],
+        "sets the CPUs if the ProxmoxTemplate changed",
+    ),
+    template_change(
+        &["memory", "balloon"],
+        &[(TemplatePool, "VM.Config.Memory")],
+        "sets the memory if the ProxmoxTemplate changed",
+    ),
+    template_change(
+        &["acpi", "machine", "scsihw", "smbios1", "tablet", "vga", "serialN"],
+        &[(TemplatePool, "VM.Config.HWType")],
+        "sets machine and display if the ProxmoxTemplate changed",
+    ),
+    template_change(
+        &["netN"],
+        &[(TemplatePool, "VM.Config.Network"), (Bridges, "SDN.Use")],
+        "connects the network cards to other bridges if the ProxmoxTemplate changed",
+    ),
+    template_change(
+        &["ipconfigN", "nameserver"],
+        &[(TemplatePool, "VM.Config.Network")],
+        "sets addresses and DNS servers if the ProxmoxTemplate changed",
+    ),
     call(
         Flow::Templates,
         "GET",
@@ -300,6 +330,16 @@ pub const PVE_CALLS: &[PveCall] = &[
             "/nodes/{node}/qemu",
             &[(PciMappings, "Mapping.Use"), (TemplatePool, "VM.Config.HWType")],
             "gives a VM template PCI devices",
+        )
+    },
+    PveCall {
+        keys: &["hostpciN"],
+        ..call(
+            Flow::PciDevices,
+            "PUT",
+            CONFIG,
+            &[(PciMappings, "Mapping.Use"), (TemplatePool, "VM.Config.HWType")],
+            "gives an existing VM template PCI devices",
         )
     },
     // Guest agent

@@ -64,8 +64,8 @@ fn requests() -> Vec<Request> {
             _ => PVE_CALLS.iter().filter(|o| same(o) && (o.keys == call.keys || o.keys.is_empty())).collect(),
         };
         let mut needs: BTreeSet<Held> = rows.iter().flat_map(|row| row.needs.iter().copied()).collect();
-        // Devices are given to a VM template that is created.
-        if call.flow == Flow::PciDevices {
+        // Most devices are given to a VM template that is created.
+        if call.flow == Flow::PciDevices && call.method == "POST" {
             needs.insert((AclPlace::TemplatePool, "VM.Allocate"));
         }
         requests.push(Request { call, needs });
@@ -229,7 +229,7 @@ fn value_of(call: &PveCall, key: &'static str) -> (&'static str, String) {
         "balloon" => ("balloon", "0"),
         "memory" => ("memory", "512"),
         "tags" | "name" | "description" => (key, "a"),
-        "cores" | "sockets" | "numa" | "acpi" | "tablet" | "onboot" => (key, "1"),
+        "cores" | "sockets" | "numa" | "acpi" | "tablet" | "onboot" | "protection" => (key, "1"),
         _ => panic!("{key} of {call:?} has no value here"),
     };
     (key, value.to_owned())

@@ -107,7 +107,7 @@ async fn scale_up_and_down(world: &mut World) -> anyhow::Result<()> {
         .await?;
     let log = world.log();
     ensure!(log.contains("--vm-memory-overhead-percent (0.075) has no effect"), "{log}");
-    crate::rights::nothing_was_refused_to(world.testbed()?, "karpenter-tenon")
+    crate::rights_audit::keeps_to_the_table_as(world.testbed()?, "karpenter-tenon")
 }
 
 /// Uninstalls the release, after which everything in no namespace is as it was before.

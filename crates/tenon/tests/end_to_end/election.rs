@@ -8,6 +8,7 @@ use anyhow::{Context as _, ensure};
 use testbed::{AuditEvent, Program};
 
 use crate::bench::quick_guests;
+use crate::disrupting::{marked, uids};
 use crate::fleet::{Member, lease, until_leads};
 use crate::ground::Kind;
 use crate::world::World;
@@ -70,6 +71,37 @@ async fn a_leader_that_is_killed_is_followed_and_the_work_goes_on() -> anyhow::R
     world.until_running("web", 2).await?;
     println!("another pod runs {:?} after the first was killed", died.elapsed());
     assert_eq!(world.vms().len(), 2);
+    second.signal("TERM")?;
+    assert!(second.ended(SLACK * 2).await?.success(), "{}", second.log());
+    world.end().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_that_is_killed_while_it_replaces_a_node_is_followed_by_one_that_finishes_it() -> anyhow::Result<()> {
+    let Some(world) = world().await? else { return Ok(()) };
+    let (first, mut second) = two(&world, &QUICK).await?;
+    world.deploy("web", 1).await?;
+    world.until_running("web", 1).await?;
+    let before = uids(&world).await?;
+    world.estate.hold_tasks("qmclone");
+    world.relabel("followed").await?;
+    world
+        .until("the node waits for its replacement", async || {
+            let claims = world.claims().await?;
+            Ok((claims.len() == 2 && marked(&claims) == 1).then_some(()))
+        })
+        .await?;
+    drop(first);
+    world.estate.release_tasks();
+    until_leads(&world, &second).await?;
+    world
+        .until_within(LEASE * 15, "the node is replaced", async || {
+            let now = uids(&world).await?;
+            Ok((now.len() == 1 && now.is_disjoint(&before)).then_some(()))
+        })
+        .await?;
+    world.until_running("web", 1).await?;
+    assert_eq!((marked(&world.claims().await?), world.clones().len()), (0, 2), "{}", second.log());
     second.signal("TERM")?;
     assert!(second.ended(SLACK * 2).await?.success(), "{}", second.log());
     world.end().await

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use tempfile::TempDir;
+use tenon_sim::TokenSpec;
 
-use crate::world::World;
+use crate::request_audit::GO_PROVIDER;
+use crate::world::{TOKEN, World};
 
 /// It hands back its work in a second or two; after that it is killed.
 const ENDS_WITHIN: Duration = Duration::from_secs(15);
@@ -25,7 +27,11 @@ impl GoController {
         let (config, log) = (dir.path().join("cloud.yaml"), File::create(dir.path().join("log"))?);
         // It has no key for an authority: people switch the check off.
         let ours = fs::read_to_string(world.cloud_config()?)?;
-        fs::write(&config, ours.replace("  ca_file:", "  insecure: true\n  ca_file:"))?;
+        let (id, secret) = GO_PROVIDER;
+        world.estate.grant_token(TokenSpec::new(id, secret));
+        let theirs =
+            ours.replace("  ca_file:", "  insecure: true\n  ca_file:").replace(TOKEN.0, id).replace(TOKEN.1, secret);
+        fs::write(&config, theirs)?;
         let mut command = Command::new(program);
         command
             .arg("-cloud-config")

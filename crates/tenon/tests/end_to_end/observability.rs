@@ -21,11 +21,14 @@ use crate::ground::{Kind, scenarios};
 use crate::world::World;
 
 /// What promtool says of names that Karpenter chose, in the end of its sentence. Dashboards ask for these names.
-const COMPLAINTS_OF_REFERENCE_NAMES: [(&str, &str); 6] = [
+const COMPLAINTS_OF_REFERENCE_NAMES: [(&str, &str); 9] = [
     ("karpenter_scheduler_ignored_pods_count", "should not have \"_count\" suffix"),
     ("karpenter_scheduler_unschedulable_pods_count", "should not have \"_count\" suffix"),
     ("karpenter_scheduler_pending_pods_by_effective_zone_count", "should not have \"_count\" suffix"),
     ("karpenter_cluster_state_node_count", "should not have \"_count\" suffix"),
+    ("operator_node_status_condition_count", "should not have \"_count\" suffix"),
+    ("operator_nodeclaim_status_condition_count", "should not have \"_count\" suffix"),
+    ("operator_nodepool_status_condition_count", "should not have \"_count\" suffix"),
     ("operator_status_condition_count", "should not have \"_count\" suffix"),
     ("karpenter_nodepools_cost_total", "should not have \"_total\" suffix"),
 ];

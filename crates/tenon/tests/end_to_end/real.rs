@@ -12,8 +12,8 @@ use tenon_sim::{Estate, Server, Tls};
 use testbed::{Testbed, own_testbed};
 use tokio::net::TcpListener;
 
-use crate::rights;
 use crate::world::TOKEN;
+use crate::{rights, rights_audit};
 
 pub(crate) struct Real {
     pub(crate) testbed: Testbed,
@@ -41,6 +41,8 @@ pub(crate) struct Real {
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Hosts that the cloud config excludes.
     pub(crate) excluded: Vec<String>,
+    /// Whether the next controller is told where nodes find the API server.
+    pub(crate) knows_endpoint: bool,
     /// Further arguments of the next controller.
     pub(crate) more_args: Vec<String>,
     /// The file of instance types that the next controller has, if not the built-in ones.
@@ -69,6 +71,7 @@ impl Real {
             csr_approver: "false",
             kubeconfig: None,
             excluded: Vec::new(),
+            knows_endpoint: true,
             more_args: Vec::new(),
             types: None,
         };
@@ -202,7 +205,7 @@ impl Real {
             .arg(self.kubeconfig.clone().unwrap_or_else(|| self.testbed.kubeconfig()))
             .arg("--cloud-config")
             .arg(self.cloud_config())
-            .args(["--cluster-endpoint", self.testbed.server()])
+            .args(["--cluster-endpoint", if self.knows_endpoint { self.testbed.server() } else { "" }])
             .args(["--feature-gates", &self.gates])
             .args(["--ccm", self.ccm])
             .args(["--node-policy", self.node_policy])
@@ -243,7 +246,7 @@ impl Real {
     /// Ends everything, controller first, politely.
     pub(crate) async fn end(&mut self) -> anyhow::Result<()> {
         self.stop_controller()?;
-        rights::nothing_was_refused(&self.testbed)?;
+        rights_audit::keeps_to_the_table(&self.testbed)?;
         self.stop_serving().await;
         if let Some((server, _)) = self.beside.take() {
             server.shutdown().await;

@@ -1,7 +1,7 @@
 //! With which rights does the controller of a scenario run? Those of the chart's roles, and nothing more: a call that is not in the
-//! table of rights is refused, and what was refused fails the scenario.
+//! table of rights is refused, and what was refused fails the scenario (`rights_audit`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
@@ -15,13 +15,13 @@ use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, P
 use serde_json::json;
 use tenon_controllers::kube_rights::{KUBE_RIGHTS, Needed, RightPlace};
 use testbed::proof::with_programs;
-use testbed::{AuditEvent, Program, Testbed, eventually, own_testbed};
+use testbed::{Program, Testbed, eventually, own_testbed};
 
 /// The namespace of the release: where the controller looks for its ConfigMaps unless it is told otherwise.
-const RELEASE: &str = "kube-system";
+pub(crate) const RELEASE: &str = "kube-system";
 
 /// The ServiceAccount of the chart.
-const ACCOUNT: &str = "tenon";
+pub(crate) const ACCOUNT: &str = "tenon";
 
 /// Gives the chart's ServiceAccount the chart's rights, and returns a kubeconfig for it; `None` where Helm is not there.
 pub(crate) async fn grant(testbed: &Testbed, csr_approver: &'static str) -> anyhow::Result<Option<PathBuf>> {
@@ -78,7 +78,7 @@ async fn may(admin: &Client, (verb, resource, namespace): (&str, &str, &str)) ->
     Ok(answer.status.is_some_and(|status| status.allowed))
 }
 
-fn user(account: &str) -> String {
+pub(crate) fn user(account: &str) -> String {
     format!("system:serviceaccount:{RELEASE}:{account}")
 }
 
@@ -93,35 +93,6 @@ async fn apply(admin: &Client, document: &str) -> anyhow::Result<()> {
     let name = object.metadata.name.clone().context("no name")?;
     api.patch(&name, &PatchParams::apply("tests").force(), &Patch::Apply(&object)).await?;
     Ok(())
-}
-
-/// Fails if the API server refused the controller anything.
-pub(crate) fn nothing_was_refused(testbed: &Testbed) -> anyhow::Result<()> {
-    nothing_was_refused_to(testbed, ACCOUNT)
-}
-
-/// The same for another ServiceAccount.
-pub(crate) fn nothing_was_refused_to(testbed: &Testbed, account: &str) -> anyhow::Result<()> {
-    let refused: BTreeSet<String> =
-        asked(testbed, account)?.iter().filter(|event| code(event) == Some(403)).map(described).collect();
-    ensure!(refused.is_empty(), "the roles of the chart do not allow: {refused:#?}");
-    Ok(())
-}
-
-/// What the controller asked of the API server.
-fn asked(testbed: &Testbed, account: &str) -> anyhow::Result<Vec<AuditEvent>> {
-    let events = testbed.audit().read()?;
-    Ok(events.into_iter().filter(|event| event.user.username == user(account)).collect())
-}
-
-fn code(event: &AuditEvent) -> Option<u16> {
-    event.response_status.as_ref().map(|status| status.code)
-}
-
-fn described(event: &AuditEvent) -> String {
-    let Some(object) = &event.object_ref else { return format!("{} {}", event.verb, event.request_uri) };
-    let resource = [&object.resource, &object.subresource].map(String::as_str).join("/");
-    format!("{} {} in namespace \"{}\"", event.verb, resource.trim_end_matches('/'), object.namespace)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

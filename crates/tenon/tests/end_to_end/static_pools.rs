@@ -5,6 +5,7 @@ use std::future::pending;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use http::{Method, Request};
@@ -31,6 +32,7 @@ scenarios! {
     a_controller_that_is_killed_while_its_pool_grows_makes_just_as_many_nodes_as_wanted,
     claims_that_no_host_has_room_for_count_and_are_the_first_to_go,
     a_pool_of_fixed_size_says_that_its_gate_is_off,
+    the_nodes_of_a_pool_of_fixed_size_are_replaced_one_for_one_when_they_drift,
 }
 
 impl World {
@@ -100,6 +102,28 @@ fn small() -> Value {
 
 fn in_pool(pool: &str) -> Value {
     json!({ "nodeSelector": { names::LABEL_NODEPOOL: pool } })
+}
+
+async fn the_nodes_of_a_pool_of_fixed_size_are_replaced_one_for_one_when_they_drift(kind: Kind) -> anyhow::Result<()> {
+    let disruption = json!({ "budgets": [{ "nodes": "1" }] });
+    let spec = json!({ "replicas": 2, "limits": { "nodes": 3 }, "disruption": disruption });
+    let Some(world) = World::with_fixed(kind, GATE, spec).await? else { return Ok(()) };
+    let before = world.until_fixed_at(2).await?;
+    world.change_fixed(json!({ "template": { "metadata": { "labels": { "example.com/batch": "next" } } } })).await?;
+    let mut most = 0;
+    let rolled = Duration::from_secs(240);
+    world
+        .until_within(rolled, "both nodes are replaced", async || {
+            let claims = world.claims_of(POOL).await?;
+            most = most.max(claims.len());
+            Ok((!claims.iter().any(|claim| before.contains(&claim.name_any()))).then_some(()))
+        })
+        .await?;
+    assert_eq!(most, 3, "never more than the limit\n{}", world.tail());
+    assert!(world.until_fixed_at(2).await?.is_disjoint(&before));
+    world.scale_pool(0).await?;
+    world.until_nothing_is_left().await?;
+    world.end().await
 }
 
 async fn a_pool_of_fixed_size_grows_and_shrinks_to_its_number_and_keeps_the_node_with_pods(

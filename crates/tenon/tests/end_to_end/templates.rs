@@ -58,7 +58,9 @@ async fn with_example(kind: Kind, estate: Estate, spec: Value) -> anyhow::Result
         .create(&params, &from_json(example("ProxmoxNodeClass")?)?)
         .await?;
     let mut pool = example("NodePool")?;
-    pool["spec"]["disruption"]["consolidateAfter"] = json!("1s");
+    // A node stays although its image is another: what its template waits for is looked at here.
+    let kept = json!([{ "nodes": "100%" }, { "nodes": "0", "reasons": ["Drifted"] }]);
+    pool["spec"]["disruption"] = json!({ "consolidateAfter": "1s", "budgets": kept });
     Api::<NodePool>::all(world.admin.clone()).create(&params, &from_json(pool)?).await?;
     Ok(Some(world))
 }

@@ -21,6 +21,7 @@ use crate::bench::{eventually, from_json, quick_guests};
 use crate::embedded::{Embedded, Gate};
 use crate::ground::{Ground, Kind};
 use crate::real::Real;
+use crate::request_audit;
 
 /// The estate's token.
 pub(crate) const TOKEN: (&str, &str) = ("tenon@pve!sim", "11111111-2222-3333-4444-555555555555");
@@ -512,7 +513,7 @@ impl World {
         if let Some(guests) = self.guests.take() {
             guests.shutdown().await;
         }
-        Ok(())
+        request_audit::keeps_to_the_table(&self.estate.ledger())
     }
 }
 

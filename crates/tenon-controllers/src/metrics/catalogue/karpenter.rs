@@ -7,9 +7,9 @@ use super::labels::{
     DRAINED_REASON, DYNAMIC_RESOURCES, EFFECTIVE_ZONE, ERROR, GOARCH, GOVERSION, GROUP, IMAGE_ID, INSTANCE_CPU_TYPE,
     INSTANCE_FAMILY, INSTANCE_TYPE, KUBE_CODE, KUBE_GROUP, KUBE_KIND, KUBE_METHOD, KUBE_SUBRESOURCE, KUBE_VERB,
     KUBE_VERSION, LEASE, MANAGED, METHOD, MIN_VALUES_RELAXED, NODE, NODE_NAME, NODE_PHASE, NODEPOOL, OBJECT,
-    OBJECT_NAMESPACE, OS, OWNER, PHASE, POD, POD_NAMESPACE, PROVIDER, READY, REASON, REBOOT_RESULT, REGION,
-    RESOURCE_TYPE, RESULT, SCHEDULED, SCHEDULING_ID, TERMINATION_MODE, UNHEALTHY_CONDITION, UNHEALTHY_IMAGE_ID,
-    VERSION, WINDOWS_BUILD, ZONE,
+    OBJECT_NAMESPACE, OS, OWNER, PHASE, POD, POD_NAMESPACE, PRIORITY, PROVIDER, QUEUE, READY, REASON, REBOOT_RESULT,
+    REGION, RESOURCE_TYPE, RESULT, SCHEDULED, SCHEDULING_ID, TERMINATION_MODE, TO_STATUS, UNHEALTHY_CONDITION,
+    UNHEALTHY_IMAGE_ID, VERSION, WINDOWS_BUILD, ZONE,
 };
 use super::{
     DOUBLING_8_FROM_10, DOUBLING_11, DOUBLING_12, DURATIONS, GO_DEFAULT, KUBE_BOUNDS, Kind, LIFETIMES, Label, Metric,
@@ -227,7 +227,7 @@ metrics! {
     CONDITION_SECONDS = metric("operator_status_condition_current_status_seconds", Kind::Gauge, CONDITION,
         "Time since a condition has its status").unit(Unit::Seconds).by(KarpenterLibrary).cluster_state();
     CONDITION_TRANSITION = metric("operator_status_condition_transition_seconds", Kind::Histogram(GO_DEFAULT),
-        &[GROUP, CONDITION_KIND, CONDITION_TYPE, CONDITION_STATUS], "Time for which a condition had the status it left")
+        &[GROUP, CONDITION_KIND, CONDITION_TYPE, CONDITION_STATUS, TO_STATUS], "Time for which a condition had the status it left")
         .unit(Unit::Seconds).by(KarpenterLibrary).cluster_state();
     CONDITION_TRANSITIONS = metric("operator_status_condition_transitions_total", Kind::Counter,
         &[GROUP, CONDITION_KIND, CONDITION_TYPE, CONDITION_STATUS, CONDITION_REASON], "Conditions that got another status")
@@ -246,6 +246,10 @@ metrics! {
         "Passes of a controller that ended with an error or a panic").by(KarpenterLibrary);
     RECONCILE_TIME = metric("controller_runtime_reconcile_time_seconds", Kind::Histogram(DURATIONS), &[CONTROLLER],
         "Duration of a pass of a controller").unit(Unit::Seconds).by(KarpenterLibrary);
+    ACTIVE_WORKERS = metric("controller_runtime_active_workers", Kind::Gauge, &[CONTROLLER],
+        "NodeClaims that a controller works on now").by(KarpenterLibrary);
+    QUEUED = metric("workqueue_depth", Kind::Gauge, &[QUEUE, CONTROLLER, PRIORITY],
+        "NodeClaims that are due and not worked on yet").by(KarpenterLibrary);
     KUBE_REQUESTS = metric("client_go_request_total", Kind::Counter, &[KUBE_CODE, KUBE_METHOD],
         "Requests to the Kubernetes API, by the status of the answer").by(KarpenterLibrary);
     KUBE_DURATION = metric("client_go_request_duration_seconds", Kind::Histogram(KUBE_BOUNDS),

@@ -15,15 +15,16 @@ pub(crate) const CONDITION_REASON: Label = label("reason", "the reasons of condi
 pub(crate) const CONDITION_STATUS: Label = label("status", "`True`, `False`, `Unknown`");
 pub(crate) const CONDITION_TYPE: Label = label("type", "the types of conditions");
 pub(crate) const CONSOLIDATION_POLICY: Label = label("consolidation_policy", "the policies of NodePools");
-pub(crate) const CONSOLIDATION_TYPE: Label = label("consolidation_type", "`empty`, `multi`, `single`");
+pub(crate) const CONSOLIDATION_TYPE: Label =
+    label("consolidation_type", "`empty`, `multi`, `single`, or empty for drift");
 pub(crate) const CONTROLLER: Label = label("controller", "Tenon's controllers");
-pub(crate) const DECISION: Label = label("decision", "`delete`, `replace`, `no-op`");
+pub(crate) const DECISION: Label = label("decision", "`delete`, `replace`, `terminate-first`");
 pub(crate) const DISRUPTED_REASON: Label = label(
     "reason",
-    "`empty`, `expired`, `garbage_collected`, `insufficient_capacity`, `launch_timeout`, `nodeclass_not_ready`, \
-     `registration_timeout`, `unhealthy`",
+    "`drifted`, `empty`, `expired`, `garbage_collected`, `insufficient_capacity`, `launch_timeout`, \
+     `nodeclass_not_ready`, `registration_timeout`, `underutilized`, `unhealthy`",
 );
-pub(crate) const DISRUPTION_REASON: Label = label("reason", "`empty`");
+pub(crate) const DISRUPTION_REASON: Label = label("reason", "`drifted`, `empty`, `underutilized`");
 pub(crate) const DRAINED_REASON: Label =
     label("reason", "the reason of condition DisruptionReason, `Empty`, `Forceful Termination`");
 pub(crate) const DYNAMIC_RESOURCES: Label =
@@ -46,15 +47,20 @@ pub(crate) const NODEPOOL: Label = label("nodepool", "NodePools");
 pub(crate) const NODE_NAME: Label = label("node_name", "Nodes that exist");
 pub(crate) const OBJECT: Label = label("name", "NodeClaims, NodePools and Nodes that exist");
 pub(crate) const OBJECT_NAMESPACE: Label = label("namespace", "empty");
+pub(crate) const NODE_INITIALIZED: Label = label("karpenter_sh_initialized", "`true`, or empty");
+pub(crate) const OF_CLASS: Label = label("karpenter_proxmox_sinextra_dev_proxmoxnodeclass", "ProxmoxNodeClasses");
+pub(crate) const OF_POOL: Label = label("karpenter_sh_nodepool", "NodePools; empty without one");
 pub(crate) const OS: Label = label("os", "operating systems of nodes");
 pub(crate) const OWNER: Label = label("owner", "owners of pods that exist");
 pub(crate) const PHASE: Label = label("phase", "phases of pods");
 pub(crate) const NODE_PHASE: Label = label("phase", "empty: Kubernetes no longer sets it");
 pub(crate) const POD: Label = label("name", "pods that exist");
 pub(crate) const POD_NAMESPACE: Label = label("namespace", "namespaces");
+pub(crate) const PRIORITY: Label = label("priority", "`0`: the queue has one");
 pub(crate) const PROVIDER: Label = label("provider", "`proxmox`");
+pub(crate) const QUEUE: Label = label("name", "`nodeclaim.lifecycle`: the other controllers have no queue");
 pub(crate) const READY: Label = label("ready", "`true`, `false`");
-pub(crate) const REASON: Label = label("reason", "`provisioned`");
+pub(crate) const REASON: Label = label("reason", "`provisioned`, `drifted`, `underutilized`");
 pub(crate) const REGION: Label = label("region", "Proxmox clusters of the cloud config");
 pub(crate) const RESOURCE_TYPE: Label = label("resource_type", "resources of nodes");
 pub(crate) const REBOOT_RESULT: Label =
@@ -67,6 +73,7 @@ pub(crate) const RESULT: Label = label("result", "`success`, `requeue_after`, `e
 pub(crate) const SCHEDULED: Label = label("scheduled", "`true`, `false`");
 pub(crate) const SCHEDULING_ID: Label = label("scheduling_id", "the running plan, or the last one");
 pub(crate) const TERMINATION_MODE: Label = label("termination_mode", "`graceful`, `eventual`, `forceful`");
+pub(crate) const TO_STATUS: Label = label("to_status", "`True`, `False`, `Unknown`");
 pub(crate) const VERSION: Label = label("version", "one");
 pub(crate) const WINDOWS_BUILD: Label = label("windows_build", "Windows builds of nodes");
 pub(crate) const ZONE: Label = label("zone", "hosts");
@@ -87,6 +94,8 @@ pub(crate) const DRIFT_REASON: Label = label("reason", "the reasons of condition
 pub(crate) const HOST: Label = label("host", "Proxmox hosts");
 pub(crate) const HOST_RESOURCE: Label = label("resource_type", "`cpu`, `memory`");
 pub(crate) const HTTP_METHOD: Label = label("method", "`GET`, `POST`, `PUT`, `DELETE`");
+pub(crate) const LISTED_ROW: Label = label("row", "`guest`, `host`, `storage`, `load`");
+pub(crate) const PASS: Label = label("pass", "`full`, `skipped`");
 pub(crate) const ORPHAN: Label = label("kind", "`vm`, `bootstrap_token`, `nodeclaim`, `node`");
 pub(crate) const PATH: Label = label("path", "paths of the Proxmox API, with `{node}`, `{vmid}` … in place of names");
 pub(crate) const PLAN_DECISION: Label = label("decision", "`existing_node`, `new_node`, `unschedulable`");

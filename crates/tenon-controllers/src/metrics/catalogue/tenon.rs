@@ -2,8 +2,8 @@
 
 use super::Origin::Tenon;
 use super::labels::{
-    CONTROLLER, CSR_DECISION, CSR_SIGNER, DRIFT_REASON, HOST, HOST_RESOURCE, HTTP_METHOD, KEPT_REASON, NODEPOOL,
-    ORPHAN, PATH, PLAN_DECISION, PLAN_PHASE, PLAN_REASON, PVE_ERROR, REGION, TASK_KIND, TASK_RESULT,
+    CONTROLLER, CSR_DECISION, CSR_SIGNER, DRIFT_REASON, HOST, HOST_RESOURCE, HTTP_METHOD, KEPT_REASON, LISTED_ROW,
+    NODEPOOL, ORPHAN, PASS, PATH, PLAN_DECISION, PLAN_PHASE, PLAN_REASON, PVE_ERROR, REGION, TASK_KIND, TASK_RESULT,
 };
 use super::{DURATIONS, Kind, Label, Metric, REQUESTS, TASKS, Unit};
 
@@ -32,6 +32,9 @@ metrics! {
         "Requests to the Proxmox API that failed");
     PVE_TASKS = metric("tenon_pve_task_duration_seconds", Kind::Histogram(TASKS), &[REGION, TASK_KIND, TASK_RESULT],
         "Time from the request that started a Proxmox task until Tenon saw it end").unit(Unit::Seconds);
+    ROWS_CHANGED = metric("tenon_region_rows_changed_total", Kind::Counter, &[REGION, LISTED_ROW],
+        "Guests, hosts and storages that a listing of the Proxmox cluster showed as new, gone or different; \
+         `load`: rows of which only what is used of a host or storage differed, which makes no work");
     CLONES_RUNNING = metric("tenon_clones_running", Kind::Gauge, &[REGION, HOST],
         "Clones that run, by the host that copies");
     CLONES_WAITING = metric("tenon_clones_waiting", Kind::Gauge, &[REGION, HOST],
@@ -51,12 +54,15 @@ metrics! {
     PLAN_DECISIONS = metric("tenon_plan_decisions_total", Kind::Counter, &[PLAN_DECISION, PLAN_REASON],
         "What plans decided about pods; a pod that stays pending is counted in every plan");
     NODES_KEPT = metric("tenon_nodes_kept", Kind::Gauge, &[KEPT_REASON],
-        "Nodes that the last look for empty nodes kept, by why");
+        "Nodes that the last look for nodes to disrupt kept, by why");
     DRIFTED = metric("tenon_nodeclaims_drifted", Kind::Gauge, &[NODEPOOL, DRIFT_REASON], "NodeClaims that have drifted");
     CSR_DECISIONS = metric("tenon_csr_decisions_total", Kind::Counter, &[CSR_SIGNER, CSR_DECISION],
         "Kubelet certificates that --csr-approver approved or denied");
 
     // The controller itself.
+    PASSES = metric("tenon_passes_total", Kind::Counter, &[CONTROLLER, PASS],
+        "How often a controller asked whether anything had changed since its last pass: `skipped` if not; `full` if so, or after \
+         a while in any case, and a whole pass followed");
     PASS_ERRORS = metric("tenon_pass_errors_total", Kind::Counter, &[CONTROLLER],
         "Passes of a controller that ended with an error or a panic");
 }

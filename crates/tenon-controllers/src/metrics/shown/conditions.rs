@@ -6,6 +6,8 @@ use tenon_api::Condition;
 use tenon_api::kube_objects::Node;
 
 use super::Cluster;
+use crate::metrics::Metric;
+use crate::metrics::catalogue::by_kind::{ByKind, NODE, NODECLAIM, NODEPOOL};
 use crate::metrics::catalogue::karpenter;
 use crate::metrics::conditions::{ShownCondition, ShownObject};
 use crate::metrics::exposition::Exposition;
@@ -14,20 +16,35 @@ use crate::metrics::exposition::Exposition;
 pub(super) fn show(cluster: &Cluster, page: &mut Exposition<'_>) {
     let seconds = |since: Timestamp| cluster.now.duration_since(since).as_secs_f64().max(0.0);
     for object in objects(cluster) {
-        let ShownObject { group, kind, name, conditions, deleted } = &object;
+        let ShownObject { group, by_kind, name, labels, conditions, deleted } = &object;
+        let kind = by_kind.kind;
         for ShownCondition { of_type, status, reason, since } in conditions {
             let values = ["", name, group, kind, of_type, status, reason];
-            if let Some(mut lines) = page.of(&karpenter::CONDITION_COUNT) {
-                lines.number(&values, 1.0);
-            }
-            if let (Some(since), Some(mut lines)) = (since, page.of(&karpenter::CONDITION_SECONDS)) {
-                lines.number(&values, seconds(*since));
+            let of_kind = with(&["", name, of_type, status, reason], labels);
+            number(page, &karpenter::CONDITION_COUNT, &values, 1.0);
+            number(page, &by_kind.count, &of_kind, 1.0);
+            if let Some(since) = since.map(seconds) {
+                number(page, &karpenter::CONDITION_SECONDS, &values, since);
+                number(page, &by_kind.seconds, &of_kind, since);
             }
         }
-        if let (Some(deleted), Some(mut lines)) = (deleted, page.of(&karpenter::TERMINATING_SECONDS)) {
-            lines.number(&["", name, group, kind], seconds(*deleted));
+        if let Some(deleted) = deleted.map(seconds) {
+            number(page, &karpenter::TERMINATING_SECONDS, &["", name, group, kind], deleted);
+            number(page, &by_kind.terminating, &with(&["", name], labels), deleted);
         }
     }
+}
+
+/// A sample of a gauge, unless the page is without it.
+fn number(page: &mut Exposition<'_>, metric: &'static Metric, values: &[&str], value: f64) {
+    if let Some(mut lines) = page.of(metric) {
+        lines.number(values, value);
+    }
+}
+
+/// The values of labels, and behind them those of the object's own.
+fn with<'a>(values: &[&'a str], labels: &'a [String]) -> Vec<&'a str> {
+    values.iter().copied().chain(labels.iter().map(String::as_str)).collect()
 }
 
 /// Every NodeClaim, NodePool and Node.
@@ -35,25 +52,27 @@ pub(super) fn objects(cluster: &Cluster) -> Vec<ShownObject> {
     let mut objects = Vec::new();
     for claim in &cluster.claims {
         let conditions = claim.status.as_ref().and_then(|status| status.conditions.as_deref());
-        objects.push(object(("karpenter.sh", "NodeClaim"), &claim.metadata, written(conditions)));
+        objects.push(object(("karpenter.sh", &NODECLAIM), &claim.metadata, written(conditions)));
     }
     for pool in &cluster.pools {
         let conditions = pool.status.as_ref().and_then(|status| status.conditions.as_deref());
-        objects.push(object(("karpenter.sh", "NodePool"), &pool.metadata, written(conditions)));
+        objects.push(object(("karpenter.sh", &NODEPOOL), &pool.metadata, written(conditions)));
     }
     for node in &cluster.nodes {
-        objects.push(object(("", "Node"), &node.metadata, of_node(node)));
+        objects.push(object(("", &NODE), &node.metadata, of_node(node)));
     }
     objects
 }
 
 fn object(
-    (group, kind): (&'static str, &'static str),
+    (group, by_kind): (&'static str, &'static ByKind),
     meta: &ObjectMeta,
     conditions: Vec<ShownCondition>,
 ) -> ShownObject {
-    let name = meta.name.clone().unwrap_or_default();
-    ShownObject { group, kind, name, conditions, deleted: meta.deletion_timestamp.as_ref().map(|time| time.0) }
+    let value = |label: &&str| meta.labels.as_ref().and_then(|labels| labels.get(*label)).cloned().unwrap_or_default();
+    let labels = by_kind.object_labels.iter().map(value).collect();
+    let (name, deleted) = (meta.name.clone().unwrap_or_default(), meta.deletion_timestamp.as_ref().map(|time| time.0));
+    ShownObject { group, by_kind, name, labels, conditions, deleted }
 }
 
 fn written(conditions: Option<&[Condition]>) -> Vec<ShownCondition> {

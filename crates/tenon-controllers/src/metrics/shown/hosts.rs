@@ -35,7 +35,7 @@ pub(super) fn show(context: &Context, cluster: &Cluster, page: &mut Exposition<'
     for (region, listing) in context.regions.last_listings() {
         let is_running = |guest: &&GuestRow| guest.status.as_deref() == Some("running") && !guest.template;
         let (mut used, mut running) = (BTreeMap::<&HostName, Size>::new(), BTreeSet::new());
-        for guest in listing.guests.iter().filter(is_running) {
+        for guest in listing.guests.iter().map(AsRef::as_ref).filter(is_running) {
             used.entry(&guest.host).or_default().add(Size::of(guest.maxcpu, guest.maxmem));
             running.insert(guest.id);
         }
