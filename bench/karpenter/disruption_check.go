@@ -12,20 +12,21 @@ import (
 	"time"
 
 	"github.com/samber/lo"
-	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 	karpenter "sigs.k8s.io/karpenter/pkg/controllers/disruption"
 	"sigs.k8s.io/karpenter/pkg/controllers/provisioning/scheduling"
-	"sigs.k8s.io/karpenter/pkg/operator/options"
 	algebra "sigs.k8s.io/karpenter/pkg/scheduling"
 )
 
 // tries is how often a command is tried before it counts as one that Karpenter would not take.
 const tries = 15
 
-// checked is what is against the commands. Left is what Karpenter would still do after the last.
+// checked is what is against the commands. Own are those that Karpenter's search would not come to, at a moment when it would do
+// nothing; early those of them that come when it would still do something. Left is what it would do after the last.
 type checked struct {
 	Faults []string `json:"faults"`
+	Own    []string `json:"own"`
+	Early  []string `json:"early"`
 	Left   []string `json:"left"`
 	Cost   float64  `json:"cost"`
 }
@@ -65,7 +66,7 @@ func (a arguments) checkFile(name string) (checked, error) {
 }
 
 func check(in input, now time.Time, rounds []round) (checked, error) {
-	out := checked{Faults: []string{}, Left: []string{}}
+	out := checked{Faults: []string{}, Own: []string{}, Early: []string{}, Left: []string{}}
 	in.objects = copies(in.objects)
 	clk := newPlayClock(now, false)
 	for number, this := range rounds {
@@ -76,7 +77,7 @@ func check(in input, now time.Time, rounds []round) (checked, error) {
 		say := func(format string, rest ...any) {
 			out.Faults = append(out.Faults, fmt.Sprintf("round %d: ", number+1)+fmt.Sprintf(format, rest...))
 		}
-		if err := m.checkRound(this, say); err != nil {
+		if err := m.checkRound(this, say, &out); err != nil {
 			return out, err
 		}
 		for _, c := range this.Commands {
@@ -105,7 +106,7 @@ func check(in input, now time.Time, rounds []round) (checked, error) {
 }
 
 // checkRound tries the methods before the one that was used, and then each command.
-func (m *mind) checkRound(this round, say func(string, ...any)) error {
+func (m *mind) checkRound(this round, say func(string, ...any), out *checked) error {
 	for _, method := range m.methods() {
 		used := this.Commands[0].Method == method.name
 		if !used {
@@ -122,14 +123,25 @@ func (m *mind) checkRound(this round, say func(string, ...any)) error {
 		}
 		for _, c := range this.Commands {
 			// What Karpenter simulates depends on chance, such as the zone of a spread.
+			var isOwn bool
 			var err error
 			for range tries {
-				if err = m.checkCommand(method, c); err == nil {
+				if isOwn, err = m.checkCommand(method, c); err == nil {
 					break
 				}
 			}
 			if err != nil {
 				say("Karpenter would not do %s: %v", told(c), err)
+			} else if isOwn {
+				before, err := m.beforeOwn()
+				if err != nil {
+					return err
+				}
+				if before == "" {
+					out.Own = append(out.Own, told(c))
+				} else {
+					out.Early = append(out.Early, fmt.Sprintf("%s, and Karpenter would do %s", told(c), before))
+				}
 			}
 		}
 		return nil
@@ -137,35 +149,41 @@ func (m *mind) checkRound(this round, say func(string, ...any)) error {
 	return fmt.Errorf("there is no method %s", this.Commands[0].Method)
 }
 
-func (m *mind) checkCommand(method namedMethod, c command) error {
+// checkCommand tells whether Karpenter's search would not come to a command that is right.
+func (m *mind) checkCommand(method namedMethod, c command) (isOwn bool, err error) {
 	names := lo.Map(c.Nodes, func(node disruptedNode, _ int) string { return node.Name })
 	isWanted := func(name string) bool { return slices.Contains(names, name) }
 	if method.name != "multi-node" && method.name != "single-node" {
-		return m.checkByMethod(method, c, isWanted)
+		return false, m.checkByMethod(method, c, isWanted)
 	}
 	moment := m.clock.Now()
 	defer m.clock.set(moment)
 	candidates, totals, err := m.candidates(method.Method, isWanted)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if len(candidates) != len(names) {
-		return fmt.Errorf("%d of %d nodes are candidates", len(candidates), len(names))
+		return false, fmt.Errorf("%d of %d nodes are candidates", len(candidates), len(names))
 	}
-	tried, err := m.rebuilt(candidates, c)
+	tried, isOwn, err := m.rebuilt(candidates, c)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if approved, _ := karpenter.EvaluateBalancedMove(m.ctx, tried, totals); !approved {
-		return fmt.Errorf("its score is too low")
+		return false, fmt.Errorf("its score is too low")
 	}
 	maker := karpenter.MakeConsolidation(m.clock, m.cluster, m.api, m.provisioner, m.provider, silent{}, m.queue)
 	validator := karpenter.NewSingleConsolidationValidator(maker)
 	if method.name == "multi-node" {
 		validator = karpenter.NewMultiConsolidationValidator(maker)
+		isSearched, err := m.isSearched(method, names)
+		if err != nil {
+			return false, err
+		}
+		isOwn = isOwn || !isSearched
 	}
 	_, err = validator.Validate(m.ctx, tried, 15*time.Second)
-	return err
+	return isOwn, err
 }
 
 // checkByMethod gives the method only these nodes.
@@ -190,9 +208,10 @@ func (m *mind) checkByMethod(method namedMethod, c command, isWanted func(string
 	return nil
 }
 
-// rebuilt is the command as Karpenter would hold it. A replacement must be cheaper by the rules for consolidation.
-func (m *mind) rebuilt(candidates []*karpenter.Candidate, c command) (karpenter.Command, error) {
-	out := karpenter.Command{Candidates: candidates}
+// rebuilt is the command as Karpenter would hold it. A replacement must be cheaper by the rules for consolidation, or at least as it
+// is planned; then Karpenter would not come to it.
+func (m *mind) rebuilt(candidates []*karpenter.Candidate, c command) (out karpenter.Command, isOwn bool, err error) {
+	out = karpenter.Command{Candidates: candidates}
 	for _, replacement := range c.Replacements {
 		requirements := algebra.NewNodeSelectorRequirementsWithMinValues(replacement.Requirements...)
 		var sizes cloudprovider.InstanceTypes
@@ -201,33 +220,17 @@ func (m *mind) rebuilt(candidates []*karpenter.Candidate, c command) (karpenter.
 				sizes = append(sizes, t)
 			}
 		}
-		if err := m.isCheaper(candidates, sizes, requirements); err != nil {
-			return out, err
+		isAlways, err := m.isCheaper(candidates, sizes, replacement, requirements)
+		if err != nil {
+			return out, false, err
 		}
+		isOwn = isOwn || !isAlways
 		made := &scheduling.NodeClaim{NodeClaimTemplate: scheduling.NodeClaimTemplate{NodePoolName: replacement.NodePool,
 			Requirements: requirements, InstanceTypeOptions: sizes.OrderByPrice(requirements)}}
 		out.Replacements = append(out.Replacements, &karpenter.Replacement{NodeClaim: made})
 		out.Results.NewNodeClaims = append(out.Results.NewNodeClaims, made)
 	}
-	return out, nil
-}
-
-func (m *mind) isCheaper(candidates []*karpenter.Candidate, sizes cloudprovider.InstanceTypes, requirements algebra.Requirements) error {
-	now := lo.SumBy(candidates, func(c *karpenter.Candidate) float64 { return c.Price })
-	isSpot := func(c *karpenter.Candidate) bool { return c.Labels()[v1.CapacityTypeLabelKey] == v1.CapacityTypeSpot }
-	if lo.EveryBy(candidates, isSpot) && requirements.Get(v1.CapacityTypeLabelKey).Has(v1.CapacityTypeSpot) &&
-		!options.FromContext(m.ctx).FeatureGates.SpotToSpotConsolidation {
-		return fmt.Errorf("spot is not replaced by spot")
-	}
-	for _, t := range sizes {
-		if worst := t.Offerings.Launchable().WorstLaunchPrice(requirements); worst >= now {
-			return fmt.Errorf("%s may cost %v, which is not less than %v", t.Name, worst, now)
-		}
-	}
-	if len(sizes) == 0 {
-		return fmt.Errorf("a replacement has no instance types")
-	}
-	return nil
+	return out, isOwn, nil
 }
 
 // told is a command as a line.

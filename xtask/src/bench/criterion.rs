@@ -16,26 +16,38 @@ const CRATES: [&str; 2] = ["tenon-engine", "tenon-api"];
 
 /// What was measured of one benchmark.
 #[derive(Debug, Clone, PartialEq)]
-struct Measured {
+pub(super) struct Measured {
     group: String,
-    name: String,
+    pub(super) name: String,
     /// The middle of all samples.
-    nanos: f64,
+    pub(super) nanos: f64,
+}
+
+#[cfg(test)]
+impl Measured {
+    pub(super) fn of(group: &str, name: &str, nanos: f64) -> Measured {
+        Measured { group: group.to_owned(), name: name.to_owned(), nanos }
+    }
 }
 
 /// Measures, and prints each time as a multiple of the shortest in its group.
 pub(super) fn show() -> anyhow::Result<()> {
+    print!("{}", table(measure(&CRATES, None)?));
+    Ok(())
+}
+
+/// Runs the benchmarks of some crates: all, or those with a word in their name.
+pub(super) fn measure(crates: &[&str], word: Option<&str>) -> anyhow::Result<Vec<Measured>> {
     let found = tempfile::tempdir().context("cannot create a folder for the measurements")?;
     let mut bench = cargo(&workspace_root());
     bench.arg("bench").env("CRITERION_HOME", found.path());
-    bench.args(CRATES.iter().flat_map(|name| ["-p", name]));
+    bench.args(crates.iter().flat_map(|name| ["-p", name]));
     // Only targets that are benchmarks: test harnesses do not know these flags.
-    bench.args(["--bench", "*", "--", "--warm-up-time", "1", "--measurement-time", "3"]);
+    bench.args(["--bench", "*", "--", "--warm-up-time", "1", "--measurement-time", "3"]).args(word);
     run(&mut bench, "fix the benchmark that failed")?;
     let mut measured = Vec::new();
     collect(found.path(), &mut measured)?;
-    print!("{}", table(measured));
-    Ok(())
+    Ok(measured)
 }
 
 /// Every measurement below a folder. The library keeps one folder for each benchmark, with the last run in `new`.
@@ -103,7 +115,7 @@ mod tests {
 
     #[test]
     fn each_time_is_told_as_a_multiple_of_the_shortest_in_its_group() {
-        let one = |group: &str, name: &str, nanos| Measured { group: group.to_owned(), name: name.to_owned(), nanos };
+        let one = Measured::of;
         let text = table(vec![one("b", "only", 5e5), one("a", "long one", 3e6), one("a", "short", 2e6)]);
         let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
         assert_eq!(

@@ -1,9 +1,12 @@
 //! `cargo xtask bench disruption`: which nodes of a large, full cluster could go? Our scan of all methods beside Karpenter's pass over
 //! single nodes, in the same run.
 //!
+//! A scan is also measured inside the engine: the first one, and one after a pod changed.
+//!
 //! No node can go, so both look at every node. Karpenter gives up after three minutes by itself; here it gets a limit of ours
 //! instead. Reading the files is no part of either time.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -11,6 +14,7 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::criterion::{Measured, measure};
 use super::follow::follow;
 use super::inputs::sizes_on_hosts;
 use crate::artifacts::build_release_tenon;
@@ -27,6 +31,13 @@ const LONG_AGO: &str = "2026-02-20T08:00:00Z";
 /// Thirty of these fill a node so that no other pod fits.
 const ASKS: Asks<'static> = Asks("260m", "900Mi");
 const SIZE: &str = "c8-m32";
+/// How the benchmarks of the engine are named, after the cluster.
+const FIRST: &str = "/first";
+const AGAIN: &str = "/one pod changed";
+/// A full scan below this needs no shorter one after a small change: its verdicts are not kept.
+const SHORT_ENOUGH_MS: f64 = 100.0;
+/// Otherwise a scan after one pod changed takes at most this part of a full one.
+const PART: f64 = 50.0;
 /// How often we run; the middle one counts.
 const RUNS: usize = 5;
 
@@ -44,6 +55,9 @@ pub(crate) struct Scans {
     /// Run only Tenon.
     #[arg(long)]
     tenon_only: bool,
+    /// Do not measure scans inside the engine, which takes a release build of its benchmarks.
+    #[arg(long)]
+    no_engine: bool,
     /// The tenon binary to measure, instead of a release build of this checkout.
     #[arg(long, value_name = "FILE")]
     tenon: Option<std::path::PathBuf>,
@@ -88,6 +102,9 @@ impl Scans {
         println!("{}", ours(&tenon, folder.path())?);
         if let Some(karpenter) = karpenter {
             println!("{}", self.theirs(&karpenter, folder.path())?);
+        }
+        if !self.no_engine {
+            print!("{}", in_the_engine(&measure(&["tenon-engine"], Some("scan"))?));
         }
         Ok(())
     }
@@ -141,6 +158,28 @@ fn ours(tenon: &Tenon, folder: &std::path::Path) -> anyhow::Result<String> {
     ))
 }
 
+/// One line for each cluster: its first scan, and one after a pod changed.
+fn in_the_engine(measured: &[Measured]) -> String {
+    let mut lines = String::new();
+    for first in measured {
+        let Some(cluster) = first.name.strip_suffix(FIRST) else { continue };
+        let Some(again) = measured.iter().find(|one| one.name.strip_suffix(AGAIN) == Some(cluster)) else { continue };
+        let (full, part) = (first.nanos / 1e6, first.nanos / again.nanos);
+        let verdict = match (full < SHORT_ENOUGH_MS, part >= PART) {
+            (true, _) => "the first is short enough",
+            (false, true) => "short enough",
+            (false, false) => "every scan is a full one",
+        };
+        let _ = writeln!(
+            lines,
+            "{}: {full:.1} ms for the first scan, {:.1} ms after one pod changed, 1/{part:.1} of it: {verdict}",
+            cluster.replace('/', ", "),
+            again.nanos / 1e6
+        );
+    }
+    lines
+}
+
 #[expect(clippy::cast_precision_loss, reason = "times of minutes")]
 fn seconds(micros: u64) -> f64 {
     micros as f64 / 1e6
@@ -173,4 +212,31 @@ fn initialized(name: &str, amounts: &Value) -> Value {
     let conditions = ["Launched", "Registered", "Initialized"].map(is);
     json!({"spec": {"expireAfter": "Never"}, "status": {"nodeName": name, "capacity": amounts, "allocatable": amounts,
         "lastPodEventTime": LONG_AGO, "conditions": conditions}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scan_after_a_change_is_told_beside_the_first_one() {
+        let one = |name: &str, nanos| Measured::of("scan", name, nanos);
+        let text = in_the_engine(&[
+            one("10 nodes, 20 pods/full/first", 60e6),
+            one("10 nodes, 20 pods/full/one pod changed", 50e6),
+            one("90 nodes, 20 pods/full/first", 200e6),
+            one("90 nodes, 20 pods/full/one pod changed", 4e6),
+            one("95 nodes, 20 pods/full/first", 200e6),
+            one("95 nodes, 20 pods/full/one pod changed", 5e6),
+        ]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "10 nodes, 20 pods, full: 60.0 ms for the first scan, 50.0 ms after one pod changed, 1/1.2 of it: the first is short enough",
+                "90 nodes, 20 pods, full: 200.0 ms for the first scan, 4.0 ms after one pod changed, 1/50.0 of it: short enough",
+                "95 nodes, 20 pods, full: 200.0 ms for the first scan, 5.0 ms after one pod changed, 1/40.0 of it: every scan is a full one",
+            ]
+        );
+    }
 }

@@ -1,11 +1,12 @@
 //! `cargo xtask diff disruption`: which nodes we would disrupt, against Karpenter's own methods on the same files.
 //!
-//! Read in this order: `scene` (what a seed stands for), `report` (what rounds come to), `judge` (what is right), `recorded` (what
-//! Karpenter did once, for a machine without Go).
+//! Read in this order: `scene` (what a seed stands for), `report` (what rounds come to), `judge` (what is right), `rules` (which of
+//! our own rules makes a difference), `recorded` (what Karpenter did once, for a machine without Go).
 
 mod judge;
 mod recorded;
 mod report;
+mod rules;
 pub(crate) mod scene;
 
 use std::fs;
@@ -18,6 +19,7 @@ use clap::Args;
 use self::judge::{Judged, Totals, judge};
 use self::recorded::Recording;
 use self::report::{Checked, Report, Run};
+use self::rules::Players;
 use super::programs::{Karpenter, Tenon};
 use super::seeds::Seeds;
 use crate::run::run;
@@ -86,7 +88,7 @@ impl Disruption {
             bail!("{} scenarios have no plan of ours", failed.len());
         }
         karpenter.check_all(&folders)?;
-        if self.record { record(&folders, &seeds) } else { compare(&folders, &seeds) }
+        if self.record { record(&folders, &seeds) } else { compare((&tenon, &karpenter), &folders, &seeds) }
     }
 }
 
@@ -115,6 +117,14 @@ impl Folders {
 
     fn ours_of(&self, seed: u64) -> PathBuf {
         self.ours.join(format!("{seed}.json"))
+    }
+
+    fn our_run(&self, seed: u64) -> anyhow::Result<Run> {
+        Ok(report::read::<Report>(&self.ours_of(seed))?.run())
+    }
+
+    fn checked_of(&self, seed: u64) -> anyhow::Result<Vec<Checked>> {
+        report::read(&self.checked.join(format!("{seed}.json")))
     }
 
     fn runs_of(&self, seed: u64) -> anyhow::Result<Vec<Run>> {
@@ -154,13 +164,15 @@ impl Tenon {
     }
 }
 
-fn compare(folders: &Folders, seeds: &[u64]) -> anyhow::Result<()> {
+fn compare((tenon, karpenter): (&Tenon, &Karpenter), folders: &Folders, seeds: &[u64]) -> anyhow::Result<()> {
     let mut totals = Totals::default();
+    let scratch = tempfile::tempdir().context("cannot create a folder for scenarios")?;
     for seed in seeds {
-        let ours = report::read::<Report>(&folders.ours_of(*seed))?.run();
-        let theirs = folders.runs_of(*seed)?;
-        let checked: Vec<Checked> = report::read(&folders.checked.join(format!("{seed}.json")))?;
-        let judged = judge(&ours, &theirs, checked.first());
+        let (ours, theirs, checked) = (folders.our_run(*seed)?, folders.runs_of(*seed)?, folders.checked_of(*seed)?);
+        let mut judged = judge(&ours, &theirs, checked.first());
+        if judged.is_excusable {
+            judged.rule = Players { tenon, karpenter, scratch: scratch.path() }.rule(*seed, &theirs)?;
+        }
         say(*seed, &judged);
         totals.add(&judged, &ours, &theirs);
     }
@@ -168,7 +180,9 @@ fn compare(folders: &Folders, seeds: &[u64]) -> anyhow::Result<()> {
 }
 
 fn say(seed: u64, judged: &Judged) {
-    judged.faults.iter().for_each(|fault| println!("{seed}: {fault}"));
+    judged.own.iter().for_each(|command| println!("{seed}: only ours: {command}"));
+    let by = judged.rule.map(|rule| format!("by the rule \"{rule}\", ")).unwrap_or_default();
+    judged.faults.iter().for_each(|fault| println!("{seed}: {by}{fault}"));
 }
 
 fn finish(totals: &Totals) -> anyhow::Result<()> {
@@ -181,7 +195,7 @@ fn finish(totals: &Totals) -> anyhow::Result<()> {
 
 fn record(folders: &Folders, seeds: &[u64]) -> anyhow::Result<()> {
     let recordings = seeds.iter().map(|seed| {
-        let ours = report::read::<Report>(&folders.ours_of(*seed))?.run();
+        let ours = folders.our_run(*seed)?;
         let runs = folders.runs_of(*seed)?;
         let faults = judge(&ours, &runs, None).faults;
         Ok(Recording::new(*seed, runs, faults.into_iter().next()))

@@ -9,11 +9,32 @@ use super::blocked::DisruptionBlocked;
 use super::candidates::{Class, Node, instance_type};
 use super::command::{Command, Destination, Method, Move, Replacement};
 use super::emptiness::{Wait, wait};
+use super::further::Spill;
 use super::kept::Kept;
-use super::prices::{Cheaper, replacement, sum};
+use super::prices::{Certainty, Cheaper, replacement, sum};
 use super::scan::Scan;
 use crate::index::fixed_hash;
 use crate::what_ifs::{Change, Destinations, MovedPods};
+
+/// Which nodes are tried together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Search {
+    /// Those that save most for what they cost.
+    Row,
+    /// One.
+    Single,
+    /// Any two, once no row and no single node is left.
+    Pair,
+}
+
+impl Search {
+    pub(super) fn method(self) -> Method {
+        match self {
+            Search::Row | Search::Pair => Method::MultiNode,
+            Search::Single => Method::SingleNode,
+        }
+    }
+}
 
 impl<'s> Scan<'s> {
     /// Whether a node may be consolidated: what is asked of it before anything is simulated.
@@ -54,21 +75,25 @@ impl<'s> Scan<'s> {
     }
 
     /// Deletes these nodes, or replaces them by a cheaper one, if their pods go elsewhere.
-    pub(super) fn consolidate(&mut self, method: Method, nodes: &[usize]) -> Result<Command, Kept> {
+    pub(super) fn consolidate(&mut self, search: Search, nodes: &[usize]) -> Result<(Command, Certainty), Kept> {
         let plan = self.what_if(nodes, Some(1), Destinations::Settled).ok_or(Kept::NeedsSeveral)?;
         self.all_placed(nodes, &plan)?;
+        if let (Search::Single, [number]) = (search, nodes) {
+            self.spills.insert(*number, Spill::of(&plan));
+        }
         let going: Vec<&Node<'s>> = nodes.iter().map(|node| &self.nodes[*node]).collect();
-        let planned = match plan.new_nodes.first() {
-            None => None,
+        let (planned, certainty) = match plan.new_nodes.first() {
+            None => (None, Certainty::Whatever),
             Some(new) => {
-                let rule = Cheaper { method, gates: self.snapshot.disruption.gates, pools: &self.snapshot.pools };
-                Some(replacement(new, &going, rule)?)
+                let rule = Cheaper { search, gates: self.snapshot.disruption.gates, pools: &self.snapshot.pools };
+                let (new, certainty) = replacement(new, &going, rule)?;
+                (Some(new), certainty)
             }
         };
-        let command = self.command(method, nodes, (&plan, planned.into_iter().collect()));
+        let command = self.command(search.method(), nodes, (&plan, planned.into_iter().collect()));
         match self.has_failed(&command) {
             true => Err(Kept::ReplacementFailed),
-            false => self.approved(command, nodes),
+            false => Ok((self.approved(command, nodes)?, certainty)),
         }
     }
 

@@ -69,6 +69,15 @@ pub enum Kept {
         /// What the nodes cost that it would replace.
         current: Price,
     },
+    /// Only as it is planned the new node would cost less, and not by much.
+    SavesTooLittle {
+        /// What would be created.
+        instance_type: String,
+        /// What it costs.
+        price: Price,
+        /// What the nodes cost that it would replace.
+        current: Price,
+    },
     /// The new node would have fewer values of a label than its NodePool asks for.
     MinValues,
     /// Spot nodes are not replaced by spot nodes.
@@ -182,6 +191,11 @@ impl fmt::Display for Kept {
             Kept::NotCheaper { instance_type, price, current } => write!(
                 f,
                 "the cheapest replacement, {instance_type}, costs {price}, which is not less than the current {current}"
+            ),
+            Kept::SavesTooLittle { instance_type, price, current } => write!(
+                f,
+                "the replacement, {instance_type}, costs {price} instead of {current}, and in another zone not less; pods are not \
+                 moved for less than 5 %"
             ),
             Kept::MinValues => f.write_str("the replacement would not meet the minValues of its NodePool"),
             Kept::SpotToSpotOff => f.write_str(

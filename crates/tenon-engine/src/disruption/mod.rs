@@ -1,7 +1,7 @@
 //! Which nodes are disrupted, and why the others are not?
 //!
 //! `scanner` keeps what it read from one look to the next; `scan` looks at a snapshot once, method by method: `repair`,
-//! `empty_nodes`, `drift` (with `terminate_first`), `multi_node`, `single_node`. What all methods ask of
+//! `empty_nodes`, `drift` (with `terminate_first`), `multi_node`, `single_node`, and `further` where they all find nothing. What all methods ask of
 //! a node is in `candidates`, what budgets leave in `pool_budgets`, whether moved pods find a place in `consolidation`, whether a
 //! replacement costs less in `prices`, whether a move is worth it in `balanced`. `kept` and `blocked` have the reasons against
 //! it. `deletion_cost` says which pods a ReplicaSet should delete first. `confirmation` decides a second time before something is done; `expected` is the cluster once a move is done.
@@ -20,6 +20,7 @@ mod drift;
 mod emptiness;
 mod empty_nodes;
 mod expected;
+mod further;
 mod kept;
 mod multi_node;
 mod node_health;

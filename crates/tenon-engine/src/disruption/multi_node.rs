@@ -5,7 +5,8 @@ use tenon_model::Price;
 
 use super::candidates::Node;
 use super::command::{Command, Method};
-use super::prices::nanos;
+use super::consolidation::Search;
+use super::prices::{Certainty, nanos};
 use super::scan::Scan;
 
 /// More nodes than this are never disrupted by one command.
@@ -28,18 +29,24 @@ impl<'s> Scan<'s> {
         // Two nodes may be no cheaper as one while all of them are: halving alone would give up at the two.
         let mut length = most;
         while least <= most {
-            match self.consolidate(Method::MultiNode, &row[..length]) {
-                Ok(command) => {
+            match self.of_a_row(&row[..length]) {
+                Some(command) => {
                     best = Some((command, length));
                     least = length + 1;
                 }
-                Err(_) => most = length - 1,
+                None => most = length - 1,
             }
             length = usize::midpoint(least, most);
         }
         let Some(longest) = best else { return Vec::new() };
         let (command, length) = self.dearest_left_out(&row, longest);
         self.take(command, &row[..length]).into_iter().collect()
+    }
+
+    /// What becomes of a row, if that is cheaper whatever is launched. One by one its nodes may become much cheaper than together.
+    fn of_a_row(&mut self, row: &[usize]) -> Option<Command> {
+        let (command, certainty) = self.consolidate(Search::Row, row).ok()?;
+        (certainty == Certainty::Whatever).then_some(command)
     }
 
     /// The last node of a row may need a replacement so large that the others would save more without it. Only some shorter rows
@@ -54,7 +61,7 @@ impl<'s> Scan<'s> {
         shorter.retain(|length| (LEAST..most).contains(length));
         shorter.dedup();
         for length in shorter {
-            if let Ok(command) = self.consolidate(Method::MultiNode, &row[..length])
+            if let Some(command) = self.of_a_row(&row[..length])
                 && nanos(Price::new(command.savings)) > nanos(Price::new(best.0.savings))
             {
                 best = (command, length);

@@ -1,4 +1,4 @@
-//! Is a replacement cheaper than what it replaces, whatever of its instance types is launched?
+//! Is a replacement cheaper than what it replaces: whatever of its instance types is launched, or only as it is planned?
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use tenon_model::labels::{CAPACITY_TYPE, INSTANCE_TYPE};
 use tenon_model::{CatalogType, DisruptionGates, NewNode, Pool, Price, RESERVED, Requirement, Requirements};
 
 use super::candidates::Node;
-use super::command::Method;
+use super::consolidation::Search;
 use super::kept::Kept;
 
 const SPOT: &str = "spot";
@@ -22,9 +22,18 @@ const NANOS: f64 = 1e9;
 /// What is asked of a replacement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cheaper<'s> {
-    pub(super) method: Method,
+    pub(super) search: Search,
     pub(super) gates: DisruptionGates,
     pub(super) pools: &'s [Arc<Pool>],
+}
+
+/// How certain it is that a replacement costs less than the nodes that go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Certainty {
+    /// Whichever offering of its instance types is launched. That is what Karpenter asks for.
+    Whatever,
+    /// Only the offering that was planned is known to cost less. A NodeClaim is launched from that.
+    AsPlanned,
 }
 
 /// A price as a whole number of billionths.
@@ -42,7 +51,7 @@ pub(super) fn sum(prices: impl Iterator<Item = Price>) -> Price {
 }
 
 /// The replacement with only those instance types that cost less than the nodes that go, or why there is none.
-pub(super) fn replacement(new: &NewNode, going: &[&Node<'_>], rule: Cheaper<'_>) -> Result<NewNode, Kept> {
+pub(super) fn replacement(new: &NewNode, going: &[&Node<'_>], rule: Cheaper<'_>) -> Result<(NewNode, Certainty), Kept> {
     let current = sum(going.iter().filter_map(|node| node.price));
     let is_spot = going.iter().all(|node| node.is_of_capacity_type(SPOT));
     let is_spot_to_spot = is_spot && new.requirements.admit(CAPACITY_TYPE, SPOT);
@@ -54,27 +63,49 @@ pub(super) fn replacement(new: &NewNode, going: &[&Node<'_>], rule: Cheaper<'_>)
     }
     let mut new = new.clone();
     pin_capacity_type(&mut new);
-    let limit = if rule.method == Method::MultiNode { same_type_limit(&new, going, current) } else { current };
+    let limit = if rule.search == Search::Row { same_type_limit(&new, going, current) } else { current };
     let not_cheaper =
         || Kept::NotCheaper { instance_type: new.chosen.instance_type.clone(), price: new.chosen.price, current };
     if nanos(new.chosen.price) >= nanos(limit) {
         return Err(not_cheaper());
     }
     let Some(pool) = rule.pools.iter().find(|pool| pool.name == new.pool) else { return Err(not_cheaper()) };
-    let offered = |name: &String| pool.catalog.find(name);
     let is_cheaper = |size: &CatalogType| nanos(worst_launch_price(size, &new.requirements)) < nanos(limit);
-    let is_left = |name: &&String| **name == new.chosen.instance_type || offered(name).is_some_and(is_cheaper);
-    let mut types: Vec<String> = new.instance_types.iter().filter(is_left).cloned().collect();
-    let of_types = types.iter().filter_map(offered).map(|size| &size.requirements);
-    let needed = new.requirements.min_values_satisfied_by(of_types).map_err(|_| Kept::MinValues)?;
-    if is_spot_to_spot && rule.method == Method::SingleNode {
-        if types.len() < SPOT_TYPES_LEAST {
-            return Err(Kept::FewSpotTypes { found: types.len() });
+    let cheaper = new.instance_types.iter().filter(|name| pool.catalog.find(name).is_some_and(is_cheaper));
+    let cheaper: Vec<String> = cheaper.cloned().collect();
+    let is_left = |name: &&String| **name == new.chosen.instance_type || cheaper.contains(name);
+    let with_planned: Vec<String> = new.instance_types.iter().filter(is_left).cloned().collect();
+    let choice = Choice { new: &new, pool, fifteen: is_spot_to_spot && rule.search == Search::Single };
+    let certainty = match choice.among(cheaper) {
+        Ok(_) => Certainty::Whatever,
+        Err(_) => Certainty::AsPlanned,
+    };
+    new.instance_types = choice.among(with_planned)?.into();
+    Ok((new, certainty))
+}
+
+/// Which instance types a replacement may list.
+struct Choice<'n> {
+    new: &'n NewNode,
+    pool: &'n Pool,
+    /// Whether one spot node is replaced by another.
+    fifteen: bool,
+}
+
+impl Choice<'_> {
+    /// Of these, those that a NodeClaim lists; or why they do not do.
+    fn among(&self, mut types: Vec<String>) -> Result<Vec<String>, Kept> {
+        let of_types = types.iter().filter_map(|name| self.pool.catalog.find(name)).map(|size| &size.requirements);
+        let needed = self.new.requirements.min_values_satisfied_by(of_types).map_err(|_| Kept::MinValues)?;
+        if self.fifteen {
+            if types.len() < SPOT_TYPES_LEAST {
+                return Err(Kept::FewSpotTypes { found: types.len() });
+            }
+            types.truncate(SPOT_TYPES_LEAST.max(needed));
         }
-        types.truncate(SPOT_TYPES_LEAST.max(needed));
+        // Nothing to choose from is no choice.
+        if types.is_empty() { Err(Kept::MinValues) } else { Ok(types) }
     }
-    new.instance_types = types.into();
-    Ok(new)
 }
 
 /// A replacement that may be spot or on demand is launched as what was compared: never as the dearer kind because the
@@ -87,8 +118,8 @@ fn pin_capacity_type(new: &mut NewNode) {
     }
 }
 
-/// Several nodes are not replaced by one of an instance type that one of them has, unless it costs less than that one:
-/// deleting the others would do.
+/// A row of nodes is not replaced by one of an instance type that one of them has, unless it costs less than that one: deleting the
+/// others would do. Of a pair it is known that it would not.
 fn same_type_limit(new: &NewNode, going: &[&Node<'_>], current: Price) -> Price {
     let is_option = |node: &&&Node<'_>| {
         let own = node.state.labels.get(INSTANCE_TYPE);

@@ -8,6 +8,7 @@ use super::balanced::PoolTotals;
 use super::candidates::{Node, nodes};
 use super::command::{Command, Method};
 use super::consolidation::rising;
+use super::further::Spill;
 use super::kept::{BudgetLimit, Kept};
 use super::pool_budgets::{Counted, PoolDisruption, opens_at, pool_disruptions, tightest};
 use crate::solver::Effort;
@@ -57,6 +58,8 @@ pub(super) struct Scan<'s> {
     /// Nodes of commands that were found, and the first of them with its method.
     chosen: BTreeSet<usize>,
     first: Option<(Method, String)>,
+    /// What of the pods of each node needs a new one, as far as that was asked.
+    pub(super) spills: BTreeMap<usize, Spill>,
 }
 
 impl<'s> Scan<'s> {
@@ -77,6 +80,7 @@ impl<'s> Scan<'s> {
             kept: BTreeMap::new(),
             chosen: BTreeSet::new(),
             first: None,
+            spills: BTreeMap::new(),
         };
         let unsettled = scan.unsettled();
         scan.what_ifs = scan.what_ifs.knowing(is_kept, &unsettled);
@@ -105,6 +109,9 @@ impl<'s> Scan<'s> {
             if commands.is_empty() {
                 commands = found;
             }
+        }
+        if commands.is_empty() {
+            commands = self.pairs();
         }
         let pools = self.pool_budgets(DisruptionReason::Underutilized);
         let Scan { nodes, mut kept, chosen, simulated, what_ifs, .. } = self;
@@ -211,6 +218,11 @@ impl Budgets {
     /// How many more nodes of a pool may be disrupted.
     pub(super) fn left(&self, pool: &str) -> u32 {
         self.pools.get(pool).map_or(0, PoolDisruption::left)
+    }
+
+    /// Whether a node of each of these pools may be disrupted, or two of the same.
+    pub(super) fn have_left(&self, [one, other]: [&str; 2]) -> bool {
+        if one == other { self.left(one) > 1 } else { self.left(one) > 0 && self.left(other) > 0 }
     }
 
     /// Takes one node of a pool, if one is left.

@@ -1,7 +1,12 @@
 //! Which node can be deleted, or replaced by a cheaper one? Every node is judged, so that each has a reason.
+//!
+//! Replacements that are only cheaper as they are planned wait until nothing else is found: see `further`.
 
 use super::balanced::Verdict;
 use super::command::{Command, Method};
+use super::consolidation::Search;
+use super::further::worth_it;
+use super::prices::Certainty;
 use super::scan::Scan;
 
 const SINGLE: Method = Method::SingleNode;
@@ -18,7 +23,7 @@ impl Scan<'_> {
             }
         }
         self.by_savings(&mut row);
-        let mut found = Vec::new();
+        let (mut found, mut further) = (Vec::new(), Vec::new());
         for number in self.interleaved(row) {
             if budgets.left(self.nodes[number].pool_name()) == 0 {
                 let why = self.budget_limit(&budgets, &self.nodes[number]);
@@ -29,12 +34,19 @@ impl Scan<'_> {
             let bound = self.nodes[number].price.unwrap_or_default().value();
             let judged = match self.score(&[number], bound) {
                 Verdict::Rejected(why) => Err(why),
-                Verdict::Approved(_) => self.consolidate(SINGLE, &[number]),
+                Verdict::Approved(_) => self.consolidate(Search::Single, &[number]),
             };
             match judged {
-                Ok(command) => found.extend(self.take(command, &[number])),
+                Ok((command, Certainty::Whatever)) => found.extend(self.take(command, &[number])),
+                Ok((command, Certainty::AsPlanned)) => match worth_it(command) {
+                    Ok(command) => further.push((number, command)),
+                    Err(why) => self.keep(SINGLE, number, why),
+                },
                 Err(why) => self.keep(SINGLE, number, why),
             }
+        }
+        for (number, command) in further {
+            found.extend(self.take(command, &[number]));
         }
         found
     }

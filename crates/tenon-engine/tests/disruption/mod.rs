@@ -11,6 +11,7 @@ mod drain;
 mod drift;
 mod emptiness;
 mod emptiness_laws;
+mod further;
 mod growth;
 mod moves_brute_force;
 mod nodes;

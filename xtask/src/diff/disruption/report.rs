@@ -66,6 +66,12 @@ impl Report {
 pub(super) struct Checked {
     /// What is against them.
     pub(super) faults: Vec<String>,
+    /// Those that it would not come to, and that are cheaper, at a moment when it would do nothing.
+    #[serde(default)]
+    pub(super) own: Vec<String>,
+    /// The same at a moment when it would still do something.
+    #[serde(default)]
+    pub(super) early: Vec<String>,
     /// What it would still do when we are done.
     pub(super) left: Vec<String>,
     /// What our nodes cost by its own count when we are done.
