@@ -76,24 +76,32 @@ fn candidate_claim(claim: &NodeClaim) -> CandidateClaim {
         consolidatable_since: true_condition(claim, "Consolidatable").map(|told| timestamp(&told.last_transition_time)),
         drifted_since: true_condition(claim, "Drifted").map(|told| timestamp(&told.last_transition_time)),
         has_do_not_repair: forbids_repair(claim.annotations()),
+        rebooted_at: rebooted_at(claim),
         expire_after_s: expire_after_s(claim),
         has_bounded_drain: claim.spec.termination_grace_period.is_some(),
     }
 }
 
+/// The conditions of a Node that mean that it is broken. One that does not say since when it is so began with the node, as far as
+/// anybody knows.
+pub fn unhealthy_conditions(node: &Node) -> Vec<Unhealthy> {
+    let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let created = node.metadata.creation_timestamp.as_ref().map(timestamp);
+    let since = |told: &NodeCondition| told.last_transition_time.as_ref().map(timestamp).or(created);
+    let unhealthy = |told: &NodeCondition| Unhealthy::of(&told.type_, &told.status, since(told).unwrap_or_default());
+    conditions.filter_map(unhealthy).collect()
+}
+
 fn candidate_kube_node(node: &Node) -> CandidateKubeNode {
     let conditions = || node.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let created = node.metadata.creation_timestamp.as_ref().map(timestamp);
-    // A condition that does not say since when it is so began with the node, as far as anybody knows.
-    let since = |told: &NodeCondition| told.last_transition_time.as_ref().map(timestamp).or(created);
-    let unhealthy = |told: &NodeCondition| Unhealthy::of(&told.type_, &told.status, since(told).unwrap_or_default());
     CandidateKubeNode {
         name: node.name_any(),
         is_deleting: node.metadata.deletion_timestamp.is_some(),
         is_initialized: has_true_label(node, names::LABEL_INITIALIZED),
         is_registered: has_true_label(node, names::LABEL_REGISTERED),
         is_ready: conditions().any(|told| told.type_ == "Ready" && told.status == "True"),
-        unhealthy: conditions().filter_map(unhealthy).collect(),
+        unhealthy: unhealthy_conditions(node),
         created,
         has_do_not_repair: forbids_repair(node.annotations()),
         has_do_not_disrupt: forbids_disruption(node.annotations()),
@@ -179,6 +187,13 @@ fn forbids_disruption(annotations: &BTreeMap<String, String>) -> bool {
 
 fn forbids_repair(annotations: &BTreeMap<String, String>) -> bool {
     annotations.get(names::ANNOTATION_DO_NOT_REPAIR).is_some_and(|value| value == "true")
+}
+
+/// When a reboot of its VM ended.
+fn rebooted_at(claim: &NodeClaim) -> Option<Timestamp> {
+    let mut conditions = claim.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let ended = conditions.find(|told| told.type_ == "Rebooting" && told.status == ConditionStatus::False)?;
+    Some(timestamp(&ended.last_transition_time))
 }
 
 /// How many seconds after its creation a claim expires. What cannot be read never comes.

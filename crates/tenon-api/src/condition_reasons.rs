@@ -122,6 +122,7 @@ condition_types! {
     CONSOLIDATABLE = "Consolidatable" on "NodeClaim", for_ready false, "No pod was scheduled to or removed from the Node for consolidateAfter of its NodePool.";
     DRIFTED = "Drifted" on "NodeClaim", for_ready false, "The Node is no longer what its NodePool, ProxmoxNodeClass or template says; the reason says which.";
     DISRUPTION_REASON = "DisruptionReason" on "NodeClaim", for_ready false, "The NodeClaim is being disrupted; the reason says why. Removed again if the Node stays after all.";
+    REBOOTING = "Rebooting" on "NodeClaim", for_ready false, "The VM is to be rebooted, or was: while True, since when; while False, when that ended. Whoever wants a reboot sets it True with reason RebootRequested.";
     DRAINED = "Drained" on "NodeClaim", for_ready false, "All pods that must leave have left the Node.";
     VOLUMES_DETACHED = "VolumesDetached" on "NodeClaim", for_ready false, "No volume is attached to the Node any more.";
     INSTANCE_TERMINATING = "InstanceTerminating" on "NodeClaim", for_ready false, "The VM is being stopped and destroyed.";
@@ -308,6 +309,27 @@ condition_reasons! {
         when "The Node has less than 90 % of a requested resource of its instance type.",
         example "Node default-x7 has 4 of resource cpu, expected 8 (50 %); check the size and the devices of the VM in Proxmox",
         action "Compare the VM with its instance type. Delete the NodeClaim to replace the Node.";
+    // Reboot.
+    REBOOT_REQUESTED = "RebootRequested" for [("Rebooting", True)], Karpenter,
+        when "The VM is to be rebooted. New pods are kept off the Node, and its pods are evicted.",
+        example "rebooting for Ready/NodeStatusUnknown",
+        action "Nothing.";
+    REBOOT_ISSUED = "RebootIssued" for [("Rebooting", True)], Karpenter,
+        when "Proxmox rebooted the VM; its Node is not back yet.",
+        example "rebooting for Ready/NodeStatusUnknown",
+        action "Nothing. After 20 minutes the NodeClaim is deleted.";
+    REBOOT_SUCCEEDED = "RebootSucceeded" for [("Rebooting", False)], Karpenter,
+        when "The Node is Ready again, with another boot ID.",
+        example "Node default-x7 was rebooted",
+        action "Nothing.";
+    REBOOT_FAILED = "RebootFailed" for [("Rebooting", False)], Karpenter,
+        when "Proxmox did not reboot the VM within 5 minutes, or the Node was not back within 20 minutes, and the NodeClaim is deleted; or the annotation with the grace period is invalid, and nothing was done.",
+        example "Cannot reboot Node default-x7: Proxmox did not reboot the VM in time; deleting the NodeClaim",
+        action "Nothing, unless the message names an annotation: then correct or remove that.";
+    REBOOTING_NODE = "Rebooting" for [("Initialized", Unknown)], Karpenter,
+        when "The VM was rebooted; its Node is checked like a new one when it is back.",
+        example "Node default-x7 is being rebooted",
+        action "Nothing.";
     // Termination.
     DRAINING = "Draining" for [("Drained", Unknown)], Karpenter,
         when "Pods are being evicted from the Node.",
@@ -343,6 +365,10 @@ condition_reasons! {
         example "the VM was created from image 16, but the template on its host now has image 17",
         action "Nothing. The Node is replaced as soon as the disruption budgets of its NodePool allow it; add karpenter.sh/do-not-disrupt to keep it.";
     // Disruption.
+    UNHEALTHY = "Unhealthy" for [("DisruptionReason", True)], Karpenter,
+        when "A condition of the Node means that it is broken, and has lasted for too long.",
+        example "Node default-x7 is unhealthy",
+        action "Nothing. The NodeClaim is deleted as soon as its replacement is ready, if it needs one.";
     EMPTY = "Empty" for [("DisruptionReason", True)], Karpenter,
         when "The Node runs no pods that need it.",
         example "Node default-x7 is empty",

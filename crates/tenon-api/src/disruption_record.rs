@@ -43,6 +43,9 @@ fn is_false(flag: &bool) -> bool {
 /// Static pools count their own nodes, so theirs are not counted as leaving before they are deleted.
 const STATIC_DRIFT: &str = "static-drift";
 
+/// A broken node may be one of a static pool, too.
+const REPAIR: &str = "repair";
+
 impl DisruptionRecord {
     /// As it is written.
     pub fn write(&self) -> String {
@@ -63,7 +66,7 @@ impl DisruptionRecord {
 
     /// Whether the nodes count as leaving: their replacements exist, and plans put their pods there.
     pub fn is_leaving(&self) -> bool {
-        self.replacing && self.method != STATIC_DRIFT
+        self.replacing && ![STATIC_DRIFT, REPAIR].contains(&self.method.as_str())
     }
 }
 
@@ -155,6 +158,8 @@ mod tests {
         let of_static = DisruptionRecord { method: STATIC_DRIFT.to_owned(), ..replacing.clone() };
         assert!(!is_being_replaced(&claim(&record().write())));
         assert!(is_being_replaced(&claim(&replacing.write())));
+        let of_repair = DisruptionRecord { method: REPAIR.to_owned(), ..replacing.clone() };
+        assert!(!is_being_replaced(&claim(&of_repair.write())));
         assert!(!is_being_replaced(&claim(&of_static.write())) && !is_being_replaced(&claim("?")));
     }
 }

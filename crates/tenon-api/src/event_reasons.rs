@@ -269,6 +269,18 @@ event_reasons! {
         when "A Node is not disrupted because of a disruption budget, a PodDisruptionBudget, a do-not-disrupt annotation or an invalid consolidateAfter; a drifted Node also if its pods would be unschedulable; or a disruption was stopped because its replacement failed.",
         example "Cannot disrupt NodeClaim default-x7: NodePool default has no budget left: 1 node is being disrupted or not ready, and spec.disruption.budgets allow 1 at once",
         action "Change what the message names if the Node should be removed now.";
+    NODE_REPAIR_BLOCKED = "NodeRepairBlocked" on "Node, NodeClaim, NodePool", Warning, Karpenter,
+        when "An unhealthy Node is not repaired, because more than 20 % of the Nodes of its NodePool are unhealthy.",
+        example "Cannot repair Node default-x7: 3 of 10 nodes of NodePool default are unhealthy, and nodes are repaired only up to 2 (20%); find the common cause",
+        action "Find out what the unhealthy Nodes have in common, such as a network, a storage or a Proxmox host that failed.";
+    REBOOT_OBSERVED = "RebootObserved" on "NodeClaim", Normal, Karpenter,
+        when "The Node has another boot ID: its VM was rebooted.",
+        example "Node default-x7 was rebooted; waiting until it is Ready",
+        action "Nothing.";
+    REBOOT_FAILED = "RebootFailed" on "NodeClaim", Warning, Karpenter,
+        when "The VM could not be rebooted, or its Node did not come back. The NodeClaim is deleted, unless the reboot was never begun.",
+        example "Cannot reboot Node default-x7: the Node was not Ready with a new boot ID in time; deleting the NodeClaim",
+        action "Nothing. Look at the VM template and the host if it happens again.";
     POOL_DISRUPTION_BLOCKED = "DisruptionBlocked" on "NodePool", Warning, Karpenter,
         when "A disruption budget of the NodePool cannot be read, or its surplus Nodes belong to another controller; none of its Nodes are removed.",
         example "Cannot disrupt nodes of NodePool default: spec.disruption.budgets[0]: nodes: \"some\" is not a number of nodes; use a number such as 5 or a percentage such as 10%",

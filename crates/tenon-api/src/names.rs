@@ -48,8 +48,14 @@ pub const ANNOTATION_DO_NOT_REPAIR: &str = tenon_model::labels::DO_NOT_REPAIR;
 pub const ANNOTATION_DISRUPTION_COST: &str = "karpenter.sh/disruption-cost";
 /// On Pods: Kubernetes' own word for the same, read where ours is missing.
 pub const ANNOTATION_POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+/// On Pods: the deletion cost that Tenon wrote last. One that is equal to it is no wish of the user.
+pub const ANNOTATION_MANAGED_DELETION_COST: &str = "tenon.dev/pod-deletion-cost";
 /// On NodeClaims: when patience with their pods ends.
 pub const ANNOTATION_TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
+/// On NodeClaims whose VM is started again: the boot ID of the Node before.
+pub const ANNOTATION_REBOOT_PRE_BOOT_ID: &str = "karpenter.sh/reboot-pre-boot-id";
+/// On NodeClaims whose VM is started again: how long pods have to leave before.
+pub const ANNOTATION_REBOOT_GRACE_PERIOD: &str = "karpenter.sh/reboot-termination-grace-period";
 /// On NodeClaims: where the launch of its VM stands. Never copied to the Node.
 pub const ANNOTATION_LAUNCH: &str = "tenon.dev/launch";
 /// On NodeClaims that are disrupted: the command that disrupts them, as it was decided. Never copied to the Node.
@@ -106,6 +112,9 @@ pub const TAINT_UNREGISTERED: &str = "karpenter.sh/unregistered";
 pub const TAINT_UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 /// On Nodes that are being drained.
 pub const TAINT_DISRUPTED: &str = "karpenter.sh/disrupted";
+
+/// On Nodes whose VM is started again, until it was.
+pub const TAINT_REBOOTING: &str = "karpenter.sh/rebooting";
 
 /// On Nodes that load balancers outside the cluster should forget.
 pub const LABEL_EXCLUDE_BALANCERS: &str = "node.kubernetes.io/exclude-from-external-load-balancers";

@@ -105,13 +105,16 @@ pub fn eviction_cost(pod: &Pod, gates: FeatureGates) -> f64 {
 }
 
 /// What it says about its worth. An annotation that cannot be read says nothing, and the other one is not asked in its
-/// place. Where deletion costs are managed, theirs is what a controller wrote, and no wish of the user.
+/// place. Where deletion costs are managed, theirs is what a controller wrote, and no wish of the user; nor is one that Tenon
+/// left behind when that was switched off.
 pub fn pod_worth(pod: &Pod, gates: FeatureGates) -> PodWorth {
     let annotations = pod.annotations();
+    let mark = annotations.get(names::ANNOTATION_MANAGED_DELETION_COST);
+    let is_wish = |cost: &&String| !gates.pod_deletion_cost_management && Some(*cost) != mark;
     let of_kubernetes = || annotations.get(names::ANNOTATION_POD_DELETION_COST);
     let deletion_cost = annotations
         .get(names::ANNOTATION_DISRUPTION_COST)
-        .or_else(|| of_kubernetes().filter(|_| !gates.pod_deletion_cost_management))
+        .or_else(|| of_kubernetes().filter(is_wish))
         .and_then(|text| text.parse::<i32>().ok())
         .unwrap_or_default();
     let priority = pod.spec.as_ref().and_then(|spec| spec.priority).unwrap_or_default();

@@ -242,7 +242,8 @@ fn settings(args: &Controller) -> anyhow::Result<Settings> {
         .context("cannot use --proxmox-vmid and --proxmox-vmid-max")?;
     let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let standard = Settings::default();
-    let planning = args.planning.options()?;
+    let mut planning = args.planning.options()?;
+    let legacy_node_repair = planning::take_legacy_node_repair(&args.planning, &mut planning);
     let types = instance_types(args.instance_types_file.as_deref())?.unwrap_or(standard.types);
     Ok(Settings {
         cluster_id: given(&args.cluster_id),
@@ -260,6 +261,7 @@ fn settings(args: &Controller) -> anyhow::Result<Settings> {
         termination_grace_period: standard.termination_grace_period,
         ccm: args.ccm.into(),
         planning,
+        legacy_node_repair,
         csr_approver: args.csr_approver.into(),
         clones: CloneLimits {
             per_host: args.max_clones_per_host.get(),

@@ -20,6 +20,7 @@ pub(crate) fn page() -> String {
             Needed::Always => "",
             Needed::CsrApprover => " (only with `--csr-approver=true`)",
             Needed::SchedulerConfig => " (only with `--scheduler-config`)",
+            Needed::PodDeletionCost => " (only with the feature gate PodDeletionCostManagement)",
         };
         let _ = writeln!(page, "| {} | {group} | {verbs} | {place} | {}{condition} |", resource(right), right.why);
     }
@@ -78,6 +79,7 @@ fn role(role: &Role, place: RightPlace) -> String {
     for (needed, condition) in [
         (Needed::CsrApprover, "eq (toString .Values.csrApprover) \"true\""),
         (Needed::SchedulerConfig, ".Values.schedulerConfig"),
+        (Needed::PodDeletionCost, "hasKey .Values.settings.featureGates \"podDeletionCostManagement\""),
     ] {
         if of(needed).next().is_some() {
             let _ = writeln!(text, "{{{{- if {condition} }}}}");

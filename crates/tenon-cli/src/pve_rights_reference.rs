@@ -61,6 +61,7 @@ fn title(flow: Flow) -> &'static str {
         Flow::Status => "Status",
         Flow::Launch => "Launch",
         Flow::Release => "Release",
+        Flow::Reboot => "Reboot",
         Flow::SecurityGroups => "Security groups",
         Flow::PoolMoves => "Moving nodes to another resource pool",
         Flow::Templates => "VM templates from images",

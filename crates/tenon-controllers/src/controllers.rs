@@ -36,8 +36,8 @@ use crate::stop::{Stop, stop};
 use crate::vm_id_book::VmIdBook;
 use crate::watched::{Changes, Watches, watch_all};
 use crate::{
-    claim, csr, disruption, drift, garbage_collection, in_place, kube_error, provision, static_pools, status,
-    templates, token_sweep,
+    claim, csr, deletion_cost, disruption, drift, garbage_collection, in_place, kube_error, node_health, provision,
+    static_pools, status, templates, token_sweep,
 };
 
 /// Wake-ups of claims that wait to be heard.
@@ -233,6 +233,8 @@ async fn work_loops(context: Arc<Context>, stop: Stop) {
         again("static.provisioning", |context, stop| static_pools::run(context, stop).boxed()),
         again("disruption", |context, stop| disruption::run(context, stop).boxed()),
         again("nodeclaim.disruption", |context, stop| drift::run(context, stop).boxed()),
+        again("pod.deletioncost", |context, stop| deletion_cost::run(context, stop).boxed()),
+        again("node.health", |context, stop| node_health::run(context, stop).boxed()),
         again("nodeclaim.inplaceupdate", |context, stop| in_place::run(context, stop).boxed()),
         again("regions", |context, stop| async move { context.regions.poll(stop).await }.boxed()),
         again("csr.approver", |context, stop| csr::run(context, stop).boxed()),

@@ -44,6 +44,8 @@ pub enum Needed {
     CsrApprover,
     /// Those with `--scheduler-config`.
     SchedulerConfig,
+    /// Those that set the feature gate PodDeletionCostManagement, also to false: what was written is removed then.
+    PodDeletionCost,
 }
 
 const KARPENTER: &str = "karpenter.sh";
@@ -82,6 +84,7 @@ impl KubeRight {
 pub const KUBE_RIGHTS: &[KubeRight] = &[
     cluster("", "pods", &["delete", "list", "watch"], "planning pending pods; draining nodes"),
     cluster("", "pods/eviction", CREATE, "draining nodes"),
+    cluster("", "pods", PATCH, "which pods go first when a ReplicaSet is scaled down").only(Needed::PodDeletionCost),
     cluster("", "nodes", &["delete", "get", "list", "patch", "watch"], "registering, cordoning and removing nodes"),
     cluster(
         "",

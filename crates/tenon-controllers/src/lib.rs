@@ -8,6 +8,7 @@ mod context;
 mod controllers;
 pub mod cpus;
 mod csr;
+mod deletion_cost;
 pub mod disruption;
 mod drift;
 pub mod election;
@@ -25,6 +26,7 @@ pub mod kube_rights;
 mod memory;
 mod metrics;
 mod moments;
+mod node_health;
 mod panics;
 mod patience;
 #[cfg(test)]

@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use tenon_api::{NodeClaim, names};
 use tenon_model::{Host, Place};
 
-use crate::claim::{CloneSlots, Comparisons, DeletionReason, Diagnoses, EvictionBackoff, SeenVms};
+use crate::claim::{CloneSlots, Comparisons, DeletionReason, Diagnoses, EvictionBackoff, RebootCalls, SeenVms};
 use crate::csr::Undecided;
 use crate::moments::after;
 use crate::provision::LaunchSpot;
@@ -39,6 +39,8 @@ pub(crate) struct Memory {
     inner: Mutex<Inner>,
     /// Pods whose eviction was refused.
     pub(crate) evictions: EvictionBackoff,
+    /// When Proxmox was first asked to start VMs again.
+    pub(crate) reboots: RebootCalls,
     /// How the last nodes of each pool ended.
     pub(crate) registrations: RegistrationBook,
     /// When each node was last compared with its claim.

@@ -40,22 +40,25 @@ pub(crate) use provider::{Attempt, ProviderError};
 pub(crate) use proxmox::Meter;
 pub(crate) use scheduling::{PlanCounts, Scheduling, WaitingPod};
 pub(crate) use sets::{
-    Build, ByReason, Code, Consolidation, Created, CsrDecision, Disrupted, DisruptionDecision, DrainedNode, DrainedPod,
-    DriftedIn, InPool, InRegion, Kept, Loop, OfLease, OfNode, OfQueue, Pass, PlanDecision, PlanPhase, PoolDecision,
-    PoolReason, Removed, Terminated, WhyDisrupted,
+    Build, ByReason, Code, Consolidation, CostWritten, Created, CsrDecision, Disrupted, DisruptionDecision,
+    DrainedNode, DrainedPod, DriftedIn, InPool, InRegion, Kept, Loop, OfLease, OfNode, OfQueue, Pass, PlanDecision,
+    PlanPhase, PoolDecision, PoolReason, Rebooted, Removed, Terminated, UnhealthyDisrupted, WhyDisrupted,
 };
 
 /// The loops whose passes can fail.
-const CONTROLLERS: [&str; 12] = [
+const CONTROLLERS: [&str; 15] = [
     "bootstraptoken",
     "csr.approver",
     "disruption",
+    "node.health",
     "nodeclaim.disruption",
     "nodeclaim.garbagecollection",
     "nodeclaim.inplaceupdate",
     "nodeclaim.lifecycle",
     "nodepool.counter",
     "nodetemplateclass",
+    "pod.deletioncost",
+    "pod.deletioncost.queue",
     "provisioner",
     "static.provisioning",
     "status",
@@ -103,6 +106,10 @@ families! {
     claims_created: Created = &karpenter::NODECLAIMS_CREATED;
     claims_terminated: Terminated = &karpenter::NODECLAIMS_TERMINATED;
     claims_disrupted: Disrupted = &karpenter::NODECLAIMS_DISRUPTED;
+    reboots: Rebooted = &karpenter::NODES_REBOOTS;
+    reboot_duration: Rebooted = &karpenter::NODES_REBOOT_DURATION;
+    reboot_recovery: () = &karpenter::NODES_REBOOT_RECOVERY;
+    unhealthy_disrupted: UnhealthyDisrupted = &karpenter::NODECLAIMS_UNHEALTHY_DISRUPTED;
     claims_termination: InPool = &karpenter::NODECLAIMS_TERMINATION;
     instances_termination: InPool = &karpenter::NODECLAIMS_INSTANCE_TERMINATION;
     pods_disrupted: Disrupted = &karpenter::PODS_DISRUPTION_INITIATED;
@@ -113,6 +120,8 @@ families! {
     nodes_lifetime: InPool = &karpenter::NODES_LIFETIME;
     evictions: Code = &karpenter::EVICTIONS;
     pods_drained: DrainedPod = &karpenter::PODS_DRAINED;
+    cost_writes: CostWritten = &karpenter::DELETION_COST_WRITES;
+    cost_nodes_pending: InPool = &karpenter::DELETION_COST_PENDING;
     disruption_decisions: DisruptionDecision = &karpenter::DISRUPTION_DECISIONS;
     pool_decisions: PoolDecision = &karpenter::DISRUPTION_DECISIONS_BY_NODEPOOL;
     disruption_evaluation: WhyDisrupted = &karpenter::DISRUPTION_EVALUATION;

@@ -35,6 +35,8 @@ pub struct Settings {
     pub ccm: CloudControllerManager,
     /// What changes a plan.
     pub planning: PlanOptions,
+    /// Whether broken nodes are deleted at once, without a replacement first and whatever protects them.
+    pub legacy_node_repair: bool,
     /// Who approves the certificates that kubelets of our claims ask for.
     pub csr_approver: CsrApprover,
     /// How many clones run at once.
@@ -102,6 +104,7 @@ impl Default for Settings {
             launch_limits: LaunchLimits::default(),
             ccm: CloudControllerManager::default(),
             planning: PlanOptions::default(),
+            legacy_node_repair: false,
             csr_approver: CsrApprover::default(),
             clones: CloneLimits::default(),
             shutdown_within: Duration::from_secs(30),

@@ -26,7 +26,7 @@ pub use checker::{CheckedPlan, Subject, Violation, check, sound_part};
 pub use engine::{Engine, plan};
 pub use lifecycle::{
     Arranged, Sparing, StaticCounts, StaticNode, StaticPod, StaticStage, TemplateTarget, WantedTemplates, adoption,
-    arrange, claim, disruption_command, drain, is_host_gone, launch, lifetime_remaining, registration_health,
+    arrange, claim, disruption_command, drain, is_host_gone, launch, lifetime_remaining, reboot, registration_health,
     static_pool, template,
 };
 pub use plan::{LaunchRefusal, NoAddress, give, launches};

@@ -48,6 +48,8 @@ pub struct CandidateClaim {
     pub drifted_since: Option<Timestamp>,
     /// Whether it is annotated with `karpenter.sh/do-not-repair`.
     pub has_do_not_repair: bool,
+    /// When its VM was rebooted last, if that is over.
+    pub rebooted_at: Option<Timestamp>,
     /// How many seconds after it was created it expires; none if never.
     pub expire_after_s: Option<i64>,
     /// Whether its `terminationGracePeriod` bounds how long its pods may take to leave.

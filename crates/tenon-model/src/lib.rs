@@ -11,6 +11,7 @@ mod candidate;
 mod capacity_rules;
 mod catalog;
 mod cpu_set;
+mod deletion_cost;
 mod disruption_budget;
 mod disruption_inputs;
 mod drain_pod;
@@ -84,6 +85,7 @@ pub use candidate::{
 pub use capacity_rules::{CapacityRules, RegionCapacity};
 pub use catalog::{AllocatableGroup, Catalog, CatalogType, Offering, Overrides, RESERVED, Reservation};
 pub use cpu_set::{CPUS_MAX, CpuSet, CpuSetError};
+pub use deletion_cost::{CostLeftover, NodeReplicas, Replica, WrittenCost};
 pub use disruption_budget::{BudgetFault, BudgetText, BudgetWindow, DisruptionBudget, DisruptionReason};
 pub use disruption_inputs::{DisruptionGates, DisruptionInputs, HoldKind, PodHold};
 pub use drain_pod::DrainPod;

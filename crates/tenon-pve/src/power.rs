@@ -77,8 +77,11 @@ impl Client {
     }
 
     /// Begins to shut a VM of ours down and start it again, which applies pending changes.
-    pub async fn reboot_proven(&self, vm: &ProvenVm) -> Result<Upid> {
-        self.power_call("reboot", (vm.host(), vm.vmid()), &Form::default()).await
+    ///
+    /// A guest that does not end within this time makes the task fail, and goes on running.
+    pub async fn reboot_proven(&self, vm: &ProvenVm, timeout_s: Option<u32>) -> Result<Upid> {
+        let form = Form::default().with_some("timeout", timeout_s);
+        self.power_call("reboot", (vm.host(), vm.vmid()), &form).await
     }
 
     /// Begins to suspend a VM of ours.

@@ -48,6 +48,8 @@ pub enum Flow {
     Launch,
     /// Removing the VM of a node.
     Release,
+    /// Rebooting the VM of a node.
+    Reboot,
     /// Putting VMs into security groups.
     SecurityGroups,
     /// Moving VMs that run to another resource pool.
@@ -139,10 +141,11 @@ impl PveCall {
 
 impl Flow {
     /// Every flow that is made, in the order of the documentation.
-    pub const MADE: [Flow; 13] = [
+    pub const MADE: [Flow; 14] = [
         Flow::Status,
         Flow::Launch,
         Flow::Release,
+        Flow::Reboot,
         Flow::SecurityGroups,
         Flow::PoolMoves,
         Flow::Templates,
@@ -159,6 +162,7 @@ impl Flow {
     pub fn demand(self) -> Demand {
         match self {
             Flow::Status | Flow::Launch | Flow::Release => Demand::Always,
+            Flow::Reboot => Demand::With("the condition Rebooting of a NodeClaim"),
             Flow::SecurityGroups => Demand::With("`securityGroups` of a ProxmoxNodeClass"),
             Flow::PoolMoves => Demand::With("`resourcePool` of a ProxmoxNodeClass that changes while its VMs run"),
             Flow::Templates => Demand::With("ProxmoxTemplates"),

@@ -60,4 +60,7 @@ pub struct NodeSystemInfo {
     /// What the firmware calls the machine.
     #[serde(rename = "systemUUID", deserialize_with = "or_default")]
     pub system_uuid: String,
+    /// Another one after each start.
+    #[serde(rename = "bootID", deserialize_with = "or_default")]
+    pub boot_id: String,
 }

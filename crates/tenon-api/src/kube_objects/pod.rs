@@ -17,8 +17,12 @@ use super::pod_status::PodStatus;
 use crate::names;
 
 /// Annotations of pods that somebody asks for. All others are dropped: they are often the largest part of a pod.
-const READ_ANNOTATIONS: [&str; 3] =
-    [names::ANNOTATION_DO_NOT_DISRUPT, names::ANNOTATION_DISRUPTION_COST, names::ANNOTATION_POD_DELETION_COST];
+const READ_ANNOTATIONS: [&str; 4] = [
+    names::ANNOTATION_DO_NOT_DISRUPT,
+    names::ANNOTATION_DISRUPTION_COST,
+    names::ANNOTATION_POD_DELETION_COST,
+    names::ANNOTATION_MANAGED_DELETION_COST,
+];
 
 /// Whether somebody asks for an annotation of this name.
 pub(crate) fn is_read_annotation(name: &str) -> bool {

@@ -47,15 +47,7 @@ impl Default for FeatureGates {
 impl FeatureGates {
     /// Gates that are on and change nothing, because what they switch on is not there yet.
     pub fn without_effect(&self) -> Vec<&'static str> {
-        let waiting = [
-            ("NodeRepair", self.node_repair),
-            ("SpotToSpotConsolidation", self.spot_to_spot_consolidation),
-            ("NodeOverlay", self.node_overlay),
-            ("CapacityBuffer", self.capacity_buffer),
-            ("TerminateFirstDrift", self.terminate_first_drift),
-            ("TerminateFirstRepair", self.terminate_first_repair),
-            ("PodDeletionCostManagement", self.pod_deletion_cost_management),
-        ];
+        let waiting = [("NodeOverlay", self.node_overlay), ("CapacityBuffer", self.capacity_buffer)];
         waiting.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name).collect()
     }
 
@@ -136,7 +128,7 @@ mod tests {
     fn a_gate_that_is_on_for_nothing_is_named() {
         assert!(FeatureGates::default().without_effect().is_empty());
         let gates = read("featureGates: StaticCapacity=true,NodeOverlay=true,NodeRepair=true").unwrap().feature_gates;
-        assert_eq!(gates.without_effect(), ["NodeRepair", "NodeOverlay"]);
+        assert_eq!(gates.without_effect(), ["NodeOverlay"]);
         assert!(gates.static_capacity, "this one is there");
     }
 

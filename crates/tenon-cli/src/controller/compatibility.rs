@@ -32,10 +32,6 @@ pub(super) struct CompatibilityArgs {
     /// Where errors of the logger are written.
     #[arg(long, value_name = "PATHS", env = "LOG_ERROR_OUTPUT_PATHS")]
     log_error_output_paths: Option<String>,
-    /// Use the node repair of Karpenter before version 1.15.
-    #[arg(long, value_name = "BOOL", env = "LEGACY_NODE_REPAIR", num_args = 0..=1)]
-    #[arg(require_equals = true, default_missing_value = "true")]
-    legacy_node_repair: Option<String>,
 }
 
 impl CompatibilityArgs {
@@ -55,7 +51,6 @@ impl CompatibilityArgs {
             ("memory-limit", &self.memory_limit, "-1", "there is no garbage collector"),
             ("log-output-paths", &self.log_output_paths, "stdout", "the log goes to standard output"),
             ("log-error-output-paths", &self.log_error_output_paths, "stderr", "errors are part of the log"),
-            ("legacy-node-repair", &self.legacy_node_repair, "false", "Tenon does not repair nodes yet"),
         ];
         let given = all.into_iter().filter_map(|(flag, value, default, why)| {
             let value = value.as_deref().map(str::trim).filter(|value| !value.is_empty() && *value != default)?;

@@ -67,6 +67,20 @@ fn certificates_are_approved_only_on_request() {
 }
 
 #[test]
+fn i1_one_of_the_two_ways_to_repair_nodes_is_chosen_and_neither_without_the_gate() {
+    let chosen = |args: &[&str]| {
+        let settings = read(args).unwrap();
+        (settings.legacy_node_repair, settings.planning.feature_gates.node_repair)
+    };
+    let gate = "--feature-gates=NodeRepair=true";
+    assert_eq!(chosen(&[]), (false, false));
+    assert_eq!(chosen(&["--legacy-node-repair"]), (false, false));
+    assert_eq!(chosen(&[gate]), (false, true));
+    assert_eq!(chosen(&[gate, "--legacy-node-repair=false"]), (false, true));
+    assert_eq!(chosen(&[gate, "--legacy-node-repair"]), (true, false));
+}
+
+#[test]
 fn what_an_operator_decides_arrives() {
     let args = ["--cluster-id", "c1", "--cluster-endpoint", "https://api:6443", "--batch-max-duration", "1m30s"];
     let settings = read(&args).unwrap();

@@ -22,6 +22,11 @@ pub(super) struct PlanningArgs {
     /// Feature gates as Gate=true,Gate=false. A gate that is not listed keeps its default; an unknown gate has no effect.
     #[arg(long, value_name = "GATES", env = "FEATURE_GATES", default_value = GATES)]
     feature_gates: String,
+    /// With the feature gate NodeRepair: delete unhealthy nodes at once, without a replacement first and whatever protects them, as
+    /// Karpenter did before version 1.15.
+    #[arg(long, value_name = "BOOL", env = "LEGACY_NODE_REPAIR", action = ArgAction::Set, num_args = 0..=1)]
+    #[arg(require_equals = true, default_missing_value = "true", default_value = "false")]
+    legacy_node_repair: bool,
     /// Default topology spread constraints, for pods without their own: the text of a YAML or JSON document with
     /// podTopologySpread.defaultConstraints; unset: none.
     #[arg(long, value_name = "TEXT", env = "SCHEDULER_CONFIG")]
@@ -95,6 +100,11 @@ impl PlanningArgs {
         }
         Ok(options)
     }
+}
+
+/// Whether unhealthy nodes are deleted at once. They are then not replaced by the other method, too.
+pub(super) fn take_legacy_node_repair(args: &PlanningArgs, options: &mut PlanOptions) -> bool {
+    args.legacy_node_repair && std::mem::take(&mut options.feature_gates.node_repair)
 }
 
 /// Logs the settings that have no effect, and the default spread constraints.

@@ -26,6 +26,8 @@ pub(crate) enum DeletionReason {
     RegistrationTimeout,
     VmNotFound,
     VmStopped,
+    Unhealthy,
+    RebootFailed,
     NodeDeleted,
     TooManyReplicas,
     Underutilized,
@@ -44,8 +46,9 @@ impl DeletionReason {
             DeletionReason::RegistrationTimeout => Some("registration_timeout"),
             DeletionReason::Underutilized => Some("underutilized"),
             DeletionReason::VmNotFound => Some("garbage_collected"),
-            DeletionReason::VmStopped => Some("unhealthy"),
-            DeletionReason::NodeDeleted | DeletionReason::TooManyReplicas => None,
+            DeletionReason::VmStopped | DeletionReason::Unhealthy => Some("unhealthy"),
+            // It was counted when the reboot was asked for.
+            DeletionReason::NodeDeleted | DeletionReason::RebootFailed | DeletionReason::TooManyReplicas => None,
         }
     }
 }
@@ -62,6 +65,8 @@ impl fmt::Display for DeletionReason {
             DeletionReason::RegistrationTimeout => "did not register in time",
             DeletionReason::VmNotFound => "its VM no longer exists",
             DeletionReason::VmStopped => "its VM stopped before the Node joined",
+            DeletionReason::Unhealthy => "unhealthy",
+            DeletionReason::RebootFailed => "its VM could not be rebooted",
             DeletionReason::NodeDeleted => "the Node was deleted",
             DeletionReason::TooManyReplicas => "more Nodes than spec.replicas",
             DeletionReason::Underutilized => "underutilized",
@@ -93,7 +98,7 @@ pub(crate) async fn delete_claim(
 }
 
 /// How long pods have to leave: as long as they need, not at all, or until the termination grace period ends.
-fn termination_mode(claim: &NodeClaim) -> &'static str {
+pub(crate) fn termination_mode(claim: &NodeClaim) -> &'static str {
     let grace = claim.spec.termination_grace_period.as_deref().map(parse_duration);
     match grace {
         None => "graceful",

@@ -32,8 +32,21 @@ pub(crate) struct Removal {
     pub(crate) counted_as: String,
 }
 
+/// Why pods leave a node that stays.
+const REBOOT: &str = "reboot";
+
+impl Removal {
+    /// The node is only started again.
+    pub(crate) fn for_reboot(node: String) -> Removal {
+        Removal { node, reason: Some(REBOOT.to_owned()), counted_as: REBOOT.to_owned() }
+    }
+}
+
 impl fmt::Display for Removal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.reason.as_deref() == Some(REBOOT) {
+            return write!(f, "Node {} is being rebooted", self.node);
+        }
         write!(f, "Node {} is being removed", self.node)?;
         self.reason.as_ref().map_or(Ok(()), |reason| write!(f, " ({reason})"))
     }
@@ -156,6 +169,7 @@ mod tests {
             reason: reason.map(str::to_owned),
             counted_as: String::new(),
         };
+        assert_eq!(Removal::for_reboot("default-x7".to_owned()).to_string(), "Node default-x7 is being rebooted");
         assert_eq!(removal(None).to_string(), "Node default-x7 is being removed");
         assert_eq!(removal(Some("Drifted")).to_string(), "Node default-x7 is being removed (Drifted)");
     }

@@ -12,6 +12,7 @@ use tenon_engine::claim::{ClaimConditions, ObservedClaim, ObservedLaunch, Observ
 use tenon_model::{LaunchRecord, Quantity, Seconds};
 
 use super::drain::is_ready;
+use super::reboot::is_rebooting;
 use crate::context::{Context, is_ours};
 use crate::disruption::parse_duration_or_never;
 use crate::first_boot::provider_id;
@@ -101,6 +102,7 @@ fn conditions(claim: &NodeClaim) -> ClaimConditions {
         registered: is_true(claim, &condition_reasons::REGISTERED),
         initialized: is_true(claim, &condition_reasons::INITIALIZED),
         drained: is_true(claim, &condition_reasons::DRAINED),
+        rebooting: is_rebooting(claim),
         waiting_since: Seconds(waiting),
     }
 }

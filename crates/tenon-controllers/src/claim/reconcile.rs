@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use super::gather::{Observed, gather, is_true};
 use super::outcome::{Outcome, report};
 use super::{
-    adoption, await_node, consistency, hydration, launch, launch_failure, readiness, registration, seed_cleanup,
-    termination,
+    adoption, await_node, consistency, hydration, launch, launch_failure, readiness, reboot, registration,
+    seed_cleanup, termination,
 };
 use crate::context::Context;
 use crate::events::{Event, cut};
@@ -78,6 +78,7 @@ async fn act(context: &Context, observed: &Observed, step: &ClaimStep) -> Result
         ClaimStep::AwaitNode(mismatch) => await_node::await_node(context, observed, mismatch.as_deref()).await,
         ClaimStep::Register(record) => registration::register(context, observed, record).await,
         ClaimStep::AwaitReadiness(obstacle) => readiness::await_readiness(context, observed, obstacle).await,
+        ClaimStep::Reboot(record) => reboot::pass(context, observed, record).await,
         ClaimStep::Initialize => registration::initialize(context, observed).await,
         ClaimStep::DeleteSeed(record) => seed_cleanup::delete_seed(context, observed, record).await,
         ClaimStep::Settled(record) => {

@@ -88,17 +88,24 @@ impl ClaimStage {
         (ClaimStage { context: Arc::new(context), client, estate, _watching: watching }, cluster)
     }
 
-    /// From now on the API server refuses the controller what this is true for, by method and path.
+    /// From now on the API server forbids the controller what this is true for, by method and path.
     pub(crate) fn forbid(&mut self, is_forbidden: fn(&str, &str) -> bool) {
+        self.refuse(403, is_forbidden);
+    }
+
+    /// From now on the API server refuses the controller with this code what this is true for, by method and path.
+    pub(crate) fn refuse(&mut self, code: u16, is_refused: fn(&str, &str) -> bool) {
         let client = self.client.clone();
         let refusing = tower::service_fn(move |request: http::Request<Body>| {
             let client = client.clone();
             async move {
-                if !is_forbidden(request.method().as_str(), request.uri().path()) {
+                if !is_refused(request.method().as_str(), request.uri().path()) {
                     return client.send(request).await;
                 }
-                let told = json!({ "status": "Failure", "message": "forbidden", "reason": "Forbidden", "code": 403 });
-                let answer = http::Response::builder().status(403).body(Body::from(told.to_string().into_bytes()));
+                let reason = if code == 403 { "Forbidden" } else { "Refused" };
+                let message = reason.to_lowercase();
+                let told = json!({ "status": "Failure", "message": message, "reason": reason, "code": code });
+                let answer = http::Response::builder().status(code).body(Body::from(told.to_string().into_bytes()));
                 Ok(answer.unwrap())
             }
         });

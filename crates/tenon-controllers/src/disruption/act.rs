@@ -16,6 +16,7 @@ use crate::claim::{ClaimError, delete_claim};
 use crate::context::Context;
 use crate::events::Event;
 use crate::metrics::Created;
+use crate::node_health::count_unhealthy;
 use crate::provision::nominate;
 use crate::writes::is_outdated;
 
@@ -188,6 +189,9 @@ async fn delete_candidates(
         let note = format!("Deleting NodeClaim {name}: Node {name} {}{ready}", state_of(running.record.reason));
         context.events.publish(claim.as_ref(), &Event::new(&event_reasons::DISRUPTION_TERMINATING, note)).await;
         delete_claim(context, claim, deletion_reason(running.record.reason)).await?;
+        if let (DisruptionReason::Unhealthy, Some(node)) = (running.record.reason, node) {
+            count_unhealthy(context, claim, node);
+        }
     }
     Ok(kept)
 }

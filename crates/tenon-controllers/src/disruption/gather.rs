@@ -34,8 +34,6 @@ pub(super) async fn look(context: &Context, lookout: &mut Lookout, queue: &mut Q
     snapshot.disruption.nominated = nominated.map(|node| node.name.clone()).collect();
     snapshot.disruption.in_progress.extend(queue.in_progress());
     snapshot.disruption.failed = queue.failed(now);
-    // Nobody carries a repair out yet.
-    snapshot.disruption.gates.node_repair = false;
     keep_unreachable(context, &gathered, &mut snapshot);
     Look { gathered, snapshot }
 }

@@ -68,7 +68,8 @@ pub(super) fn condition_reason(reason: DisruptionReason) -> &'static ConditionRe
     match reason {
         DisruptionReason::Underutilized => &condition_reasons::UNDERUTILIZED,
         DisruptionReason::Empty => &condition_reasons::EMPTY,
-        DisruptionReason::Drifted | DisruptionReason::Unhealthy => &condition_reasons::DRIFTED_NODE,
+        DisruptionReason::Drifted => &condition_reasons::DRIFTED_NODE,
+        DisruptionReason::Unhealthy => &condition_reasons::UNHEALTHY,
     }
 }
 
@@ -87,6 +88,7 @@ pub(super) fn deletion_reason(reason: DisruptionReason) -> DeletionReason {
     match reason {
         DisruptionReason::Underutilized => DeletionReason::Underutilized,
         DisruptionReason::Empty => DeletionReason::Empty,
-        DisruptionReason::Drifted | DisruptionReason::Unhealthy => DeletionReason::Drifted,
+        DisruptionReason::Drifted => DeletionReason::Drifted,
+        DisruptionReason::Unhealthy => DeletionReason::Unhealthy,
     }
 }

@@ -49,6 +49,7 @@ fn changes_by_itself(why: &Kept) -> bool {
         Kept::Budget(_)
             | Kept::InProgress
             | Kept::Rebooting
+            | Kept::Tolerated { .. }
             | Kept::Later { .. }
             | Kept::Uninitialized { .. }
             | Kept::PodHeld { .. }

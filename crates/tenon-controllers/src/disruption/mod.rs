@@ -25,6 +25,8 @@ pub(crate) mod pod_events;
 #[cfg(test)]
 mod pod_events_tests;
 mod queue;
+#[cfg(test)]
+mod repair_tests;
 mod report;
 mod rollout;
 mod run;

@@ -14,15 +14,32 @@ use crate::events::Event;
 /// That a node cannot be consolidated is repeated only after this long, as in the reference.
 const UNCONSOLIDATABLE_REPEAT_AFTER: SignedDuration = SignedDuration::from_mins(15);
 
+/// That too many nodes are broken is repeated only after this long, as in the reference.
+const NODE_REPAIR_REPEAT_AFTER: SignedDuration = SignedDuration::from_mins(15);
+
 /// Says why nodes stay and which budgets cannot be read.
 pub(super) async fn report(context: &Context, shown: &Shown, disruption: &Disruption) {
     for node in &disruption.kept {
         let Some(claim) = shown.claim(&node.node) else { continue };
         for event in events(node) {
             context.events.publish(claim.as_ref(), &event).await;
+            if *event.reason == event_reasons::NODE_REPAIR_BLOCKED {
+                report_repair_blocked(context, shown, (node, &event)).await;
+            }
         }
     }
     report_invalid_budgets(context, shown, &disruption.pools).await;
+}
+
+/// The same on the Node and its NodePool: what is broken is looked for there.
+async fn report_repair_blocked(context: &Context, shown: &Shown, (kept, event): (&KeptNode, &Event)) {
+    if let Some(node) = shown.nodes.get(&kept.node) {
+        context.events.publish(node.as_ref(), event).await;
+    }
+    let is_its = |name: String| Some(name) == kept.pool;
+    if let Some(pool) = shown.pools.iter().find(|pool| is_its(pool.name_any())) {
+        context.events.publish(pool.as_ref(), event).await;
+    }
 }
 
 /// What is said of a node that stays: one sentence for each way it cannot go.
@@ -31,7 +48,9 @@ fn events(kept: &KeptNode) -> Vec<Event> {
     for (method, why) in &kept.reasons {
         let Some(reason) = reason_of(*method, why) else { continue };
         let name = &kept.node;
-        let event = if *reason == event_reasons::UNCONSOLIDATABLE {
+        let event = if *reason == event_reasons::NODE_REPAIR_BLOCKED {
+            Event::new(reason, format!("Cannot repair Node {name}: {why}")).repeat_after(NODE_REPAIR_REPEAT_AFTER)
+        } else if *reason == event_reasons::UNCONSOLIDATABLE {
             Event::new(reason, format!("Cannot consolidate NodeClaim {name}: {why}"))
                 .repeat_after(UNCONSOLIDATABLE_REPEAT_AFTER)
         } else {
@@ -47,10 +66,13 @@ fn events(kept: &KeptNode) -> Vec<Event> {
 
 /// Under which reason something is told; nothing if it is no news.
 fn reason_of(method: Method, why: &Kept) -> Option<&'static EventReason> {
-    let is_drift = matches!(method, Method::Drift | Method::StaticDrift);
+    // A broken node is told of as a drifted one is: somebody waits for it to go.
+    let is_drift = matches!(method, Method::Drift | Method::StaticDrift | Method::Repair);
     match why {
         Kept::Blocked(DisruptionBlocked::DoNotDisrupt { .. } | DisruptionBlocked::InvalidConsolidateAfter { .. })
         | Kept::PodHeld { .. } => Some(&event_reasons::DISRUPTION_BLOCKED),
+        Kept::TooManyUnhealthy { .. } => Some(&event_reasons::NODE_REPAIR_BLOCKED),
+        Kept::DoNotRepair { .. } => Some(&event_reasons::DISRUPTION_BLOCKED),
         Kept::Blocked(DisruptionBlocked::ConsolidationDisabled { .. }) => Some(&event_reasons::UNCONSOLIDATABLE),
         Kept::Budget(_) if is_drift || method == Method::Emptiness => Some(&event_reasons::DISRUPTION_BLOCKED),
         Kept::Unschedulable { .. }

@@ -51,6 +51,9 @@ pub(crate) const DOUBLING_11: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 1
 /// The same with a twelfth.
 pub(crate) const DOUBLING_12: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0];
 
+/// Eight bounds, each twice the one before, from ten seconds.
+pub(crate) const DOUBLING_8_FROM_10: &[f64] = &[10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0, 1280.0];
+
 /// Fifteen bounds, each twice the one before, from half a second.
 pub(crate) const DOUBLING_15: &[f64] =
     &[0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0];

@@ -13,6 +13,12 @@ labels! {
     Disrupted {
         reason: String, nodepool: String, capacity_type: String, consolidation_policy: String, termination_mode: String
     }
+    /// How the reboot of a Node ended.
+    Rebooted { result: &'static str }
+    /// A NodeClaim that was deleted because its Node was broken.
+    UnhealthyDisrupted {
+        condition: String, nodepool: String, capacity_type: String, image_id: String, termination_mode: &'static str
+    }
     /// A Node that came or went.
     OfNode { nodepool: String, zone: String }
     /// A NodePool.
@@ -43,6 +49,8 @@ labels! {
     PoolDecision {
         nodepool: String, decision: &'static str, reason: &'static str, consolidation_type: &'static str
     }
+    /// What came of writing the deletion cost of a pod.
+    CostWritten { result: &'static str }
     /// Why nodes are disrupted, and by which method.
     WhyDisrupted { reason: &'static str, consolidation_type: &'static str }
     /// Why nodes are disrupted.

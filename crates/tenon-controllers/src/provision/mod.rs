@@ -32,7 +32,7 @@ mod test_stage;
 pub use claims::{ClaimError, decided, to_claims};
 pub(crate) use claims::{entry, owner};
 pub use gather::Gathered;
-pub(crate) use gather::{gather_for_disruption, is_being_emptied};
+pub(crate) use gather::{gather, gather_for_disruption, is_being_emptied};
 pub(crate) use host_facts::GuestId;
 pub use host_facts::HostFacts;
 pub(crate) use hosts::{instance_type_of, place_of, record_of, records_in};

@@ -95,6 +95,13 @@ fn a_deletion_cost_that_a_controller_manages_is_no_wish_of_the_user() {
         (eviction_cost(&of_kubernetes, FeatureGates::default()), eviction_cost(&of_kubernetes, managed)),
         (-10.0, 1.0)
     );
+    let leftover = |mark: &str| {
+        let left =
+            json!({ "controller.kubernetes.io/pod-deletion-cost": "-2147483648", "tenon.dev/pod-deletion-cost": mark });
+        eviction_cost(&pod(&left), FeatureGates::default())
+    };
+    assert_eq!(leftover("-2147483648"), 1.0, "Tenon wrote that before the gate was switched off");
+    assert_eq!(leftover("-3"), -10.0, "somebody else wrote it since");
     let ours = pod(&json!({ "karpenter.sh/disruption-cost": "-2147483648" }));
     assert_eq!(eviction_cost(&ours, managed), -10.0);
 }

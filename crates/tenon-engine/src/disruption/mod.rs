@@ -4,7 +4,7 @@
 //! `empty_nodes`, `drift` (with `terminate_first`), `multi_node`, `single_node`, and `further` where they all find nothing. What all methods ask of
 //! a node is in `candidates`, what budgets leave in `pool_budgets`, whether moved pods find a place in `consolidation`, whether a
 //! replacement costs less in `prices`, whether a move is worth it in `balanced`. `kept` and `blocked` have the reasons against
-//! it. `confirmation` decides a second time before something is done; `expected` is the cluster once a move is done.
+//! it. `deletion_cost` says which pods a ReplicaSet should delete first. `confirmation` decides a second time before something is done; `expected` is the cluster once a move is done.
 //!
 //! `emptiness` has the rules for empty nodes, and decides once more about one that is about to be deleted.
 
@@ -15,6 +15,7 @@ mod candidates;
 mod command;
 mod confirmation;
 mod consolidation;
+mod deletion_cost;
 mod drift;
 mod emptiness;
 mod empty_nodes;
@@ -22,6 +23,7 @@ mod expected;
 mod further;
 mod kept;
 mod multi_node;
+mod node_health;
 mod pool_budgets;
 mod prices;
 mod repair;
@@ -35,9 +37,13 @@ pub use budget::{AllowedDisruptions, InvalidBudget, UNBOUNDED, allowed_disruptio
 pub use candidates::prices;
 pub use command::{Command, Destination, Method, Move, RemovedNode, Replacement, TerminateFirst};
 pub use confirmation::Rejection;
+pub use deletion_cost::{
+    CostGroup, CostWrite, CostWrites, NodeDeletionCost, cost_writes, deletion_cost_state, deletion_costs,
+};
 pub use emptiness::{Consolidatable, EmptinessInput, EmptinessVerdict, judge_emptiness, validate_emptiness};
 pub use expected::expected;
 pub use kept::{BudgetLimit, Kept};
+pub use node_health::{HealthClaim, HealthVerdict, NodeHealth, TooManyUnhealthy, judge_node_health};
 pub use pool_budgets::{PoolDisruption, TightestBudget};
 pub use scan::{Disruption, KeptNode};
 pub use scanner::{Scanner, confirm, decide};

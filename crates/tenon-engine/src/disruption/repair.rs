@@ -141,7 +141,9 @@ fn order(one: &Due, other: &Due) -> Ordering {
 /// What is wrong with a node, and since when it is no longer tolerated. Of several faults the one whose time is over first.
 fn broken(node: &Node<'_>) -> Option<(Unhealthy, Timestamp)> {
     let seen = node.seen.node.as_ref()?;
-    let faults = seen.unhealthy.iter().map(|fault| (*fault, fault.tolerated_until(seen.created)));
+    // A node that was just rebooted has its time from then on, like a new one.
+    let began = seen.created.max(node.seen.claim.rebooted_at);
+    let faults = seen.unhealthy.iter().map(|fault| (*fault, fault.tolerated_until(began)));
     faults.min_by_key(|(fault, until)| (*until, fault.policy.condition))
 }
 

@@ -167,19 +167,7 @@ impl<'s> Scan<'s> {
     }
 
     fn pool_budgets(&self, reason: DisruptionReason) -> Vec<PoolDisruption> {
-        let is_rebooting = |node: &Node<'s>| node.state.stage == NodeStage::Rebooting;
-        let is_counted = |node: &&Node<'s>| {
-            (node.seen.is_initialized() || is_rebooting(node)) && !node.seen.claim.is_instance_terminating
-        };
-        // To be repaired, a node that is not ready is the reason and no disruption by itself.
-        let is_unready = |node: &Node<'s>| reason != DisruptionReason::Unhealthy && !node.seen.is_ready();
-        let in_progress = &self.snapshot.disruption.in_progress;
-        let counted = self.nodes.iter().filter(is_counted).filter_map(|node| {
-            let is_disrupting = node.is_going() || is_rebooting(node) || in_progress.contains(node.name());
-            Some(Counted { pool: node.state.pool.as_deref()?, is_disrupting: is_disrupting || is_unready(node) })
-        });
-        let pools = self.snapshot.pools.iter().filter_map(|pool| pool.disruption.as_deref());
-        pool_disruptions(counted, pools, (reason, self.now))
+        budgets_of(&self.nodes, self.snapshot, reason)
     }
 
     /// Why the budgets of the pool of a node are in the way.
@@ -200,6 +188,23 @@ impl<'s> Scan<'s> {
             invalid: pool.invalid.first().map(ToString::to_string),
         }))
     }
+}
+
+/// What the budgets of each pool allow for a reason, by name.
+pub(super) fn budgets_of(nodes: &[Node<'_>], snapshot: &Snapshot, reason: DisruptionReason) -> Vec<PoolDisruption> {
+    let is_rebooting = |node: &Node<'_>| node.state.stage == NodeStage::Rebooting;
+    let is_counted = |node: &&Node<'_>| {
+        (node.seen.is_initialized() || is_rebooting(node)) && !node.seen.claim.is_instance_terminating
+    };
+    // To be repaired, a node that is not ready is the reason and no disruption by itself.
+    let is_unready = |node: &Node<'_>| reason != DisruptionReason::Unhealthy && !node.seen.is_ready();
+    let in_progress = &snapshot.disruption.in_progress;
+    let counted = nodes.iter().filter(is_counted).filter_map(|node| {
+        let is_disrupting = node.is_going() || is_rebooting(node) || in_progress.contains(node.name());
+        Some(Counted { pool: node.state.pool.as_deref()?, is_disrupting: is_disrupting || is_unready(node) })
+    });
+    let pools = snapshot.pools.iter().filter_map(|pool| pool.disruption.as_deref());
+    pool_disruptions(counted, pools, (reason, Timestamp::from(snapshot.now)))
 }
 
 /// What budgets leave for a reason while nodes are chosen.

@@ -67,6 +67,8 @@ pub struct ClaimConditions {
     pub initialized: bool,
     /// Its pods have left.
     pub drained: bool,
+    /// Its VM is to be started again.
+    pub rebooting: bool,
     /// When it began to wait for its node.
     pub waiting_since: Seconds,
 }
@@ -121,6 +123,8 @@ pub enum ClaimStep {
     AwaitReadiness(Obstacle),
     /// Say that the node takes pods.
     Initialize,
+    /// Continue to start its VM again.
+    Reboot(LaunchRecord),
     /// Delete its first-boot data.
     DeleteSeed(LaunchRecord),
     /// Nothing is to be done; check again for incomplete clones.
@@ -184,6 +188,8 @@ fn after_launch(observed: &ObservedClaim, record: &LaunchRecord, now: Seconds) -
     let is_late = observed.is_overdue(record, now);
     match &observed.node {
         _ if !observed.conditions.launched => ClaimStep::ReportLaunched(record.clone()),
+        // While it is started again its node may be gone, and must not be initialized.
+        _ if observed.conditions.rebooting => ClaimStep::Reboot(record.clone()),
         ObservedNode::Absent if observed.conditions.registered => ClaimStep::Delete(DeletionCause::NodeDeleted),
         ObservedNode::Absent | ObservedNode::Stranger(_) if is_late && !observed.conditions.registered => {
             ClaimStep::Delete(DeletionCause::NotRegistered)

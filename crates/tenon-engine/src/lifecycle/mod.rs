@@ -6,6 +6,7 @@ pub mod disruption_command;
 pub mod drain;
 pub mod launch;
 mod launch_clone;
+pub mod reboot;
 pub mod registration_health;
 pub mod static_pool;
 mod static_victims;

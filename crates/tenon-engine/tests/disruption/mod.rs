@@ -6,6 +6,7 @@ mod budgets;
 mod candidates;
 mod confirmation;
 mod consolidation;
+mod deletion_cost;
 mod drain;
 mod drift;
 mod emptiness;

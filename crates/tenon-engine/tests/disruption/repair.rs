@@ -41,6 +41,8 @@ fn j2_a_condition_is_tolerated_for_a_quarter_of_an_hour_from_the_creation_of_the
     assert!(kept("n1", &ten("sick=899", "")).contains("it is repaired from 2026-03-11T"));
     assert_eq!(decided(&ten("sick=900", "")).commands.len(), 1);
     assert!(kept("n1", &ten("sick=2000 created=899", "")).contains("it is repaired from"));
+    assert!(kept("n1", &ten("sick=2000 rebooted=899", "")).contains("it is repaired from"), "rebooted a moment ago");
+    assert_eq!(decided(&ten("sick=2000 rebooted=900", "")).commands.len(), 1);
 }
 
 #[test]

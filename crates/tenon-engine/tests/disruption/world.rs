@@ -7,7 +7,7 @@
 //! gate  terminate-first-repair
 //! pool  web policy=Balanced after=30s budget=10% budget=0@Drifted budget=1@@0_8_*_*_*;10h
 //! node  n1 is=small zone=a kind=spot pool=web drifted=60 quiet=10 nominated keep keep-claim deleting not-ready
-//!       bounded-drain foreign uninitialized in-progress sick=960 sick-false=960 created=100 no-repair no-repair-claim unregistered
+//!       bounded-drain foreign uninitialized in-progress sick=960 sick-false=960 created=100 no-repair no-repair-claim unregistered rebooted=60
 //!       expires=3600
 //! bound p1 on=n1 cpu=1 keep=true started=60 pdb=now owner=daemon cost=134217728 priority=5 job=3600
 //! ```
@@ -150,6 +150,7 @@ fn facts(name: &str, is_up: bool, words: &Words<'_>) -> DisruptionFacts {
             drifted_since: seconds("drifted"),
             has_bounded_drain: has("bounded-drain"),
             has_do_not_repair: has("no-repair-claim"),
+            rebooted_at: seconds("rebooted"),
             expire_after_s: get(words, "expires").map(|expires| expires.parse().unwrap()),
             ..CandidateClaim::default()
         },

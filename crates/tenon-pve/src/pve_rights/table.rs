@@ -179,6 +179,21 @@ pub const PVE_CALLS: &[PveCall] = &[
         "deletes the seed image. Proxmox has no smaller privilege for it, and this one includes every volume of the storage: give seed images a storage of their own",
     ),
     call(Flow::Release, "DELETE", TASK, &[], "stops a clone of its own that is not wanted any more"),
+    // Reboots
+    call(
+        Flow::Reboot,
+        "POST",
+        "/nodes/{node}/qemu/{vmid}/status/reboot",
+        &[(NodePool, "VM.PowerMgmt")],
+        "asks the guest to reboot",
+    ),
+    call(
+        Flow::Reboot,
+        "POST",
+        "/nodes/{node}/qemu/{vmid}/status/reset",
+        &[(NodePool, "VM.PowerMgmt")],
+        "resets a VM whose guest does not reboot",
+    ),
     // Security groups
     call(
         Flow::SecurityGroups,
@@ -391,8 +406,6 @@ pub const PVE_CALLS: &[PveCall] = &[
     never("PUT", "/nodes/{node}/qemu/{vmid}/cloudinit"),
     never("GET", "/nodes/{node}/qemu/{vmid}/cloudinit/dump"),
     never("POST", CONFIG),
-    never("POST", "/nodes/{node}/qemu/{vmid}/status/reset"),
-    never("POST", "/nodes/{node}/qemu/{vmid}/status/reboot"),
     never("POST", "/nodes/{node}/qemu/{vmid}/status/suspend"),
     never("POST", "/nodes/{node}/qemu/{vmid}/status/resume"),
     never("GET", "/nodes/{node}/qemu/{vmid}/firewall/options"),

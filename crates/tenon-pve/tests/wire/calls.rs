@@ -324,7 +324,7 @@ async fn power(client: &Client, row: &Recording, (host, vmid): (&HostName, VmId)
             client.shutdown_proven(&vm, how).await
         }
         "reset" => client.reset_proven(&vm).await,
-        "reboot" => client.reboot_proven(&vm).await,
+        "reboot" => client.reboot_proven(&vm, number(row, "timeout")).await,
         "suspend" if row.param("todisk").is_some() => client.suspend_proven(&vm, Suspend::ToDisk).await,
         "suspend" => client.suspend_proven(&vm, Suspend::ToMemory).await,
         _ => return None,

@@ -288,7 +288,7 @@ pub(crate) const CALLS: &[Case] = calls! {
     reset_proven "POST" "/nodes/*/qemu/*/status/reset" [Locks]
         |site| task(site.client.reset_proven(&site.running).await);
     reboot_proven "POST" "/nodes/*/qemu/*/status/reboot" [Locks]
-        |site| task(site.client.reboot_proven(&site.running).await);
+        |site| task(site.client.reboot_proven(&site.running, None).await);
     suspend_proven "POST" "/nodes/*/qemu/*/status/suspend" [Locks]
         |site| task(site.client.suspend_proven(&site.running, Suspend::ToMemory).await);
     resume_vm "POST" "/nodes/*/qemu/*/status/resume" [Locks] |site| task(site.client.resume_vm(&on(), RUNS()).await);

@@ -5,6 +5,7 @@ use kube::api::{Api, DeleteParams};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tenon_api::kube_objects::{ReplicaSet, WirePod as Pod};
+use tenon_api::names;
 
 use super::board::{Board, has_ended, is_ready};
 use super::owner::{Owner, create};
@@ -60,7 +61,14 @@ async fn report_deployment(board: &Board, deployment: &Owner, sets: &[&Owner]) -
     deployment.report(&board.client, status).await
 }
 
-/// Every ReplicaSet has as many pods as it says; of too many, those that do not run yet go first.
+/// What somebody wrote on a pod for this; 0 if nothing can be read.
+fn deletion_cost(pod: &Pod) -> i32 {
+    let written = pod.annotations().get(names::ANNOTATION_POD_DELETION_COST);
+    written.and_then(|cost| cost.parse().ok()).unwrap_or_default()
+}
+
+/// Every ReplicaSet has as many pods as it says; of too many, those that do not run yet go first, then those
+/// that cost least to delete.
 pub(crate) async fn keep_replica_sets(board: &Board) -> Result<(), kube::Error> {
     for set in board.replica_sets.iter().filter(|set| !set.is_deleted()) {
         let wanted = set.number("replicas").unwrap_or(1);
@@ -72,7 +80,7 @@ pub(crate) async fn keep_replica_sets(board: &Board) -> Result<(), kube::Error> 
         for _ in alive.len()..wanted {
             set.create_pod(&board.client).await?;
         }
-        alive.sort_by_key(|pod| (is_ready(pod), pod.node_name().is_some()));
+        alive.sort_by_key(|pod| (is_ready(pod), pod.node_name().is_some(), deletion_cost(pod)));
         let api: Api<Pod> = Api::namespaced(board.client.clone(), &set.namespace());
         for pod in alive.iter().take(alive.len().saturating_sub(wanted)) {
             api.delete(&pod.name_any(), &DeleteParams::default()).await?;

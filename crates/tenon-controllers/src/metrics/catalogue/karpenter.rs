@@ -3,15 +3,17 @@
 use super::Origin::{KarpenterAws, KarpenterLibrary};
 use super::labels::{
     ARCH, CAPACITY_TYPE, CODE, COMMIT, CONDITION_KIND, CONDITION_REASON, CONDITION_STATUS, CONDITION_TYPE,
-    CONSOLIDATION_POLICY, CONSOLIDATION_TYPE, CONTROLLER, DECISION, DISRUPTED_REASON, DISRUPTION_REASON,
+    CONSOLIDATION_POLICY, CONSOLIDATION_TYPE, CONTROLLER, COST_RESULT, DECISION, DISRUPTED_REASON, DISRUPTION_REASON,
     DRAINED_REASON, DYNAMIC_RESOURCES, EFFECTIVE_ZONE, ERROR, GOARCH, GOVERSION, GROUP, IMAGE_ID, INSTANCE_CPU_TYPE,
     INSTANCE_FAMILY, INSTANCE_TYPE, KUBE_CODE, KUBE_GROUP, KUBE_KIND, KUBE_METHOD, KUBE_SUBRESOURCE, KUBE_VERB,
     KUBE_VERSION, LEASE, MANAGED, METHOD, MIN_VALUES_RELAXED, NODE, NODE_NAME, NODE_PHASE, NODEPOOL, OBJECT,
-    OBJECT_NAMESPACE, OS, OWNER, PHASE, POD, POD_NAMESPACE, PRIORITY, PROVIDER, QUEUE, READY, REASON, REGION,
-    RESOURCE_TYPE, RESULT, SCHEDULED, SCHEDULING_ID, TERMINATION_MODE, TO_STATUS, VERSION, WINDOWS_BUILD, ZONE,
+    OBJECT_NAMESPACE, OS, OWNER, PHASE, POD, POD_NAMESPACE, PRIORITY, PROVIDER, QUEUE, READY, REASON, REBOOT_RESULT,
+    REGION, RESOURCE_TYPE, RESULT, SCHEDULED, SCHEDULING_ID, TERMINATION_MODE, TO_STATUS, UNHEALTHY_CONDITION,
+    UNHEALTHY_IMAGE_ID, VERSION, WINDOWS_BUILD, ZONE,
 };
 use super::{
-    DOUBLING_11, DOUBLING_12, DURATIONS, GO_DEFAULT, KUBE_BOUNDS, Kind, LIFETIMES, Label, Metric, Unit, metric,
+    DOUBLING_8_FROM_10, DOUBLING_11, DOUBLING_12, DURATIONS, GO_DEFAULT, KUBE_BOUNDS, Kind, LIFETIMES, Label, Metric,
+    Unit, metric,
 };
 
 /// What a node is told apart by: the well-known labels, each by the last part of its name.
@@ -129,6 +131,9 @@ metrics! {
         &[NODEPOOL, CAPACITY_TYPE, ZONE], "NodeClaims that no longer exist, with their VM");
     NODECLAIMS_DISRUPTED = metric("karpenter_nodeclaims_disrupted_total", Kind::Counter, DISRUPTED,
         "NodeClaims deleted by Tenon; as in Karpenter, without those a static NodePool has too many of");
+    NODECLAIMS_UNHEALTHY_DISRUPTED = metric("karpenter_nodeclaims_unhealthy_disrupted_total", Kind::Counter,
+        &[UNHEALTHY_CONDITION, NODEPOOL, CAPACITY_TYPE, UNHEALTHY_IMAGE_ID, TERMINATION_MODE],
+        "NodeClaims deleted because a condition of their Node meant that it was unhealthy");
     NODECLAIMS_TERMINATION = metric("karpenter_nodeclaims_termination_duration_seconds", Kind::Histogram(DOUBLING_12),
         &[NODEPOOL], "Time from the deletion of a NodeClaim until it no longer exists").unit(Unit::Seconds);
     NODECLAIMS_INSTANCE_TERMINATION = metric("karpenter_nodeclaims_instance_termination_duration_seconds",
@@ -142,6 +147,13 @@ metrics! {
         "Time from the deletion of a Node until it no longer exists").unit(Unit::Seconds);
     NODES_LIFETIME = metric("karpenter_nodes_lifetime_duration_seconds", Kind::Histogram(LIFETIMES), &[NODEPOOL],
         "Time from the creation of a Node until it no longer exists").unit(Unit::Seconds);
+    NODES_REBOOTS = metric("karpenter_nodes_reboots_total", Kind::Counter, &[REBOOT_RESULT],
+        "Reboots of nodes that were asked for by the condition Rebooting of a NodeClaim");
+    NODES_REBOOT_DURATION = metric("karpenter_nodes_reboot_duration_seconds", Kind::Histogram(DOUBLING_8_FROM_10),
+        &[REBOOT_RESULT], "Time from when a reboot was asked for until it ended").unit(Unit::Seconds);
+    NODES_REBOOT_RECOVERY = metric("karpenter_nodes_reboot_recovery_duration_seconds",
+        Kind::Histogram(DOUBLING_8_FROM_10), &[], "Time from when a VM was rebooted until its Node was Ready")
+        .unit(Unit::Seconds);
     NODES_ALLOCATABLE = metric("karpenter_nodes_allocatable", Kind::Gauge, NODE_RESOURCE_LABELS,
         "What pods may use of a node").unit(Unit::Resource).cluster_state();
     NODES_POD_REQUESTS = metric("karpenter_nodes_total_pod_requests", Kind::Gauge, NODE_RESOURCE_LABELS,
@@ -187,6 +199,10 @@ metrics! {
         &[CONSOLIDATION_TYPE], "Nodes that were kept because the second check found them in use");
     DISRUPTION_QUEUE_FAILURES = metric("karpenter_voluntary_disruption_queue_failures_total", Kind::Counter,
         &[DECISION, DISRUPTION_REASON, CONSOLIDATION_TYPE], "Decisions that could not be carried out and are taken again");
+    DELETION_COST_WRITES = metric("karpenter_pod_deletion_cost_pod_annotation_writes_total", Kind::Counter,
+        &[COST_RESULT], "Writes of the deletion cost of pods, with the feature gate PodDeletionCostManagement");
+    DELETION_COST_PENDING = metric("karpenter_pod_deletion_cost_nodes_with_pending_annotation_writes", Kind::Gauge,
+        &[NODEPOOL], "Nodes with pods whose deletion cost was not right when it was last looked at");
 
     // The provider.
     CLOUDPROVIDER_DURATION = metric("karpenter_cloudprovider_duration_seconds", Kind::Histogram(GO_DEFAULT),

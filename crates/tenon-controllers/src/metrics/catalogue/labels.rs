@@ -63,6 +63,12 @@ pub(crate) const READY: Label = label("ready", "`true`, `false`");
 pub(crate) const REASON: Label = label("reason", "`provisioned`, `drifted`, `underutilized`");
 pub(crate) const REGION: Label = label("region", "Proxmox clusters of the cloud config");
 pub(crate) const RESOURCE_TYPE: Label = label("resource_type", "resources of nodes");
+pub(crate) const REBOOT_RESULT: Label =
+    label("result", "`succeeded`, `provider_error`, `recovery_timeout`, `invalid_request`");
+pub(crate) const UNHEALTHY_CONDITION: Label = label("condition", "`ready`");
+pub(crate) const UNHEALTHY_IMAGE_ID: Label = label("image_id", "VM templates");
+pub(crate) const COST_RESULT: Label =
+    label("result", "`updated`, `skipped_unchanged`, `skipped_notfound`, `skipped_conflict`, `error`");
 pub(crate) const RESULT: Label = label("result", "`success`, `requeue_after`, `error`");
 pub(crate) const SCHEDULED: Label = label("scheduled", "`true`, `false`");
 pub(crate) const SCHEDULING_ID: Label = label("scheduling_id", "the running plan, or the last one");
