@@ -11,6 +11,7 @@ use tenon_model::{ProviderId, Requirement, Requirements};
 
 use crate::condition::ConditionStatus;
 use crate::condition_reasons::{self, ConditionReason};
+use crate::hash;
 use crate::hash_stamp;
 use crate::names;
 use crate::nodeclaim::NodeClaim;
@@ -161,6 +162,23 @@ pub fn drift(seen: &DriftInput<'_>) -> Option<Drift> {
 pub fn drifted_before(claim: &NodeClaim) -> Option<&str> {
     let conditions = claim.status.iter().flat_map(|status| status.conditions.iter().flatten());
     conditions.into_iter().find(|told| told.type_ == DRIFTED).map(|told| told.reason.as_str())
+}
+
+/// Whether what a claim says it has drifted for was undone since: its pool or class went back to what the claim was made from.
+/// Conditions are written a moment later than pools and classes change.
+pub fn is_undone(claim: &NodeClaim, pool: &NodePool, wanted: &Requirements, class: Option<&ProxmoxNodeClass>) -> bool {
+    let is_same = |stamp: &hash_stamp::Stamp, owner: &hash_stamp::Annotations, hash: &str| {
+        let is_known = stamp.is_ours(owner) && stamp.is_ours(claim.annotations());
+        is_known && !stamp.differs(&stamp.written(hash), claim.annotations())
+    };
+    let Some(said) = drifted_before(claim) else { return false };
+    if said == DriftReason::NodePoolDrifted.as_str() {
+        is_same(&hash_stamp::POOL, pool.annotations(), &hash::of_pool(pool))
+    } else if said == DriftReason::NodeClassDrift.as_str() {
+        class.is_some_and(|class| is_same(&hash_stamp::CLASS, class.annotations(), &hash::of_class(class)))
+    } else {
+        said == DriftReason::RequirementsDrifted.as_str() && facts(claim).meet(wanted, |_| false).is_ok()
+    }
 }
 
 fn is_launched(claim: &NodeClaim) -> bool {

@@ -330,6 +330,35 @@ fn a_claim_that_drifted_stays_so_while_its_owner_does_not_carry_our_version_yet(
 }
 
 #[test]
+fn drift_is_undone_once_the_pool_or_the_class_is_again_what_the_claim_was_made_from() {
+    let mut world = world();
+    let of_pool = crate::hash::of_pool(&world.pool);
+    let said = |world: &mut World, reason: &str| {
+        world.claim.status.as_mut().unwrap().conditions = Some(object(json!([told("Drifted", reason)])));
+        is_undone(&world.claim, &world.pool, &world.wanted, world.class.as_ref())
+    };
+    assert!(!said(&mut world, "ImageDrift") && !said(&mut world, "InstanceTypeNotFound"), "nobody looked");
+    // Whatever the pool carries: what counts is what it says now.
+    world.pool.metadata.annotations = Some(stamped("1", crate::hash::POOL_VERSION));
+    world.claim.metadata.annotations = Some(stamped(&of_pool, crate::hash::POOL_VERSION));
+    assert!(said(&mut world, "NodePoolDrifted"));
+    world.claim.metadata.annotations = Some(stamped("2", crate::hash::POOL_VERSION));
+    assert!(!said(&mut world, "NodePoolDrifted"));
+    world.claim.metadata.annotations = Some(stamped(&of_pool, "v3"));
+    assert!(!said(&mut world, "NodePoolDrifted"), "numbers of another controller say nothing");
+    let of_class = crate::hash::of_class(world.class.as_ref().unwrap());
+    let written = |hash: &str| Some(CLASS.written(hash));
+    world.class.as_mut().unwrap().metadata.annotations = written("1");
+    world.claim.metadata.annotations = written(&of_class);
+    assert!(said(&mut world, "NodeClassDrift"));
+    world.claim.metadata.annotations = written("2");
+    assert!(!said(&mut world, "NodeClassDrift"));
+    assert!(said(&mut world, "RequirementsDrifted"), "it meets them");
+    world.wrong(DriftReason::RequirementsDrifted);
+    assert!(!said(&mut world, "RequirementsDrifted"));
+}
+
+#[test]
 fn our_versions_are_not_the_reference_s() {
     assert_ne!(crate::hash::POOL_VERSION, "v3");
     assert_ne!(crate::hash::CLASS_VERSION, "v1");

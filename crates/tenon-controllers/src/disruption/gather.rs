@@ -9,6 +9,7 @@ use tenon_model::{Snapshot, Timestamp};
 
 use super::candidate::is_reachable;
 use super::queue::Queue;
+use super::undone_drift::forget_undone_drift;
 use crate::context::Context;
 use crate::provision::{Gathered, Lookout, gather_for_disruption};
 
@@ -35,6 +36,7 @@ pub(super) async fn look(context: &Context, lookout: &mut Lookout, queue: &mut Q
     snapshot.disruption.in_progress.extend(queue.in_progress());
     snapshot.disruption.failed = queue.failed(now);
     keep_unreachable(context, &gathered, &mut snapshot);
+    forget_undone_drift(context, &gathered.claims, &mut snapshot);
     Look { gathered, snapshot }
 }
 

@@ -1,12 +1,12 @@
 //! Disrupts nodes: those that are empty, underutilized or have drifted. Which ones is decided by `tenon_engine::disruption`, and what
 //! comes next of a decision by `tenon_engine::disruption_command`.
 //!
-//! `run` says when, `pass` is one look: `candidate` and `gather` read what it rests on, `memo` says whether anything changed since the
-//! last one, `start` makes a command of a decision, `report` and `count` say why other nodes stay. `queue` has the commands that
-//! run, `observe` how far each is, and `act` carries them on with the `marks` of NodeClaims and the taint of `taint`. `rollout` halts
-//! replacements that never join. `consolidatable` and `pod_events` keep the condition Consolidatable and
-//! `status.lastPodEventTime` of NodeClaims up to date. `labels` has the words for all of it; `duration` reads texts in units of
-//! the clock.
+//! `run` says when, `pass` is one look: `candidate` and `gather` read what it rests on, without drift that is undone (`undone_drift`),
+//! `memo` says whether anything changed since the last one, `start` makes a command of a decision, `report` and `count` say why other
+//! nodes stay. `queue` has the commands that run, `observe` how far each is, and `act` carries them on with the `marks` of NodeClaims
+//! and the taint of `taint`. `rollout` halts replacements that never join. `consolidatable` and `pod_events` keep the condition
+//! Consolidatable and `status.lastPodEventTime` of NodeClaims up to date. `labels` has the words for all of it; `duration` reads texts
+//! in units of the clock.
 
 mod act;
 mod candidate;
@@ -34,6 +34,7 @@ mod start;
 pub(crate) mod taint;
 #[cfg(test)]
 mod test_site;
+mod undone_drift;
 
 pub use duration::{parse_duration, parse_duration_or_never};
 pub(crate) use gather::model_time;

@@ -115,7 +115,7 @@ async fn a_controller_killed_while_it_replaces_a_node_finishes_it(kind: Kind) ->
 }
 
 impl World {
-    async fn disrupt_with(&self, disruption: Value) -> anyhow::Result<()> {
+    pub(crate) async fn disrupt_with(&self, disruption: Value) -> anyhow::Result<()> {
         self.change_default(json!({ "disruption": disruption })).await
     }
 
@@ -124,7 +124,7 @@ impl World {
         self.change_default(json!({ "template": { "metadata": { "labels": { "example.com/batch": value } } } })).await
     }
 
-    async fn change_default(&self, spec: Value) -> anyhow::Result<()> {
+    pub(crate) async fn change_default(&self, spec: Value) -> anyhow::Result<()> {
         let pools: Api<NodePool> = Api::all(self.admin.clone());
         pools.patch("default", &PatchParams::default(), &Patch::Merge(json!({ "spec": spec }))).await?;
         Ok(())

@@ -49,6 +49,7 @@ mod reload;
 mod request_audit;
 mod rights;
 mod rights_audit;
+mod rolling_out;
 mod scaling_down;
 mod schema;
 mod schema_samples;
