@@ -145,6 +145,7 @@ impl Family {
                 include_str!("../../bench/karpenter/disruption_check.go"),
                 include_str!("../../bench/karpenter/disruption_clock.go"),
                 include_str!("../../bench/karpenter/disruption_misplaced.go"),
+                include_str!("../../bench/karpenter/disruption_own.go"),
                 include_str!("../../bench/karpenter/disruption_play.go"),
                 include_str!("../../bench/karpenter/disruption_report.go"),
                 include_str!("../../bench/karpenter/disruption_rounds.go"),
