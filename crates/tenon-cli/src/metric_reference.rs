@@ -33,7 +33,7 @@ look at everything in one pass, so `workqueue_adds_total`, `workqueue_retries_to
 `controller_runtime_reconcile_time_seconds`.\n\
 - `go_\u{2026}` is absent, because there is no Go. So is `process_\u{2026}`: the kubelet measures memory and CPU of the container.\n\
 - `karpenter_consolidation_\u{2026}`, `karpenter_voluntary_disruption_terminate_first_\u{2026}` and \
-`karpenter_nodepools_cost_tracker_\u{2026}` are absent: Tenon does not do yet what they count.\n\
+`karpenter_nodepools_cost_tracker_\u{2026}` are absent: Tenon consolidates and terminates first without counting these yet.\n\
 - Label `reason` of Node conditions is empty.\n\
 - `goversion` of `karpenter_build_info` is the version of the Rust compiler that is needed at least.\n";
 
