@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use tenon_api::kube_objects::{Node, Pod};
 use tenon_api::pod_predicates::is_active;
-use tenon_engine::disruption::{Disruption, DisruptionBlocked, Kept};
+use tenon_engine::disruption::{Disruption, DisruptionBlocked, HostStay, Kept};
 
 use super::candidate::Shown;
 use crate::claim::is_ready;
@@ -53,6 +53,7 @@ fn changes_by_itself(why: &Kept) -> bool {
             | Kept::Later { .. }
             | Kept::Uninitialized { .. }
             | Kept::PodHeld { .. }
+            | Kept::Host(HostStay::Busy { .. } | HostStay::Empty { .. })
             | Kept::Blocked(
                 DisruptionBlocked::TooRecent { .. }
                     | DisruptionBlocked::Nominated

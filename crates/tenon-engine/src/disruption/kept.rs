@@ -9,6 +9,7 @@ use tenon_model::{DisruptionReason, HoldKind, PodHold, PodKey, Price, Reason, Ti
 
 use super::blocked::{DisruptionBlocked, Protected};
 use super::command::Method;
+use super::host_stay::HostStay;
 use super::pool_budgets::TightestBudget;
 
 /// Why a node stays.
@@ -138,6 +139,8 @@ pub enum Kept {
         /// How many may be broken.
         most: u32,
     },
+    /// Its ProxmoxNodeClass has a goal for hosts, and it is not moved to another host.
+    Host(HostStay),
     /// It could go, and another goes first.
     Later {
         /// The method that the other goes by.
@@ -236,6 +239,7 @@ impl fmt::Display for Kept {
             Kept::TooManyUnhealthy { pool, unhealthy, total, most } => {
                 too_many_unhealthy(f, pool, [*unhealthy, *total, *most])
             }
+            Kept::Host(stay) => stay.fmt(f),
             Kept::Later { method, node } => write!(f, "the node can be disrupted after node {node} ({method})"),
         }
     }

@@ -144,8 +144,8 @@ fn class() -> Value {
         "spec": {
             "region": "lab", "cloneMode": "Auto", "timeouts": { "launch": "5m", "registration": "1h30m" },
             "placementStrategy": {
-                "zoneBalance": "Balanced", "hosts": "Spread", "minAvailable": { "cpu": "2", "memory": "4Gi" },
-                "excludedHosts": ["pve9"],
+                "zoneBalance": "Balanced", "hosts": "Spread", "goal": "SpreadHosts",
+                "minAvailable": { "cpu": "2", "memory": "4Gi" }, "excludedHosts": ["pve9"],
             },
             "instanceTemplateRef": { "kind": "ProxmoxUnmanagedTemplate", "name": "debian" },
             "kubeletConfiguration": {
