@@ -21,7 +21,7 @@ impl<'s> Scan<'s> {
     pub(super) fn spread_hosts(&mut self, layout: &Layout<'s>) -> Option<(Command, Vec<usize>)> {
         let pools = self.nodes.iter().enumerate().filter(|(number, _)| self.goal_of(*number) == Some(HostGoal::Spread));
         let pools: BTreeSet<&'s str> = pools.map(|(_, node)| Node::pool_name(node)).collect();
-        let mut asked = 0;
+        let (budgets, mut asked) = (self.budgets(GOAL.reason()), 0);
         for pool in pools {
             for (place, numbers) in self.fullest_first(layout, pool) {
                 let targets = self.emptier(layout, place, pool);
@@ -30,7 +30,8 @@ impl<'s> Scan<'s> {
                     let judged = match &targets {
                         Err(why) => Err(Kept::Host(why.clone())),
                         Ok(_) if asked >= MOST_ASKED => Err(Kept::Host(HostStay::NotAsked)),
-                        Ok(targets) => self.within_budget(number).and_then(|()| self.spread_to(targets, number)),
+                        Ok(_) if budgets.left(pool) == 0 => Err(self.budget_limit(&budgets, &self.nodes[number])),
+                        Ok(targets) => self.spread_to(targets, number),
                     };
                     asked += self.simulated - before;
                     match judged {
@@ -59,11 +60,6 @@ impl<'s> Scan<'s> {
     fn of_pool(&self, layout: &Layout<'s>, place: &Place, pool: &str) -> Vec<usize> {
         let here = layout.on.get(place).into_iter().flatten().copied();
         here.filter(|number| self.nodes[*number].pool_name() == pool).collect()
-    }
-
-    fn within_budget(&self, number: usize) -> Result<(), Kept> {
-        let (budgets, node) = (self.budgets(GOAL.reason()), &self.nodes[number]);
-        if budgets.left(node.pool_name()) > 0 { Ok(()) } else { Err(self.budget_limit(&budgets, node)) }
     }
 
     /// Hosts with so few nodes of a pool that one from this host may move there.
