@@ -208,13 +208,9 @@ impl fmt::Display for Kept {
                 f,
                 "only {found} cheaper spot instance types would do, and replacing one spot node by another needs 15"
             ),
-            Kept::BelowThreshold { pool, saved, disrupted, score } => write!(
-                f,
-                "would save {} of the cost of NodePool {pool} for {} of its disruption cost: score {score:.2}, and \
-                 consolidationPolicy Balanced needs 0.50",
-                Percent(*saved),
-                Percent(*disrupted)
-            ),
+            Kept::BelowThreshold { pool, saved, disrupted, score } => {
+                below_threshold(f, pool, [*saved, *disrupted, *score])
+            }
             Kept::StaticExcess { pool } => {
                 write!(f, "NodePool {pool} has more nodes than spec.replicas; wait until the extra nodes are removed")
             }
@@ -243,6 +239,16 @@ impl fmt::Display for Kept {
             Kept::Later { method, node } => write!(f, "the node can be disrupted after node {node} ({method})"),
         }
     }
+}
+
+fn below_threshold(f: &mut fmt::Formatter<'_>, pool: &str, [saved, disrupted, score]: [f64; 3]) -> fmt::Result {
+    write!(
+        f,
+        "would save {} of the cost of NodePool {pool} for {} of its disruption cost: score {score:.2}, and \
+         consolidationPolicy Balanced needs 0.50",
+        Percent(saved),
+        Percent(disrupted)
+    )
 }
 
 fn too_many_unhealthy(f: &mut fmt::Formatter<'_>, pool: &str, [unhealthy, total, most]: [u32; 3]) -> fmt::Result {
