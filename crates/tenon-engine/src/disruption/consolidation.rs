@@ -156,7 +156,7 @@ impl<'s> Scan<'s> {
             terminate_first: None,
             moves,
             savings: saved,
-            score: None,
+            scores: Vec::new(),
         }
     }
 

@@ -94,8 +94,8 @@ impl<'s> Scan<'s> {
         self.nodes.iter().filter(is_recent).map(Node::name).collect()
     }
 
-    /// Goes through all methods.
-    pub(super) fn run(mut self) -> Disruption {
+    /// Goes through all methods, and says when each is done. Any two nodes are tried last, as a part of the last method.
+    pub(super) fn run(mut self, done: &mut dyn FnMut(Method)) -> Disruption {
         let mut commands = Vec::new();
         for method in METHODS {
             let found = match method {
@@ -109,9 +109,10 @@ impl<'s> Scan<'s> {
             if commands.is_empty() {
                 commands = found;
             }
-        }
-        if commands.is_empty() {
-            commands = self.pairs();
+            if commands.is_empty() && method == Method::SingleNode {
+                commands = self.pairs();
+            }
+            done(method);
         }
         let pools = self.pool_budgets(DisruptionReason::Underutilized);
         let Scan { nodes, mut kept, chosen, simulated, what_ifs, .. } = self;

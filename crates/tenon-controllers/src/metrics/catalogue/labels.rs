@@ -17,6 +17,10 @@ pub(crate) const CONDITION_TYPE: Label = label("type", "the types of conditions"
 pub(crate) const CONSOLIDATION_POLICY: Label = label("consolidation_policy", "the policies of NodePools");
 pub(crate) const CONSOLIDATION_TYPE: Label =
     label("consolidation_type", "`empty`, `multi`, `single`, or empty for drift");
+pub(crate) const SCORE_DECISION: Label = label("decision", "`approved`, `rejected`");
+pub(crate) const POLICY: Label = label("policy", "`consolidationPolicy` of the NodePool");
+pub(crate) const TERMINATE_FIRST_REASON: Label =
+    label("terminate_first_reason", "`no-reserved-capacity`, `static-at-limit`");
 pub(crate) const CONTROLLER: Label = label("controller", "Tenon's controllers");
 pub(crate) const DECISION: Label = label("decision", "`delete`, `replace`, `terminate-first`");
 pub(crate) const DISRUPTED_REASON: Label = label(
