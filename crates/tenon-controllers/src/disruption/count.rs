@@ -208,4 +208,17 @@ mod tests {
         }
         assert!(!text.contains("nodepool=\"b\"") && !text.contains("tenon_nodes_kept{"), "{text}");
     }
+
+    #[test]
+    fn h16_a_node_that_goes_before_its_replacement_is_counted_with_the_reason() {
+        let metrics = Metrics::default();
+        let first = Some(tenon_engine::disruption::TerminateFirst::StaticAtLimit);
+        begun(&metrics, &Command { method: Method::StaticDrift, terminate_first: first, ..command() });
+        begun(&metrics, &command());
+        let text = metrics.text();
+        let name = "karpenter_voluntary_disruption_terminate_first_decisions_total";
+        let of = "{nodepool=\"a\",reason=\"drifted\",terminate_first_reason=\"static-at-limit\"} 1\n";
+        assert!(text.contains(&format!("{name}{of}")), "{text}");
+        assert_eq!(text.lines().filter(|line| line.starts_with(name)).count(), 1, "{text}");
+    }
 }
