@@ -76,7 +76,7 @@ const SECTIONS: [(&str, &[&str]); 8] = [
     ("Pods", &["karpenter_pods_"]),
     ("NodeClaims and nodes", &["karpenter_nodeclaims_", "karpenter_nodes_", "karpenter_cluster_utilization"]),
     ("NodePools", &["karpenter_nodepools_"]),
-    ("Disruption", &["karpenter_voluntary_disruption_"]),
+    ("Disruption", &["karpenter_voluntary_disruption_", "karpenter_consolidation_", "karpenter_pod_deletion_cost_"]),
     ("Provider and instance types", &["karpenter_cloudprovider_"]),
     ("Conditions and the controller itself", &[""]),
 ];

@@ -28,7 +28,7 @@ pub(crate) const DISRUPTED_REASON: Label = label(
     "`drifted`, `empty`, `expired`, `garbage_collected`, `insufficient_capacity`, `launch_timeout`, \
      `nodeclass_not_ready`, `registration_timeout`, `underutilized`, `unhealthy`",
 );
-pub(crate) const DISRUPTION_REASON: Label = label("reason", "`drifted`, `empty`, `underutilized`");
+pub(crate) const DISRUPTION_REASON: Label = label("reason", "`drifted`, `empty`, `underutilized`, `unhealthy`");
 pub(crate) const DRAINED_REASON: Label =
     label("reason", "the reason of condition DisruptionReason, `Empty`, `Forceful Termination`");
 pub(crate) const DYNAMIC_RESOURCES: Label =
