@@ -1,3 +1,5 @@
+//! Which moves and scores are counted, and what is told of a move that policy `Balanced` approved?
+
 use std::sync::Arc;
 
 use tenon_engine::disruption::{KeptNode, RemovedNode};
