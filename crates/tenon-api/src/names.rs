@@ -62,6 +62,8 @@ pub const ANNOTATION_LAUNCH: &str = "tenon.dev/launch";
 pub const ANNOTATION_DISRUPTION: &str = "tenon.dev/disruption";
 /// On NodeClaims that come for others: the id of the command that created them.
 pub const ANNOTATION_REPLACEMENT_FOR: &str = "tenon.dev/replacement-for";
+/// On NodeClaims that came for others that stayed after all: the id of the command that was taken back.
+pub const ANNOTATION_SURPLUS: &str = "tenon.dev/surplus-replacement";
 /// On NodePools: what a roll-out that was halted depended on. It goes on once that is different.
 pub const ANNOTATION_ROLLOUT_HALTED: &str = "tenon.dev/drift-rollout-halted";
 /// On NodeClaims: the id of its bootstrap token.

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_reservation_is_available_and_not_launchable_unless_machines_are_supposed_to_be_free() {
+    fn j6_a_full_reservation_is_available_and_not_launchable_unless_machines_are_supposed_to_be_free() {
         let reserved = |available, capacity| Offering {
             requirements: [(CAPACITY_TYPE.to_owned(), Requirement::is(RESERVED))].into_iter().collect(),
             available,

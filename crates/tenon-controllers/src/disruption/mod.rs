@@ -3,7 +3,7 @@
 //!
 //! `run` says when, `pass` is one look: `candidate` and `gather` read what it rests on, without drift that is undone (`undone_drift`),
 //! `memo` says whether anything changed since the last one, `start` makes a command of a decision, `report` and `count` say why other
-//! nodes stay. `queue` has the commands that run, `observe` how far each is, and `act` carries them on with the `marks` of NodeClaims
+//! nodes stay, and `scores` why policy `Balanced` approved a move. `queue` has the commands that run, `observe` how far each is, and `act` carries them on with the `marks` of NodeClaims
 //! and the taint of `taint`. `rollout` halts replacements that never join. `consolidatable` and `pod_events` keep the condition
 //! Consolidatable and `status.lastPodEventTime` of NodeClaims up to date. `labels` has the words for all of it; `duration` reads texts
 //! in units of the clock.
@@ -17,6 +17,8 @@ mod disruption_tests;
 mod duration;
 mod gather;
 mod labels;
+#[cfg(test)]
+mod look_tests;
 mod marks;
 mod memo;
 mod observe;
@@ -30,6 +32,7 @@ mod repair_tests;
 mod report;
 mod rollout;
 mod run;
+mod scores;
 mod start;
 pub(crate) mod taint;
 #[cfg(test)]

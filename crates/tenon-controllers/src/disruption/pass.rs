@@ -22,7 +22,7 @@ use super::observe::CommandObjects;
 use super::queue::Queue;
 use super::report::{report, report_rejection};
 use super::start::command_of;
-use super::{count, rollout};
+use super::{count, rollout, scores};
 use crate::claim::ClaimError;
 use crate::context::Context;
 use crate::moments::instant_after;
@@ -149,7 +149,6 @@ impl Disruptor {
     /// Decides on a fresh look: whether the move that waits still holds, or which one is next. What failed, and whether
     /// something was begun.
     async fn decide(&mut self, context: &Context, shown: &Shown, state: u64) -> (Failures, bool) {
-        let began = Instant::now();
         let look = look(context, &mut self.lookout, &mut self.queue).await;
         if let Some(pending) = self.pending.take() {
             match self.scanner.confirm(&pending.command, &look.snapshot) {
@@ -164,8 +163,11 @@ impl Disruptor {
                 }
             }
         }
-        let disruption = self.scanner.decide(&look.snapshot);
-        count::decided(&context.metrics, &disruption, &look.snapshot, began);
+        let mut timer = count::MethodTimer::begin(&context.metrics);
+        let disruption = self.scanner.decide_telling(&look.snapshot, &mut |method| timer.done(method));
+        count::decided(&context.metrics, &disruption, &look.snapshot);
+        scores::count(&context.metrics, &disruption, &look.snapshot);
+        scores::report(context, shown, &disruption).await;
         self.memo.note(&disruption, state, context.clock.now());
         report(context, shown, &disruption).await;
         match disruption.commands.as_slice() {
