@@ -43,7 +43,7 @@ pub(super) async fn pass(context: &Context, overlays: Vec<Arc<NodeOverlay>>) -> 
             Ok(Some(())) => {}
             Ok(None) => left.is_outdated = true,
             Err(error) => {
-                left.errors.push(format!("cannot write status of NodeOverlay {}: {error}", overlay.name_any()))
+                left.errors.push(format!("cannot write status of NodeOverlay {}: {error}", overlay.name_any()));
             }
         }
     }

@@ -21,7 +21,7 @@ fn api(stage: &ClaimStage) -> Api<NodeOverlay> {
     Api::all(stage.client.clone())
 }
 
-async fn add(stage: &ClaimStage, name: &str, more: Value) {
+async fn add(stage: &ClaimStage, name: &str, more: &Value) {
     let mut spec = json!({ "requirements": [] });
     spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let overlay: NodeOverlay = serde_json::from_value(json!({ "metadata": { "name": name }, "spec": spec })).unwrap();
@@ -59,7 +59,7 @@ async fn events(stage: &ClaimStage) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn i6_an_overlay_says_that_it_is_applied_and_a_second_look_changes_nothing() {
     let stage = ClaimStage::new().await;
-    add(&stage, "a", json!({ "price": "1", "capacity": { "example.com/fpga": 2 } })).await;
+    add(&stage, "a", &json!({ "price": "1", "capacity": { "example.com/fpga": 2 } })).await;
     let book = &stage.context.memory.overlays;
     assert!(!book.published().knows("default"), "before the first look");
     assert!(look(&stage).await);
@@ -76,8 +76,8 @@ async fn i6_an_overlay_says_that_it_is_applied_and_a_second_look_changes_nothing
 #[tokio::test(start_paused = true)]
 async fn i6_an_overlay_that_conflicts_says_with_which_one_once_and_applies_when_the_other_is_gone() {
     let stage = ClaimStage::new().await;
-    add(&stage, "a", json!({ "price": "1", "weight": 3, "capacity": { "example.com/a": 1 } })).await;
-    add(&stage, "b", json!({ "priceAdjustment": "+10%", "weight": 3 })).await;
+    add(&stage, "a", &json!({ "price": "1", "weight": 3, "capacity": { "example.com/a": 1 } })).await;
+    add(&stage, "b", &json!({ "priceAdjustment": "+10%", "weight": 3 })).await;
     assert!(look(&stage).await && look(&stage).await);
     assert_eq!(said(&stage, "a").await, words("False", "Conflict", "False"));
     assert_eq!(said(&stage, "b").await, words("True", "ValidationSucceeded", "True"));
@@ -100,7 +100,7 @@ async fn i6_an_overlay_that_makes_no_sense_says_why() {
     let stage = ClaimStage::new().await;
     // The schema lets a label pass that is too long for a node.
     let label = format!("example.com/{}", "x".repeat(64));
-    add(&stage, "a", json!({ "requirements": [{ "key": label, "operator": "Exists" }], "price": "1" })).await;
+    add(&stage, "a", &json!({ "requirements": [{ "key": label, "operator": "Exists" }], "price": "1" })).await;
     assert!(look(&stage).await);
     assert_eq!(said(&stage, "a").await, words("False", "RuntimeValidation", "False"));
     assert!(stage.context.memory.overlays.published().knows("default"), "pools do not wait for it");
@@ -109,7 +109,7 @@ async fn i6_an_overlay_that_makes_no_sense_says_why() {
 #[tokio::test(start_paused = true)]
 async fn i6_what_was_found_of_an_overlay_that_is_another_by_now_is_not_published() {
     let stage = ClaimStage::new().await;
-    add(&stage, "a", json!({ "price": "1" })).await;
+    add(&stage, "a", &json!({ "price": "1" })).await;
     let before = listed(&stage).await;
     let patch = Patch::Merge(json!({ "spec": { "price": "2" } }));
     api(&stage).patch("a", &PatchParams::default(), &patch).await.unwrap();
@@ -125,7 +125,7 @@ async fn i6_what_was_found_of_an_overlay_that_is_another_by_now_is_not_published
 #[tokio::test(start_paused = true)]
 async fn i6_a_pool_whose_class_is_missing_waits_alone_and_is_known_when_the_class_is_there() {
     let stage = ClaimStage::new().await;
-    add(&stage, "a", json!({ "price": "1" })).await;
+    add(&stage, "a", &json!({ "price": "1" })).await;
     let class = Api::<ProxmoxNodeClass>::all(stage.client.clone()).get("default").await.unwrap();
     let pools: Api<tenon_api::NodePool> = Api::all(stage.client.clone());
     let mut pool = pools.get("default").await.unwrap();
@@ -147,7 +147,7 @@ async fn i6_a_pool_whose_class_is_missing_waits_alone_and_is_known_when_the_clas
 #[tokio::test(start_paused = true)]
 async fn i6_a_status_that_cannot_be_written_keeps_no_plan_waiting() {
     let mut stage = ClaimStage::new().await;
-    add(&stage, "a", json!({ "price": "1" })).await;
+    add(&stage, "a", &json!({ "price": "1" })).await;
     stage.forbid(|method, path| method == "PATCH" && path.ends_with("/status"));
     stage.settle().await;
     let left = pass(&stage.context, listed(&stage).await).await;
@@ -172,7 +172,7 @@ async fn i6_overlays_are_looked_at_when_one_of_them_or_a_pool_changes_and_not_wi
     wait().await;
     let book = &stage.context.memory.overlays;
     assert!(book.published().knows("default"), "without an overlay pools are known as well");
-    add(&stage, "a", json!({ "price": "1" })).await;
+    add(&stage, "a", &json!({ "price": "1" })).await;
     wait().await;
     assert_eq!(said(&stage, "a").await, words("True", "ValidationSucceeded", "True"));
     let epoch = book.epoch();

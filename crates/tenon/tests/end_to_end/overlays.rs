@@ -22,7 +22,7 @@ scenarios! {
     i6_i11_an_overlay_changes_which_size_is_bought_and_nodes_are_replaced_when_it_is_gone,
 }
 
-async fn add(world: &World, name: &str, spec: Value) -> anyhow::Result<()> {
+async fn add(world: &World, name: &str, spec: &Value) -> anyhow::Result<()> {
     let overlay: NodeOverlay = from_json(json!({
         "apiVersion": "karpenter.sh/v1alpha1", "kind": "NodeOverlay", "metadata": { "name": name }, "spec": spec,
     }))?;
@@ -53,7 +53,7 @@ async fn i6_i11_an_overlay_changes_which_size_is_bought_and_nodes_are_replaced_w
     }
     world.add_rules().await?;
     let wanted = json!([{ "key": names::LABEL_INSTANCE_TYPE, "operator": "In", "values": [LARGE] }]);
-    add(&world, "favour", json!({ "requirements": wanted, "priceAdjustment": "-100%" })).await?;
+    add(&world, "favour", &json!({ "requirements": wanted, "priceAdjustment": "-100%" })).await?;
     world.switch("NodeOverlay=true");
     world.start_controller()?;
     let container = json!({ "resources": { "requests": { "cpu": "1", "memory": "1Gi" } } });
@@ -61,7 +61,7 @@ async fn i6_i11_an_overlay_changes_which_size_is_bought_and_nodes_are_replaced_w
     world.until_running("web", 1).await?;
     assert_eq!(bought(&world).await?, Some((LARGE.to_owned(), true)));
     world.until_condition::<NodeOverlay>(("favour", "Ready"), ("True", "Ready")).await?;
-    add(&world, "everything", json!({ "requirements": [], "price": "1" })).await?;
+    add(&world, "everything", &json!({ "requirements": [], "price": "1" })).await?;
     let told = world.until_condition::<NodeOverlay>(("everything", VALIDATION), ("False", "Conflict")).await?;
     assert!(told.starts_with("conflict with NodeOverlay favour of the same weight 0: both change the price"), "{told}");
     remove(&world, "favour").await?;

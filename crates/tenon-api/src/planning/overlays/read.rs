@@ -69,14 +69,14 @@ mod tests {
 
     use super::*;
 
-    fn read(spec: Value) -> Result<Overlay, Vec<String>> {
+    fn read(spec: &Value) -> Result<Overlay, Vec<String>> {
         overlay(&serde_json::from_value(json!({ "metadata": { "name": "a" }, "spec": spec })).unwrap())
     }
 
     #[test]
     fn i6_what_an_overlay_says_is_read_and_its_weight_is_nothing_unless_it_is_said() {
         let requirement = json!({ "key": "karpenter.sh/nodepool", "operator": "In", "values": ["p"] });
-        let read = read(json!({ "requirements": [requirement], "price": "1.5", "capacity": { "example.com/a": 2 } }));
+        let read = read(&json!({ "requirements": [requirement], "price": "1.5", "capacity": { "example.com/a": 2 } }));
         let read = read.unwrap();
         assert_eq!((read.name.as_str(), read.weight, read.price), ("a", 0, Some(PriceChange::to("1.5").unwrap())));
         assert_eq!(read.requirements.to_string(), "karpenter.sh/nodepool In [p]");
@@ -100,10 +100,10 @@ mod tests {
             (json!({ "requirements": [], "capacity": { "cpu": 1 } }), "capacity cpu cannot be changed"),
             (json!({ "requirements": [], "capacity": { "a": "-1" } }), "capacity a must be a quantity"),
         ] {
-            let faults = read(spec.clone()).unwrap_err();
+            let faults = read(&spec).unwrap_err();
             assert!(faults.len() == 1 && faults[0].contains(words), "{spec}: {faults:?}");
         }
         let both = json!({ "requirements": [wanted("a", "In", json!([]))], "price": "x", "capacity": { "pods": 1 } });
-        assert_eq!(read(both).unwrap_err().len(), 3);
+        assert_eq!(read(&both).unwrap_err().len(), 3);
     }
 }
