@@ -356,7 +356,7 @@ event_reasons! {
         example "NodePool edge: no host has room for 2 NodeClaims; no more are created until then. See their events",
         action "Free room on a host, add one, or lower spec.replicas.";
     // Conditions that turned False or Unknown; the message repeats the condition.
-    VALIDATION_SUCCEEDED = "ValidationSucceeded" on "NodePool", Warning, Karpenter,
+    VALIDATION_SUCCEEDED = "ValidationSucceeded" on "NodePool, NodeOverlay", Warning, Karpenter,
         when "The condition of this name turned False.",
         example "ValidationSucceeded is False (NodePoolValidationFailed): spec.template.spec.taints[0]: …",
         action "See the condition in [conditions](conditions.md).";

@@ -36,6 +36,17 @@ pub struct CatalogType {
     pub offerings: Vec<Offering>,
     /// How many volumes of a CSI driver it attaches; a driver that is not named is not limited.
     pub volume_attachment_limits: BTreeMap<String, u32>,
+    /// What of it NodeOverlays changed.
+    pub overlaid: Overlaid,
+}
+
+/// What of a size NodeOverlays changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Overlaid {
+    /// The price of an offering.
+    pub price: bool,
+    /// An amount that its machines have.
+    pub capacity: bool,
 }
 
 /// One way to have a size.

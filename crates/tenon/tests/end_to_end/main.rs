@@ -40,6 +40,7 @@ mod limited_token;
 mod line;
 mod many_vms;
 mod observability;
+mod overlays;
 mod ownership;
 mod packing;
 mod placement;
