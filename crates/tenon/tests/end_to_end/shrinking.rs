@@ -152,7 +152,8 @@ async fn observed(world: &World, sizes: &[(String, Size)]) -> anyhow::Result<Vec
     for node in world.nodes().await? {
         let size = node.labels().get(names::LABEL_INSTANCE_TYPE).cloned().unwrap_or_default();
         let price = sizes.iter().find(|(name, _)| *name == size).map_or(0.0, |(_, size)| size.price);
-        let on_it = |pod: &&KubePod| pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref()) == node.metadata.name.as_ref();
+        let on_it =
+            |pod: &&KubePod| pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref()) == node.metadata.name.as_ref();
         let pods = pods.iter().filter(on_it).map(pod_of).collect();
         nodes.push(Node { price, cpu: offered(&node, CPU), memory: offered(&node, MEMORY), pods });
     }

@@ -10,6 +10,9 @@ const STEP_S: u64 = 1800;
 
 const HOUR_S: u64 = 3600;
 
+/// At which hour of the first day it begins: when more and more pods are wanted.
+const BEGINS_H: u64 = 6;
+
 /// Xorshift: the same numbers for the same seed, and no crate.
 #[derive(Debug, Clone)]
 pub(crate) struct Dice(u64);
@@ -108,7 +111,7 @@ impl App {
     #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a curve")]
     pub(crate) fn replicas(&self, at: Duration) -> u64 {
         let step = at.as_secs().saturating_sub(self.offset_s) / STEP_S;
-        let begun_s = step * STEP_S;
+        let begun_s = step * STEP_S + BEGINS_H * HOUR_S;
         let (hour, day) = (begun_s as f64 / HOUR_S as f64, begun_s / (24 * HOUR_S));
         let wave = 0.5 + 0.5 * ((hour - self.peak_h as f64) / 24.0 * std::f64::consts::TAU).cos();
         let weekend = if day % 7 >= 5 { 0.6 } else { 1.0 };

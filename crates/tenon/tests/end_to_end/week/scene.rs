@@ -28,7 +28,7 @@ const NODES_ON_A_HOST: u64 = 8;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Course {
     pub(crate) seed: u64,
-    pub(crate) days: u64,
+    pub(crate) hours: u64,
     /// How many nodes the workloads need at their peak, more or less.
     pub(crate) nodes: u64,
 }
@@ -39,7 +39,7 @@ impl Course {
         let read = |name: &str| std::env::var(format!("TENON_WEEK_{name}")).ok().and_then(|text| text.parse().ok());
         Course {
             seed: read("SEED").unwrap_or(self.seed),
-            days: read("DAYS").unwrap_or(self.days),
+            hours: read("HOURS").unwrap_or(self.hours),
             nodes: read("NODES").unwrap_or(self.nodes),
         }
     }
@@ -51,7 +51,7 @@ impl Course {
 
     /// How long a node of pool `short` lives.
     fn expires_h(&self) -> u64 {
-        if self.days > 2 { 50 } else { 9 }
+        (self.hours * 2 / 5).clamp(2, 50)
     }
 }
 
@@ -64,27 +64,22 @@ pub(crate) enum Trouble {
     TemplateChanges(String),
 }
 
-/// What happens when, in order: templates change twice, and hosts die for minutes or hours.
+/// What happens when, in order: the template changes, twice if there are days for it, and hosts die for minutes or hours.
 pub(crate) fn troubles(course: &Course) -> Vec<(Duration, Trouble)> {
     let mut dice = Dice::new(course.seed ^ 0x7EA5);
-    let (hosts, minute) = (course.hosts(), |number: u64| Duration::from_secs(number * 60));
-    let day = |number: u64| number * DAY_S / 60;
-    let mut all = Vec::new();
-    for (number, at) in [course.days / 4, course.days * 3 / 4].into_iter().enumerate() {
-        let at = day(at) + if number == 0 { 10 } else { 15 } * 60;
-        all.push((minute(at), Trouble::TemplateChanges(format!("v{number}"))));
+    let (hosts, minutes, days) = (course.hosts(), course.hours * 60, course.hours.div_ceil(24));
+    let at = |minute: u64| Duration::from_secs(minute * 60);
+    let mut all = vec![(at(minutes / 4), Trouble::TemplateChanges("first".to_owned()))];
+    if days > 1 {
+        all.push((at(minutes * 3 / 4), Trouble::TemplateChanges("second".to_owned())));
     }
-    for number in 0..course.days {
-        // Short, longer than broken nodes are tolerated, and most of a day; the first is by night, where little is to be done.
-        let minutes = [15, 180, 45, 600][usize::try_from(number % 4).unwrap_or_default()];
-        let at = day(number) + 120 + dice.roll(16 * 60);
+    for day in 0..days {
+        // Longer than broken nodes are tolerated, shorter, some hours, and most of a day.
+        let lasts = [60, 10, 180, 600][usize::try_from(day % 4).unwrap_or_default()];
+        let from = minutes * day / days + minutes / days / 2 + dice.roll(minutes / days / 4);
         let host = dice.pick(&hosts).clone();
-        all.push((minute(at), Trouble::HostDies(host.clone())));
-        all.push((minute(at + minutes), Trouble::HostReturns(host)));
-    }
-    if course.days == 1 {
-        all.push((minute(18 * 60), Trouble::HostDies(hosts[0].clone())));
-        all.push((minute(21 * 60), Trouble::HostReturns(hosts[0].clone())));
+        all.push((at(from), Trouble::HostDies(host.clone())));
+        all.push((at(from + lasts), Trouble::HostReturns(host)));
     }
     all.sort_by_key(|(at, _)| *at);
     all

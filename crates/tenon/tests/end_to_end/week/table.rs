@@ -73,11 +73,12 @@ impl Day {
     /// How many nodes were moved by commands for each node there was, a day.
     pub(super) fn moves_per_node(&self) -> f64 {
         let days = ratio(self.ticks * 60, usize::try_from(DAY_S).unwrap_or(1));
-        ratio(self.moved(), 1) / ratio(self.node_ticks, self.ticks).max(1.0) / days.max(0.01)
+        ratio(self.moved(), 1) / ratio(self.node_ticks, self.ticks).max(1.0) / days.max(1.0)
     }
 
     pub(super) fn row(&self, name: &str) -> String {
-        let by_method: Vec<String> = self.counts.moved.iter().map(|(method, count)| format!("{method} {count}")).collect();
+        let by_method: Vec<String> =
+            self.counts.moved.iter().map(|(method, count)| format!("{method} {count}")).collect();
         let mut waits: Vec<u64> = self.counts.waits.iter().map(Duration::as_secs).collect();
         waits.sort_unstable();
         let p99 = waits.get(waits.len() * 99 / 100).copied().unwrap_or_default();

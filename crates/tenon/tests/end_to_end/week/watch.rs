@@ -169,7 +169,8 @@ impl Seen {
         let allowed = of_pool().count().div_ceil(BUDGET_PART);
         self.counts.most_at_once = self.counts.most_at_once.max((going, allowed));
         if going > allowed {
-            let told = format!("{now:?}: {name} goes by {method}: {going} of pool {} go at once, {allowed} may", claim.pool);
+            let told =
+                format!("{now:?}: {name} goes by {method}: {going} of pool {} go at once, {allowed} may", claim.pool);
             self.broken.push(told);
         }
     }
@@ -219,6 +220,23 @@ impl Seen {
         } else if let Some(since) = self.tainted.remove(&name) {
             self.longest_taint = self.longest_taint.clone().max((now.saturating_sub(since), name));
         }
+    }
+
+    /// How it stands, in short.
+    pub(crate) fn told(&self) -> String {
+        let (waiting, counts) = (self.pods.values().filter(|pod| pod.bound.is_none()).count(), &self.counts);
+        let going = self.claims.values().filter(|claim| claim.method.is_some() || claim.is_deleting).count();
+        format!(
+            "{} NodeClaims, {going} of them go, {} pods, {waiting} wait; launched {}, ended {}, moved {:?}, deleted {}, taken back {}; broken {}",
+            self.claims.len(),
+            self.pods.len(),
+            counts.launched,
+            counts.ended,
+            counts.moved,
+            counts.deleted,
+            counts.taken_back,
+            self.broken.len(),
+        )
     }
 
     /// NodeClaims that have a VM, or may have one.
