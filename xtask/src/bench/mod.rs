@@ -7,12 +7,14 @@ mod follow;
 mod inputs;
 mod karpenter;
 mod race_table;
+mod week;
 
 use clap::Subcommand;
 
 use self::controller::ControllerArgs;
 use self::disruption::Scans;
 use self::karpenter::Race;
+use self::week::WeekArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchVerb {
@@ -24,6 +26,8 @@ pub(crate) enum BenchVerb {
     Disruption(Scans),
     /// Measure how much memory the controller holds in a large cluster, and how soon after its start it is ready.
     Controller(ControllerArgs),
+    /// Play days of changing load, drift, expiry and dead hosts in virtual time, and print moves, evictions and cost of each.
+    Week(WeekArgs),
 }
 
 pub(crate) fn run(verb: BenchVerb) -> anyhow::Result<()> {
@@ -32,5 +36,6 @@ pub(crate) fn run(verb: BenchVerb) -> anyhow::Result<()> {
         BenchVerb::Karpenter(race) => race.run(),
         BenchVerb::Disruption(scans) => scans.run(),
         BenchVerb::Controller(args) => controller::show(&args),
+        BenchVerb::Week(args) => week::show(&args),
     }
 }

@@ -1,5 +1,7 @@
 //! What does the cluster look like right now? Asked of the API server itself, so that nothing is done twice.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim, Secret};
@@ -32,11 +34,49 @@ pub(crate) struct Board {
     pub(crate) tokens: Vec<Secret>,
 }
 
+/// What was seen last, for as long as nothing changes.
+#[derive(Default)]
+pub(crate) struct Looks {
+    last: Option<(String, Arc<Board>)>,
+}
+
+impl Looks {
+    /// Looks at everything, unless nothing changed since the last look: every list has the version of the last change of all.
+    pub(crate) async fn look(&mut self, client: &Client, now: Timestamp) -> Result<Arc<Board>, kube::Error> {
+        let one = Api::<Namespace>::all(client.clone()).list(&ListParams::default().limit(1)).await?;
+        let version = one.metadata.resource_version.unwrap_or_default();
+        if let Some((_, board)) = self.last.as_ref().filter(|(known, board)| *known == version && board.now == now) {
+            return Ok(board.clone());
+        }
+        // Taken before the rest: what changes meanwhile is seen by the next look, too.
+        let board = Arc::new(Board::look(client, now).await?);
+        self.last = Some((version, board.clone()));
+        Ok(board)
+    }
+}
+
+/// What grows old without anybody telling: nodes, their leases, and bootstrap tokens.
+pub(crate) struct Ages {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) leases: Vec<Lease>,
+    pub(crate) tokens: Vec<Secret>,
+}
+
+impl Ages {
+    pub(crate) async fn look(client: &Client) -> Result<Ages, kube::Error> {
+        Ok(Ages { nodes: list(client).await?, leases: list(client).await?, tokens: tokens(client).await? })
+    }
+}
+
+async fn tokens(client: &Client) -> Result<Vec<Secret>, kube::Error> {
+    let mut tokens: Vec<Secret> = list(client).await?;
+    tokens.retain(|secret| secret.type_.as_deref() == Some("bootstrap.kubernetes.io/token"));
+    Ok(tokens)
+}
+
 impl Board {
     /// Looks at everything.
-    pub(crate) async fn look(client: &Client, now: Timestamp) -> Result<Board, kube::Error> {
-        let mut tokens: Vec<Secret> = list(client).await?;
-        tokens.retain(|secret| secret.type_.as_deref() == Some("bootstrap.kubernetes.io/token"));
+    async fn look(client: &Client, now: Timestamp) -> Result<Board, kube::Error> {
         Ok(Board {
             client: client.clone(),
             now,
@@ -53,7 +93,7 @@ impl Board {
             csi_nodes: list(client).await?,
             budgets: owner::list::<PodDisruptionBudget>(client).await?,
             leases: list(client).await?,
-            tokens,
+            tokens: tokens(client).await?,
         })
     }
 

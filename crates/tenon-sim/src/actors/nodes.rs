@@ -1,6 +1,7 @@
 //! Which nodes fell silent, and what becomes of them and of their pods?
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Taint;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
@@ -36,7 +37,7 @@ pub(crate) async fn keep(board: &Board) -> Result<(), kube::Error> {
 
 async fn judge(board: &Board, node: &Node) -> Result<(), kube::Error> {
     let told = ready(node);
-    let silent = is_silent(board, node) && told != Some("Unknown");
+    let silent = is_silent(&board.leases, node, board.now) && told != Some("Unknown");
     let api: Api<Node> = Api::all(board.client.clone());
     if silent && told.is_some() {
         let conditions: Vec<_> = node
@@ -69,13 +70,12 @@ fn ready(node: &Node) -> Option<&str> {
 }
 
 /// A node that never had a lease is not silent yet: it has just come.
-fn is_silent(board: &Board, node: &Node) -> bool {
-    let lease = board
-        .leases
+pub(crate) fn is_silent(leases: &[Lease], node: &Node, now: Timestamp) -> bool {
+    let lease = leases
         .iter()
         .find(|lease| lease.namespace().as_deref() == Some("kube-node-lease") && lease.name_any() == node.name_any());
     let renewed = lease.and_then(|lease| lease.spec.as_ref()?.renew_time.as_ref().map(|time| time.0));
-    renewed.is_some_and(|renewed| board.now.duration_since(renewed) > SILENT_AFTER)
+    renewed.is_some_and(|renewed| now.duration_since(renewed) > SILENT_AFTER)
 }
 
 /// The one taint that says how the node is, or none.
@@ -86,7 +86,9 @@ async fn taint(board: &Board, node: &Node, wanted: Option<&str>) -> Result<(), k
     if let Some(key) = wanted {
         for effect in ["NoSchedule", "NoExecute"] {
             let known = present.iter().find(|taint| taint.key == key && taint.effect == effect).cloned();
-            let fresh = || Taint { key: key.to_owned(), effect: effect.to_owned(), ..Taint::default() };
+            // Pods tolerate it for so long from then on.
+            let time_added = (effect == "NoExecute").then(|| board.time());
+            let fresh = || Taint { key: key.to_owned(), effect: effect.to_owned(), time_added, value: None };
             taints.push(known.unwrap_or_else(fresh));
         }
     }

@@ -16,8 +16,8 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::board::Board;
-use super::{budgets, daemons, jobs, nodes, persistent_volumes, scheduler, tokens, workloads};
+use super::board::{Ages, Looks};
+use super::{budgets, daemons, jobs, nodes, persistent_volumes, scheduler, silent_nodes, tokens, workloads};
 
 /// Changes that come together are looked at together.
 const TOGETHER: Duration = Duration::from_millis(50);
@@ -94,10 +94,10 @@ impl Clock {
 }
 
 async fn act(client: Client, clock: Clock, changed: Arc<Notify>, trouble: Arc<Mutex<Option<String>>>) {
-    let mut is_news = true;
+    let (mut is_news, mut looks) = (true, Looks::default());
     loop {
         let now = clock.now();
-        let outcome = if is_news { pass(&client, now).await } else { tick(&client, now).await };
+        let outcome = if is_news { pass(&client, now, &mut looks).await } else { tick(&client, now, &mut looks).await };
         if let Err(error) = outcome {
             *trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
         }
@@ -108,23 +108,30 @@ async fn act(client: Client, clock: Clock, changed: Arc<Notify>, trouble: Arc<Mu
     }
 }
 
-/// What time alone brings about.
-async fn tick(client: &Client, now: Timestamp) -> Result<(), kube::Error> {
-    let board = Board::look(client, now).await?;
+/// What time alone brings about. As long as all nodes are well and no token is over, nobody looks at pods.
+async fn tick(client: &Client, now: Timestamp, looks: &mut Looks) -> Result<(), kube::Error> {
+    let ages = Ages::look(client).await?;
+    let is_ill = |node: &Node| nodes::is_silent(&ages.leases, node, now) || silent_nodes::is_ending(node);
+    if !ages.nodes.iter().any(is_ill) && !ages.tokens.iter().any(|token| tokens::is_over(token, now)) {
+        return Ok(());
+    }
+    let board = looks.look(client, now).await?;
     tokens::clean(&board).await?;
-    nodes::keep(&board).await
+    nodes::keep(&board).await?;
+    silent_nodes::keep(&board).await
 }
 
 /// Each actor in turn, on a look of its own: what one did, the next sees.
-async fn pass(client: &Client, now: Timestamp) -> Result<(), kube::Error> {
-    workloads::keep_deployments(&Board::look(client, now).await?).await?;
-    workloads::keep_replica_sets(&Board::look(client, now).await?).await?;
-    let board = Board::look(client, now).await?;
+async fn pass(client: &Client, now: Timestamp, looks: &mut Looks) -> Result<(), kube::Error> {
+    workloads::keep_deployments(&*looks.look(client, now).await?).await?;
+    workloads::keep_replica_sets(&*looks.look(client, now).await?).await?;
+    let board = looks.look(client, now).await?;
     daemons::keep(&board).await?;
     jobs::keep(&board).await?;
     tokens::clean(&board).await?;
     nodes::keep(&board).await?;
+    silent_nodes::keep(&board).await?;
     persistent_volumes::keep(&board).await?;
-    budgets::count(&Board::look(client, now).await?).await?;
-    scheduler::schedule(&Board::look(client, now).await?).await
+    budgets::count(&*looks.look(client, now).await?).await?;
+    scheduler::schedule(&*looks.look(client, now).await?).await
 }

@@ -9,11 +9,7 @@ use super::board::Board;
 
 /// Removes tokens that have expired.
 pub(crate) async fn clean(board: &Board) -> Result<(), kube::Error> {
-    let expires = |secret: &Secret| {
-        let text = String::from_utf8(secret.data.as_ref()?.get("expiration")?.0.clone()).ok()?;
-        text.parse::<Timestamp>().ok()
-    };
-    for token in board.tokens.iter().filter(|token| expires(token).is_some_and(|at| at <= board.now)) {
+    for token in board.tokens.iter().filter(|token| is_over(token, board.now)) {
         let api: Api<Secret> = Api::namespaced(board.client.clone(), &token.namespace().unwrap_or_default());
         match api.delete(&token.name_any(), &DeleteParams::default()).await {
             Err(kube::Error::Api(refusal)) if refusal.code == 404 => {}
@@ -21,4 +17,10 @@ pub(crate) async fn clean(board: &Board) -> Result<(), kube::Error> {
         }
     }
     Ok(())
+}
+
+/// Whether a token has expired.
+pub(crate) fn is_over(token: &Secret, now: Timestamp) -> bool {
+    let text = token.data.as_ref().and_then(|data| String::from_utf8(data.get("expiration")?.0.clone()).ok());
+    text.and_then(|text| text.parse::<Timestamp>().ok()).is_some_and(|at| at <= now)
 }
