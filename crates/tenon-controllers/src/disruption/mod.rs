@@ -4,7 +4,8 @@
 //! `run` says when, `pass` is one look: `candidate` and `gather` read what it rests on, without drift that is undone (`undone_drift`),
 //! `memo` says whether anything changed since the last one, `start` makes a command of a decision, `report` and `count` say why other
 //! nodes stay. `queue` has the commands that run, `observe` how far each is, and `act` carries them on with the `marks` of NodeClaims
-//! and the taint of `taint`. `rollout` halts replacements that never join. `consolidatable` and `pod_events` keep the condition
+//! and the taint of `taint`. `rollout` halts replacements that never join. `reboot` hands nodes over that
+//! are rebooted, `reboot_history` remembers them, and `repair_bound` says how long the pods of a repaired node have. `consolidatable` and `pod_events` keep the condition
 //! Consolidatable and `status.lastPodEventTime` of NodeClaims up to date. `labels` has the words for all of it; `duration` reads texts
 //! in units of the clock.
 
@@ -25,6 +26,11 @@ pub(crate) mod pod_events;
 #[cfg(test)]
 mod pod_events_tests;
 mod queue;
+mod reboot;
+mod reboot_history;
+#[cfg(test)]
+mod reboot_tests;
+mod repair_bound;
 #[cfg(test)]
 mod repair_tests;
 mod report;

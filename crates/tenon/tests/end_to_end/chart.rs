@@ -126,6 +126,10 @@ async fn uninstall(world: &World, before: &BTreeSet<String>) -> anyhow::Result<(
 /// Values that a user of Tenon adds.
 const MORE: &str = "\
 metrics: { type: none }
+settings: { featureGates: { nodeRepair: true } }
+repairPolicies:
+- { conditionType: Ready, conditionStatus: "False", reasonRegex: ".*", tolerationDuration: 20m, priority: 1, action: RebootNode }
+- { conditionType: Ready, conditionStatus: Unknown, tolerationDuration: 5s, action: ReplaceNode }
 schedulerConfig: |
   podTopologySpread:
     defaultConstraints:
@@ -155,6 +159,8 @@ async fn a_fresh_release_with_the_go_providers_values_runs_and_leaves_nothing_bu
     let installed = Admin { testbed: world.testbed()? }.cluster_scoped()?;
     ensure!(installed.len() > before.len() + 4, "{:?}", installed.difference(&before));
     scale_up_and_down(&mut world).await?;
+    crate::repairing::a_silent_node_is_replaced(&world).await?;
+    ensure!(world.log().matches("using repair policy").count() == 2, "{}", world.tail());
     uninstall(&world, &before).await?;
     world.end().await
 }

@@ -47,6 +47,8 @@ pub(crate) struct Embedded {
     pub(crate) second: Option<(String, Estate)>,
     /// What the next controllers have switched on.
     pub(crate) gates: String,
+    /// The repair policies of the next controllers, as the text of their flag; empty: the default ones.
+    pub(crate) repair_policies: String,
     /// Whether the next controllers approve certificates.
     pub(crate) csr_approver: &'static str,
     /// How long a launch of the next controllers may stand still.
@@ -109,6 +111,7 @@ impl Embedded {
             beside: None,
             second: None,
             gates: String::new(),
+            repair_policies: String::new(),
             csr_approver: "false",
             launch_timeout: None,
             server: SERVER.to_owned(),
@@ -147,12 +150,14 @@ impl Embedded {
         let client = self.workload.clone();
         self.live = self.regions(estate)?.into();
         let clients = Clients { workload: client, home: None, regions: self.live.clone() };
+        let mut planning = plan_options::read(&format!("featureGates: '{}'", self.gates))?;
+        planning.set("repair-policies", &self.repair_policies)?;
         let settings = Settings {
             cluster_endpoint: Some(self.server.clone()),
             cluster_id: self.cluster_id.clone(),
             batch_idle: Duration::from_millis(300),
             batch_max: Duration::from_secs(1),
-            planning: plan_options::read(&format!("featureGates: '{}'", self.gates))?,
+            planning,
             csr_approver: match self.csr_approver {
                 "true" => CsrApprover::Tenon,
                 "external" => CsrApprover::External,

@@ -46,6 +46,7 @@ mod rare_rights;
 mod real;
 mod refusals;
 mod reload;
+mod repairing;
 mod request_audit;
 mod rights;
 mod rights_audit;

@@ -210,6 +210,14 @@ impl World {
         }
     }
 
+    /// The repair policies of the next controller, as the text of their flag.
+    pub(crate) fn repair_by(&mut self, policies: &str) {
+        match &mut self.ground {
+            Ground::Real(real) => real.more_args.push(format!("--repair-policies={policies}")),
+            Ground::Embedded(embedded) => policies.clone_into(&mut embedded.repair_policies),
+        }
+    }
+
     /// How long a launch of the next controller may stand still.
     pub(crate) fn limit_launch(&mut self, limit: Duration) {
         match &mut self.ground {
