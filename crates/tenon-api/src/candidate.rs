@@ -7,7 +7,8 @@ use k8s_openapi::api::core::v1::NodeCondition;
 use kube::ResourceExt;
 use tenon_model::{
     BudgetFault, BudgetText, CandidateClaim, CandidateKubeNode, CandidateNode, CandidatePod, DisruptionBudget,
-    DisruptionFacts, DisruptionPool, DrainPod, PodKey, RepairPolicies, SaidCondition, TimespanOrNever, Timestamp, Unhealthy,
+    DisruptionFacts, DisruptionPool, DrainPod, PodKey, RepairPolicies, SaidCondition, TimespanOrNever, Timestamp,
+    Unhealthy,
 };
 
 use crate::condition::{Condition, ConditionStatus};

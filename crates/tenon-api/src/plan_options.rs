@@ -38,6 +38,8 @@ pub struct PlanOptions {
     pub cpu_requests: i64,
     /// Which conditions of Nodes mean that they are broken, and what is done about each.
     pub repair_policies: RepairPolicies,
+    /// Whether nodes on hosts that Proxmox lists as offline are repaired however many they are.
+    pub repair_offline_hosts: bool,
     /// What instance types cost that have no price of their own.
     pub prices: PriceFormula,
     /// What was read and has no effect.
@@ -54,6 +56,7 @@ impl Default for PlanOptions {
             ignore_dra_requests: true,
             cpu_requests: DEFAULT_CPU_REQUESTS,
             repair_policies: RepairPolicies::default(),
+            repair_offline_hosts: false,
             prices: PriceFormula::default(),
             notes: Vec::new(),
         }
@@ -66,7 +69,7 @@ struct Setting {
     apply: fn(&mut PlanOptions, &Value) -> Result<(), String>,
 }
 
-const SETTINGS: [Setting; 10] = [
+const SETTINGS: [Setting; 11] = [
     Setting { names: ["preferencePolicy", "preference-policy", "PREFERENCE_POLICY"], apply: preference_policy },
     Setting { names: ["minValuesPolicy", "min-values-policy", "MIN_VALUES_POLICY"], apply: min_values_policy },
     Setting { names: ["featureGates", "feature-gates", "FEATURE_GATES"], apply: gates::apply },
@@ -74,6 +77,10 @@ const SETTINGS: [Setting; 10] = [
     Setting { names: ["ignoreDRARequests", "ignore-dra-requests", "IGNORE_DRA_REQUESTS"], apply: ignore_dra_requests },
     Setting { names: ["cpuRequests", "cpu-requests", "CPU_REQUESTS"], apply: cpu_requests },
     Setting { names: ["repairPolicies", "repair-policies", "REPAIR_POLICIES"], apply: repair_policies::apply },
+    Setting {
+        names: ["repairOfflineHosts", "repair-offline-hosts", "REPAIR_OFFLINE_HOSTS"],
+        apply: repair_offline_hosts,
+    },
     Setting { names: ["pricePerCPU", "price-per-cpu", "PRICE_PER_CPU"], apply: prices::per_cpu },
     Setting { names: ["pricePerGB", "price-per-gb", "PRICE_PER_GB"], apply: prices::per_gb },
     Setting { names: ["spotPriceFactor", "spot-price-factor", "SPOT_PRICE_FACTOR"], apply: prices::spot_factor },
@@ -141,12 +148,22 @@ fn min_values_policy(options: &mut PlanOptions, value: &Value) -> Result<(), Str
 }
 
 fn ignore_dra_requests(options: &mut PlanOptions, value: &Value) -> Result<(), String> {
-    options.ignore_dra_requests = match value {
-        Value::Bool(flag) => *flag,
-        Value::String(text) => gates::truth(text).ok_or_else(|| format!("{value} is neither true nor false"))?,
-        _ => return Err(format!("{value} is neither true nor false")),
-    };
+    options.ignore_dra_requests = flag(value)?;
     Ok(())
+}
+
+fn repair_offline_hosts(options: &mut PlanOptions, value: &Value) -> Result<(), String> {
+    options.repair_offline_hosts = flag(value)?;
+    Ok(())
+}
+
+fn flag(value: &Value) -> Result<bool, String> {
+    let told = match value {
+        Value::Bool(flag) => Some(*flag),
+        Value::String(text) => gates::truth(text),
+        _ => None,
+    };
+    told.ok_or_else(|| format!("{value} is neither true nor false"))
 }
 
 fn cpu_requests(options: &mut PlanOptions, value: &Value) -> Result<(), String> {

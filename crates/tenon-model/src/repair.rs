@@ -87,7 +87,9 @@ pub enum RepairPolicyFault {
         why: String,
     },
     /// Not exactly one is the fallback.
-    #[error("{found} policies have no reasonRegex; exactly one must, as the fallback for reasons that no other policy matches")]
+    #[error(
+        "{found} policies have no reasonRegex; exactly one must, as the fallback for reasons that no other policy matches"
+    )]
     Fallbacks {
         /// How many are.
         found: usize,

@@ -35,7 +35,8 @@ pub(super) fn apply(options: &mut PlanOptions, value: &Value) -> Result<(), Stri
         other => serde_json::from_value(other.clone()).map_err(|error| error.to_string())?,
     };
     let policies = written.into_iter().enumerate();
-    let policies = policies.map(|(index, written)| policy(written).map_err(|why| format!("policy {}: {why}", index + 1)));
+    let policies =
+        policies.map(|(index, written)| policy(written).map_err(|why| format!("policy {}: {why}", index + 1)));
     let policies = policies.collect::<Result<Vec<RepairPolicy>, String>>()?;
     options.repair_policies = RepairPolicies::new(policies).map_err(|fault| fault.to_string())?;
     Ok(())

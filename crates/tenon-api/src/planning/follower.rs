@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use tenon_model::{BoundPod, Catalog, LabelTexts, Mirror, Pod, PodKey, PodShape, PodStorage, RepairPolicies, Seconds, Snapshot};
+use tenon_model::{
+    BoundPod, Catalog, LabelTexts, Mirror, Pod, PodKey, PodShape, PodStorage, RepairPolicies, Seconds, Snapshot,
+};
 
 use super::Surroundings;
 use super::attach_limits::{self, Drivers, Limits};

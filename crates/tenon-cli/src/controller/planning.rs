@@ -31,6 +31,11 @@ pub(super) struct PlanningArgs {
     /// Policies of node repair in place of the default ones: the text of a YAML or JSON list. See docs/guide/node-repair.md.
     #[arg(long, value_name = "TEXT", env = "REPAIR_POLICIES")]
     repair_policies: Option<String>,
+    /// With the feature gate NodeRepair: replace nodes on Proxmox hosts that are offline even if more than 20 % of a NodePool are
+    /// unhealthy.
+    #[arg(long, value_name = "BOOL", env = "REPAIR_OFFLINE_HOSTS", action = ArgAction::Set, num_args = 0..=1)]
+    #[arg(require_equals = true, default_missing_value = "true", default_value = "false")]
+    repair_offline_hosts: bool,
     /// Default topology spread constraints, for pods without their own: the text of a YAML or JSON document with
     /// podTopologySpread.defaultConstraints; unset: none.
     #[arg(long, value_name = "TEXT", env = "SCHEDULER_CONFIG")]
@@ -85,6 +90,7 @@ impl PlanningArgs {
                 MinValues::BestEffort => MinValuesPolicy::BestEffort,
             },
             ignore_dra_requests: self.ignore_dra_requests,
+            repair_offline_hosts: self.repair_offline_hosts,
             prices: self.prices.formula()?,
             ..PlanOptions::default()
         };
@@ -124,7 +130,15 @@ pub(super) fn introduce(options: &PlanOptions) {
         for policy in options.repair_policies.iter() {
             let (condition, status, regex) = (&policy.condition, &policy.status, &policy.reason_regex);
             let (toleration_s, action) = (policy.toleration.as_secs(), policy.action.as_str());
-            tracing::info!(condition, status, regex, toleration_s, priority = policy.priority, action, "using repair policy");
+            tracing::info!(
+                condition,
+                status,
+                regex,
+                toleration_s,
+                priority = policy.priority,
+                action,
+                "using repair policy"
+            );
         }
     }
     for spread in &options.default_spread {

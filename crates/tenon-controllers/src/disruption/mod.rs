@@ -2,6 +2,7 @@
 //! comes next of a decision by `tenon_engine::disruption_command`.
 //!
 //! `run` says when, `pass` is one look: `candidate` and `gather` read what it rests on, without drift that is undone (`undone_drift`),
+//! with VMs on hosts that are offline (`offline_hosts`);
 //! `memo` says whether anything changed since the last one, `start` makes a command of a decision, `report` and `count` say why other
 //! nodes stay. `queue` has the commands that run, `observe` how far each is, and `act` carries them on with the `marks` of NodeClaims
 //! and the taint of `taint`. `rollout` halts replacements that never join. `reboot` hands nodes over that
@@ -21,6 +22,7 @@ mod labels;
 mod marks;
 mod memo;
 mod observe;
+mod offline_hosts;
 mod pass;
 pub(crate) mod pod_events;
 #[cfg(test)]
@@ -44,4 +46,5 @@ mod undone_drift;
 
 pub use duration::{parse_duration, parse_duration_or_never};
 pub(crate) use gather::model_time;
+pub(crate) use offline_hosts::offline_host;
 pub(crate) use run::run;

@@ -87,7 +87,11 @@ async fn j3_a_silent_node_is_rebooted_and_nothing_comes_for_it() {
     site.run(60).await;
     assert_eq!(site.stage.condition("old", "Rebooting").await.1, "RebootSucceeded");
     assert_eq!(site.stage.condition("old", "Initialized").await.0, "True");
-    assert_eq!(site.stage.condition("old", "DisruptionReason").await.0, "", "once it is over nothing is wrong any more");
+    assert_eq!(
+        site.stage.condition("old", "DisruptionReason").await.0,
+        "",
+        "once it is over nothing is wrong any more"
+    );
     assert_eq!((site.staying().await, rebooted(&site)), (vec!["old".to_owned()], 1));
     let decided = ["decision=\"reboot\"", "reason=\"unhealthy\""];
     assert_eq!(site.stage.counted("karpenter_voluntary_disruption_decisions_total", &decided), 1);

@@ -71,7 +71,11 @@ async fn j2_the_bound_of_a_policy_counts_from_when_the_replacement_is_ready_and_
         site.is_broken = |claim| claim.name_any() != "old";
         site.run(60).await;
         let deadline = |claim: &tenon_api::NodeClaim| claim.annotations().get(DEADLINE).cloned();
-        assert_eq!(deadline(&site.stage.claim("old").await), None, "nothing is stamped before the replacement is ready");
+        assert_eq!(
+            deadline(&site.stage.claim("old").await),
+            None,
+            "nothing is stamped before the replacement is ready"
+        );
         let text = |seconds| after_now(&site, seconds);
         if let Some(seconds) = written {
             let annotations = json!({ "metadata": { "annotations": { DEADLINE: text(seconds) } } });

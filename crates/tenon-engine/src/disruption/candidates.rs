@@ -179,7 +179,9 @@ impl<'s> Node<'s> {
         if pool.catalog.types().is_empty() {
             return Err(Kept::NoInstanceTypes { pool: pool.name.clone() });
         }
-        if class == (Class::Repair { is_bounded: true }) || (class != Class::Graceful && self.seen.claim.has_bounded_drain) {
+        if class == (Class::Repair { is_bounded: true })
+            || (class != Class::Graceful && self.seen.claim.has_bounded_drain)
+        {
             return Ok(rules);
         }
         self.pods_may_move(snapshot).map(|()| rules)

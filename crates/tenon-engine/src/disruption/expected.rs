@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tenon_model::labels::{HOSTNAME, INSTANCE_TYPE, NODEPOOL, REGION, ZONE};
 use tenon_model::{
-    BoundPod, CandidateClaim, CandidateKubeNode, CatalogType, DisruptionFacts, Host, NewNode, NodeStage, NodeState, Overrides,
-    PodKey, Pool, Quantity, Resources, Snapshot, Timestamp,
+    BoundPod, CandidateClaim, CandidateKubeNode, CatalogType, DisruptionFacts, Host, NewNode, NodeStage, NodeState,
+    Overrides, PodKey, Pool, Quantity, Resources, Snapshot, Timestamp,
 };
 
 use super::command::{Command, Destination, Replacement};

@@ -4,8 +4,9 @@
 //! broken node but `karpenter.sh/do-not-repair`; pods that will not leave hold it unless its drain is bounded.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
-use tenon_model::{Plan, RepairAction, RepairDecision, RepairVerdict, Unhealthy, judge_repair};
+use tenon_model::{NodeState, Plan, RepairAction, RepairDecision, RepairVerdict, Unhealthy, judge_repair};
 
 use super::blocked::Protected;
 use super::candidates::{Class, Node};
@@ -70,7 +71,8 @@ impl<'s> Scan<'s> {
             None => return Ok(None),
         };
         let claim = &node.seen.claim;
-        if self.snapshot.disruption.rebooted_often.contains(&claim.name) {
+        // Nobody can reboot a VM on a host that is off.
+        if self.snapshot.disruption.rebooted_often.contains(&claim.name) || self.is_host_offline(&claim.name) {
             decision.action = RepairAction::ReplaceNode;
         }
         if let Some(on) = do_not_repair(node) {
@@ -85,7 +87,9 @@ impl<'s> Scan<'s> {
     /// The move of a broken node, if its pool is not broken as a whole and its budgets allow it.
     fn repaired(&mut self, due: &Due, budgets: &Budgets) -> Result<Command, Kept> {
         let node = &self.nodes[due.number];
-        self.is_single_fault(node.pool_name())?;
+        if !self.is_host_offline(&node.seen.claim.name) {
+            self.is_single_fault(node.pool_name())?;
+        }
         // A node that never took pods is nothing that budgets count.
         if node.seen.is_initialized() && budgets.left(node.pool_name()) == 0 {
             return Err(self.budget_limit(budgets, node));
@@ -102,11 +106,20 @@ impl<'s> Scan<'s> {
         }
     }
 
-    /// Whether few enough nodes of a pool are broken, however long each has been.
+    /// Whether a node is broken because its host is, and is replaced for that.
+    fn is_host_offline(&self, claim: &str) -> bool {
+        self.snapshot.disruption.on_offline_hosts.contains(claim)
+    }
+
+    /// Whether few enough nodes of a pool are broken, however long each has been. Those of a host that is offline have a cause of their
+    /// own.
     fn is_single_fault(&self, pool: &str) -> Result<(), Kept> {
         let of_pool = self.snapshot.nodes.iter().filter(|node| node.pool.as_deref() == Some(pool));
         let (mut total, mut unhealthy) = (0_u32, 0_u32);
-        for node in of_pool {
+        let is_elsewhere = |node: &&Arc<NodeState>| {
+            !node.disruption.as_deref().is_some_and(|facts| self.is_host_offline(&facts.claim.name))
+        };
+        for node in of_pool.filter(is_elsewhere) {
             match node.disruption.as_deref().map(|facts| facts.node.as_ref()) {
                 // Of a Node without a NodeClaim nobody says whether it is broken.
                 None => total += 1,

@@ -74,6 +74,24 @@ fn j2_a_pool_of_which_more_than_a_fifth_is_broken_is_left_alone_and_another_is_n
 }
 
 #[test]
+fn nodes_of_a_host_that_is_offline_are_replaced_however_many_they_are() {
+    let text = |first: &str, others: &str| {
+        let text = ten(&format!("{SICK} {first}"), "");
+        (1..4).fold(text, |text, m| {
+            text.replace(&format!("node m{m} is=mid"), &format!("node m{m} sick=990 {others} is=mid"))
+        })
+    };
+    assert!(kept("n1", &text("", "")).contains("4 of 10 nodes of NodePool web are unhealthy"));
+    expect(&text("host-offline", "host-offline"), &["repair: n1 => web/mid/on-demand | p1>#0"]);
+    expect(&text("host-offline reboots", "host-offline"), &["repair: n1 => web/mid/on-demand | p1>#0"]);
+    assert!(kept("n1", &text("host-offline no-repair", "")).contains("do-not-repair"), "and the others are too many");
+    let closed = text("host-offline", "host-offline").replace("after=Never", "after=Never budget=0@Unhealthy");
+    assert!(kept("n1", &closed).contains("allows 0 of 10"), "budgets pace these, too");
+    let one_else = text("", "host-offline");
+    expect(&one_else, &["repair: n1 => web/mid/on-demand | p1>#0"]);
+}
+
+#[test]
 fn j2_only_do_not_repair_protects_a_broken_node() {
     for (words, on) in [("no-repair", "Node n1"), ("no-repair-claim", "NodeClaim claim-n1")] {
         let found = kept("n1", &ten(&format!("{SICK} {words}"), ""));
@@ -125,7 +143,9 @@ fn j3_what_holds_a_replacement_holds_a_reboot() {
     assert!(decided(&text("bounded-drain", "keep=true")).commands[0].is_reboot());
     let closed = text("", "").replace("after=Never", "after=Never budget=0@Unhealthy");
     assert!(kept("n1", &closed).contains("allows 0 of 10"));
-    let many = text("", "").replace("node m1 is=mid", "node m1 sick=1 is=mid").replace("node m2 is=mid", "node m2 sick=1 is=mid");
+    let many = text("", "")
+        .replace("node m1 is=mid", "node m1 sick=1 is=mid")
+        .replace("node m2 is=mid", "node m2 sick=1 is=mid");
     assert!(kept("n1", &many).contains("3 of 10 nodes"));
 }
 

@@ -8,7 +8,7 @@
 //! pool  web policy=Balanced after=30s budget=10% budget=0@Drifted budget=1@@0_8_*_*_*;10h
 //! node  n1 is=small zone=a kind=spot pool=web drifted=60 quiet=10 nominated keep keep-claim deleting not-ready
 //!       bounded-drain foreign uninitialized in-progress sick=960 sick-false=960 created=100 no-repair no-repair-claim unregistered rebooted=60
-//!       reboots bound=30 rebooted-often
+//!       reboots bound=30 rebooted-often host-offline
 //!       expires=3600
 //! bound p1 on=n1 cpu=1 keep=true started=60 pdb=now owner=daemon cost=134217728 priority=5 job=3600
 //! ```
@@ -20,7 +20,8 @@ use tenon_engine::disruption::{Command, Destination, Disruption, Replacement, de
 use tenon_model::{
     BoundPod, BudgetText, CandidateClaim, CandidateKubeNode, ConsolidationPolicy, DisruptionBudget, DisruptionFacts,
     DisruptionPool, DisruptionReason, HoldKind, NodeStage, NodeState, Overrides, Owner, PodHold, PodWorth, Pool,
-    Protection, Quantity, RepairAction, RepairPolicies, RepairPolicy, Resources, SaidCondition, Seconds, Snapshot, Unhealthy,
+    Protection, Quantity, RepairAction, RepairPolicies, RepairPolicy, Resources, SaidCondition, Seconds, Snapshot,
+    Unhealthy,
 };
 
 use super::nodes::{ago, now};
@@ -108,6 +109,9 @@ fn node(snapshot: &mut Snapshot, name: &str, words: &Words<'_>) {
     let has = |key: &str| get(words, key).is_some();
     if has("nominated") {
         snapshot.disruption.nominated.insert(name.to_owned());
+    }
+    if has("host-offline") {
+        snapshot.disruption.on_offline_hosts.insert(format!("claim-{name}"));
     }
     if has("rebooted-often") {
         snapshot.disruption.rebooted_often.insert(format!("claim-{name}"));

@@ -128,7 +128,7 @@ const MORE: &str = "\
 metrics: { type: none }
 settings: { featureGates: { nodeRepair: true } }
 repairPolicies:
-- { conditionType: Ready, conditionStatus: "False", reasonRegex: ".*", tolerationDuration: 20m, priority: 1, action: RebootNode }
+- { conditionType: Ready, conditionStatus: 'False', reasonRegex: '.*', tolerationDuration: 20m, priority: 1, action: RebootNode }
 - { conditionType: Ready, conditionStatus: Unknown, tolerationDuration: 5s, action: ReplaceNode }
 schedulerConfig: |
   podTopologySpread:

@@ -49,6 +49,8 @@ pub(crate) struct Embedded {
     pub(crate) gates: String,
     /// The repair policies of the next controllers, as the text of their flag; empty: the default ones.
     pub(crate) repair_policies: String,
+    /// Whether the next controllers replace nodes on hosts that are offline, however many.
+    pub(crate) repairs_offline_hosts: bool,
     /// Whether the next controllers approve certificates.
     pub(crate) csr_approver: &'static str,
     /// How long a launch of the next controllers may stand still.
@@ -112,6 +114,7 @@ impl Embedded {
             second: None,
             gates: String::new(),
             repair_policies: String::new(),
+            repairs_offline_hosts: false,
             csr_approver: "false",
             launch_timeout: None,
             server: SERVER.to_owned(),
@@ -152,6 +155,7 @@ impl Embedded {
         let clients = Clients { workload: client, home: None, regions: self.live.clone() };
         let mut planning = plan_options::read(&format!("featureGates: '{}'", self.gates))?;
         planning.set("repair-policies", &self.repair_policies)?;
+        planning.set("repair-offline-hosts", if self.repairs_offline_hosts { "true" } else { "false" })?;
         let settings = Settings {
             cluster_endpoint: Some(self.server.clone()),
             cluster_id: self.cluster_id.clone(),

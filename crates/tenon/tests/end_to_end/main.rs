@@ -10,6 +10,7 @@ mod cloud_controller;
 mod cpu_pinning;
 mod crash;
 mod csr_approver;
+mod dead_hosts;
 mod determinism;
 mod disrupting;
 mod drifting;

@@ -119,10 +119,15 @@ async fn j2_a_node_that_falls_silent_is_replaced_before_it_goes(kind: Kind) -> a
             let now = claims.iter().find(|claim| claim.uid() == old.uid());
             let goes = now.is_none_or(|claim| claim.metadata.deletion_timestamp.is_some());
             if goes && !was_ready_first {
-                let new: Vec<&NodeClaim> = claims.iter().filter(|claim| !names(&before).contains(&claim.name_any())).collect();
+                let new: Vec<&NodeClaim> =
+                    claims.iter().filter(|claim| !names(&before).contains(&claim.name_any())).collect();
                 anyhow::ensure!(new.len() == 1, "it goes before its replacement is there\n{}", world.tail());
                 let ready = world.readiness(&new[0].name_any()).await?;
-                anyhow::ensure!(ready.as_deref() == Some("True"), "it goes before its replacement is ready\n{}", world.tail());
+                anyhow::ensure!(
+                    ready.as_deref() == Some("True"),
+                    "it goes before its replacement is ready\n{}",
+                    world.tail()
+                );
                 was_ready_first = true;
             }
             Ok(now.is_none().then_some(()))
@@ -282,7 +287,12 @@ async fn j3_a_silent_node_is_rebooted_and_keeps_its_name_and_its_vm(kind: Kind) 
             Ok(told.filter(|told| is_ready && format!("{:?}", told.status) == "True").map(drop))
         })
         .await?;
-    assert_eq!((world.vms(), world.clones().len(), names(&world.claims().await?).len()), (vms, 1, 1), "{}", world.tail());
+    assert_eq!(
+        (world.vms(), world.clones().len(), names(&world.claims().await?).len()),
+        (vms, 1, 1),
+        "{}",
+        world.tail()
+    );
     world.until_event("RebootObserved", &name).await?;
     let pods: Api<Pod> = Api::namespaced(world.admin.clone(), NAMESPACE);
     let on = pods.list(&ListParams::default()).await?.items;

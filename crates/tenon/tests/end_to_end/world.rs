@@ -218,6 +218,14 @@ impl World {
         }
     }
 
+    /// The next controller replaces nodes on hosts that are offline, however many they are.
+    pub(crate) fn repair_offline_hosts(&mut self) {
+        match &mut self.ground {
+            Ground::Real(real) => real.more_args.push("--repair-offline-hosts".to_owned()),
+            Ground::Embedded(embedded) => embedded.repairs_offline_hosts = true,
+        }
+    }
+
     /// How long a launch of the next controller may stand still.
     pub(crate) fn limit_launch(&mut self, limit: Duration) {
         match &mut self.ground {
