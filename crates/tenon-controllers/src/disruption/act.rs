@@ -34,7 +34,7 @@ pub(super) enum Advanced {
     /// Its nodes are being deleted.
     Done,
     /// Its nodes stay.
-    RolledBack(Failure, Running),
+    RolledBack(Failure, Box<Running>),
 }
 
 /// Takes as many steps of a command as can be taken now. Everything is read from the API server before it is changed.
@@ -73,7 +73,7 @@ pub(super) async fn advance(context: &Context, queue: &mut Queue, id: &str) -> R
                 queue.put(running.clone(), now);
                 if roll_back(context, &running, &objects, failure).await? {
                     queue.end(id, now);
-                    return Ok(Advanced::RolledBack(failure, running));
+                    return Ok(Advanced::RolledBack(failure, Box::new(running)));
                 }
             }
         }

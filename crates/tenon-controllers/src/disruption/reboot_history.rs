@@ -56,11 +56,11 @@ mod tests {
         let (mut history, one, other) = (RebootHistory::default(), claim("1"), claim("2"));
         let at = |hours: i64| Timestamp::from_second(hours * 3600).unwrap();
         history.note(&one, at(0));
-        assert!(history.often(&[one.clone()], at(1)).is_empty());
+        assert!(history.often(std::slice::from_ref(&one), at(1)).is_empty());
         history.note(&one, at(10));
-        assert!(history.often(&[one.clone()], at(11)).contains("a"));
-        assert!(history.often(&[one.clone()], at(23)).contains("a"));
-        assert!(history.often(&[one.clone()], at(24)).is_empty(), "the first one is a day ago");
+        assert!(history.often(std::slice::from_ref(&one), at(11)).contains("a"));
+        assert!(history.often(std::slice::from_ref(&one), at(23)).contains("a"));
+        assert!(history.often(std::slice::from_ref(&one), at(24)).is_empty(), "the first one is a day ago");
         history.note(&one, at(25));
         assert!(history.often(&[one], at(26)).contains("a"), "the window slides");
         assert!(history.often(&[other], at(26)).is_empty(), "another claim of this name is another machine");

@@ -5,14 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
+use kube::api::{Api, ListParams};
 use serde_json::{Value, json};
 use tenon_api::NodeClaim;
 use tenon_sim::LedgerEntry;
 
 use crate::bench::quick_guests;
 use crate::ground::Kind;
-use crate::world::{World, record_of};
+use crate::world::{NAMESPACE, World, record_of};
 
 /// A quarter of an hour of toleration, and one replacement after the other; time costs nothing here.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -77,7 +79,22 @@ async fn until_replaced(world: &World, host: &str, lost: &[NodeClaim]) -> anyhow
             .await?;
         assert!(message.contains(&format!("host {host} is offline")), "{message}");
     }
-    world.until_running("web", PODS as usize).await
+    until_running(world).await
+}
+
+/// Waits until so many pods run that nobody ends. Those of silent nodes are ended, and stay for as long as their Node does.
+async fn until_running(world: &World) -> anyhow::Result<()> {
+    let pods: Api<Pod> = Api::namespaced(world.admin.clone(), NAMESPACE);
+    world
+        .until_within(PATIENCE, "as many pods run as should", async || {
+            let list = pods.list(&ListParams::default()).await?.items;
+            let runs = |pod: &&Pod| {
+                let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+                pod.metadata.deletion_timestamp.is_none() && phase == Some("Running")
+            };
+            Ok((list.iter().filter(runs).count() == PODS as usize).then_some(()))
+        })
+        .await
 }
 
 /// What was asked of VMs of a host, and might have changed them.
@@ -109,7 +126,7 @@ async fn a_host_that_dies_has_its_nodes_replaced_and_its_vms_are_destroyed_once_
         let destroyed = destroyed.filter(|entry| entry.method == "DELETE" && entry.path.ends_with(&path));
         assert_eq!(destroyed.count(), 1, "{path}\n{}", world.tail());
     }
-    world.until_running("web", PODS as usize).await?;
+    until_running(&world).await?;
     world.disrupt_with(json!({ "consolidateAfter": "1s", "budgets": [{ "nodes": "100%" }] })).await?;
     world.scale("web", 0).await?;
     world.until_nothing_is_left().await?;
@@ -129,7 +146,7 @@ async fn a_host_that_is_removed_from_its_cluster_takes_its_vms_along_and_no_clai
         .await?;
     assert!(changes(&world, &host, begin).is_empty(), "{:?}", changes(&world, &host, begin));
     assert_eq!(world.nodes().await?.len(), PODS as usize, "{}", world.tail());
-    world.until_running("web", PODS as usize).await?;
+    until_running(&world).await?;
     world.disrupt_with(json!({ "consolidateAfter": "1s", "budgets": [{ "nodes": "100%" }] })).await?;
     world.scale("web", 0).await?;
     world

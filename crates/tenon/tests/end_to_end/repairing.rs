@@ -188,7 +188,12 @@ async fn j2_a_silent_node_that_is_not_to_be_repaired_stays_until_that_is_taken_b
 
 async fn j2_where_more_than_a_fifth_is_silent_nothing_is_repaired_until_few_are(kind: Kind) -> anyhow::Result<()> {
     let Some(world) = World::repairing(kind, SOON, GATE).await? else { return Ok(()) };
-    world.deploy("web", 3).await?;
+    // Small ones, so that there is room for another.
+    let small = json!({ "resources": { "requests": { "cpu": "500m", "memory": "256Mi" } } });
+    let term = json!({ "labelSelector": { "matchLabels": { "app": "web" } }, "topologyKey": "kubernetes.io/hostname" });
+    let apart =
+        json!({ "affinity": { "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [term] } } });
+    world.deploy_pods(("web", 3), small, apart).await?;
     world.until_running("web", 3).await?;
     let claims = world.claims().await?;
     for claim in &claims[..2] {
