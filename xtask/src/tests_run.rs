@@ -77,10 +77,10 @@ fn confine(command: &mut Command, ground: &Ground) {
         .env("RUST_LIB_BACKTRACE", "0");
 }
 
-/// How many tests of a suite run at once. Whole systems mostly wait: a test of `end_to_end` keeps a quarter of a core
-/// busy, so three for a core leave room for the other suites. Each may have a control plane, which takes half a GiB.
+/// How many tests of a suite run at once. Whole systems mostly wait, so the longest suite goes on with other tests meanwhile. Each
+/// may have a control plane, which takes half a GiB.
 fn at_once() -> usize {
-    (3 * std::thread::available_parallelism().map_or(2, usize::from)).min(12)
+    (4 * std::thread::available_parallelism().map_or(2, usize::from)).min(12)
 }
 
 /// Runs every suite, some side by side, and prints what each said when it has ended.

@@ -4,6 +4,7 @@
 //! one that runs on goes there by itself.
 
 pub mod adopt;
+mod alert_reference;
 pub mod cloud_config;
 pub mod completions;
 pub mod controller;

@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use clap::{Arg, Command};
 
-/// A generated file by its name: nothing for the command line, `events`, `conditions`, `metrics`, `kubernetes-rights`, `proxmox-privileges`,
+/// A generated file by its name: nothing for the command line, `events`, `conditions`, `alerts`, `metrics`, `kubernetes-rights`, `proxmox-privileges`,
 /// `chart-roles`, a kind in small letters, `chart/` and a definition, `man` for the names of manual pages, or `man/` and such a name.
 pub fn generated(name: Option<&str>, command: &Command) -> anyhow::Result<String> {
     match name {
         None => Ok(page(command)),
         Some("events") => Ok(crate::reason_reference::events()),
         Some("conditions") => Ok(crate::reason_reference::conditions()),
+        Some("alerts") => crate::alert_reference::page(),
         Some("metrics") => Ok(crate::metric_reference::page()),
         Some("kubernetes-rights") => Ok(crate::kube_rights_reference::page()),
         Some("proxmox-privileges") => Ok(crate::pve_rights_reference::section()),

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt;
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tenon_api::{NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate, names};
 use tenon_sim::{FaultEffect, FaultMatch, FaultRule, TemplateSpec, TokenSpec};
@@ -16,6 +17,9 @@ use crate::world::{NAMESPACE, TOKEN, World};
 
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
+
+/// That no size meets a pool is told once a minute, while pods wait for it.
+const TOLD_AGAIN_WITHIN: Duration = Duration::from_secs(180);
 
 scenarios! {
     what_is_missing_is_named_where_it_is_missed_and_nodes_come_once_it_is_there,
@@ -115,6 +119,13 @@ async fn a_pool_that_no_size_meets_is_told_until_its_requirements_are_mended(kin
     let words = "No instance type meets the requirements of NodePool default; relax";
     world.until_told(("NodePool", "default"), "NoCompatibleInstanceTypes", words).await?;
     assert_eq!(world.claims().await?.len(), 0);
+    let counted = world.until_within(TOLD_AGAIN_WITHIN, "its repetition is counted on the same event", async || {
+        let list = Api::<Event>::all(world.admin.clone()).list(&ListParams::default()).await?.items;
+        let told = list.into_iter().filter(|event| event.note.as_ref().is_some_and(|note| note.contains(words)));
+        let counts: Vec<Option<i32>> = told.map(|event| event.series.map(|series| series.count)).collect();
+        Ok(counts.iter().any(Option::is_some).then_some(counts))
+    });
+    assert_eq!(counted.await?, [Some(2)]);
 
     pools.patch("default", &PatchParams::default(), &require(json!([]))).await?;
     world.until_running("any", 1).await?;
