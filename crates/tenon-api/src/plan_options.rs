@@ -40,6 +40,8 @@ pub struct PlanOptions {
     pub repair_policies: RepairPolicies,
     /// Whether nodes on hosts that Proxmox lists as offline are repaired however many they are.
     pub repair_offline_hosts: bool,
+    /// Whether the VM of a silent node is started again if it is stopped.
+    pub start_stopped_vms: bool,
     /// What instance types cost that have no price of their own.
     pub prices: PriceFormula,
     /// What was read and has no effect.
@@ -57,6 +59,7 @@ impl Default for PlanOptions {
             cpu_requests: DEFAULT_CPU_REQUESTS,
             repair_policies: RepairPolicies::default(),
             repair_offline_hosts: false,
+            start_stopped_vms: false,
             prices: PriceFormula::default(),
             notes: Vec::new(),
         }
@@ -69,7 +72,7 @@ struct Setting {
     apply: fn(&mut PlanOptions, &Value) -> Result<(), String>,
 }
 
-const SETTINGS: [Setting; 11] = [
+const SETTINGS: [Setting; 12] = [
     Setting { names: ["preferencePolicy", "preference-policy", "PREFERENCE_POLICY"], apply: preference_policy },
     Setting { names: ["minValuesPolicy", "min-values-policy", "MIN_VALUES_POLICY"], apply: min_values_policy },
     Setting { names: ["featureGates", "feature-gates", "FEATURE_GATES"], apply: gates::apply },
@@ -81,6 +84,7 @@ const SETTINGS: [Setting; 11] = [
         names: ["repairOfflineHosts", "repair-offline-hosts", "REPAIR_OFFLINE_HOSTS"],
         apply: repair_offline_hosts,
     },
+    Setting { names: ["startStoppedVMs", "start-stopped-vms", "START_STOPPED_VMS"], apply: start_stopped_vms },
     Setting { names: ["pricePerCPU", "price-per-cpu", "PRICE_PER_CPU"], apply: prices::per_cpu },
     Setting { names: ["pricePerGB", "price-per-gb", "PRICE_PER_GB"], apply: prices::per_gb },
     Setting { names: ["spotPriceFactor", "spot-price-factor", "SPOT_PRICE_FACTOR"], apply: prices::spot_factor },
@@ -154,6 +158,11 @@ fn ignore_dra_requests(options: &mut PlanOptions, value: &Value) -> Result<(), S
 
 fn repair_offline_hosts(options: &mut PlanOptions, value: &Value) -> Result<(), String> {
     options.repair_offline_hosts = flag(value)?;
+    Ok(())
+}
+
+fn start_stopped_vms(options: &mut PlanOptions, value: &Value) -> Result<(), String> {
+    options.start_stopped_vms = flag(value)?;
     Ok(())
 }
 

@@ -36,6 +36,10 @@ pub(super) struct PlanningArgs {
     #[arg(long, value_name = "BOOL", env = "REPAIR_OFFLINE_HOSTS", action = ArgAction::Set, num_args = 0..=1)]
     #[arg(require_equals = true, default_missing_value = "true", default_value = "false")]
     repair_offline_hosts: bool,
+    /// Start the VM of a node that is not Ready if it is stopped, twice within 24 hours at most, before the node is repaired.
+    #[arg(long, value_name = "BOOL", env = "START_STOPPED_VMS", action = ArgAction::Set, num_args = 0..=1)]
+    #[arg(require_equals = true, default_missing_value = "true", default_value = "false")]
+    start_stopped_vms: bool,
     /// Default topology spread constraints, for pods without their own: the text of a YAML or JSON document with
     /// podTopologySpread.defaultConstraints; unset: none.
     #[arg(long, value_name = "TEXT", env = "SCHEDULER_CONFIG")]
@@ -91,6 +95,7 @@ impl PlanningArgs {
             },
             ignore_dra_requests: self.ignore_dra_requests,
             repair_offline_hosts: self.repair_offline_hosts,
+            start_stopped_vms: self.start_stopped_vms,
             prices: self.prices.formula()?,
             ..PlanOptions::default()
         };

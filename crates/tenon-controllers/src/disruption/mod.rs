@@ -6,7 +6,7 @@
 //! `memo` says whether anything changed since the last one, `start` makes a command of a decision, `report` and `count` say why other
 //! nodes stay. `queue` has the commands that run, `observe` how far each is, and `act` carries them on with the `marks` of NodeClaims
 //! and the taint of `taint`. `rollout` halts replacements that never join. `reboot` hands nodes over that
-//! are rebooted, `reboot_history` remembers them, and `repair_bound` says how long the pods of a repaired node have. `consolidatable` and `pod_events` keep the condition
+//! are rebooted, `stopped_vms` those whose VM is only started again, `reboot_history` remembers them, and `repair_bound` says how long the pods of a repaired node have. `consolidatable` and `pod_events` keep the condition
 //! Consolidatable and `status.lastPodEventTime` of NodeClaims up to date. `labels` has the words for all of it; `duration` reads texts
 //! in units of the clock.
 
@@ -39,6 +39,7 @@ mod report;
 mod rollout;
 mod run;
 mod start;
+mod stopped_vms;
 pub(crate) mod taint;
 #[cfg(test)]
 mod test_site;

@@ -26,6 +26,7 @@ use super::reboot_history::RebootHistory;
 use super::repair_bound::drain_bound;
 use super::report::{report, report_rejection};
 use super::start::command_of;
+use super::stopped_vms::StoppedVms;
 use super::{count, reboot, rollout};
 use crate::claim::{ClaimError, is_true};
 use crate::context::Context;
@@ -55,6 +56,7 @@ pub(super) struct Disruptor {
     pending: Option<Pending>,
     memo: Memo,
     reboots: RebootHistory,
+    stopped: StoppedVms,
 }
 
 /// A move that waits to be confirmed.
@@ -121,6 +123,7 @@ impl Disruptor {
             return Pass { failures, is_again: true };
         }
         failures.extend(remove_stale_marks(context, &shown, &self.queue).await);
+        failures.extend(self.stopped.start(context, &shown, &self.queue, &mut self.reboots).await);
         if self.pending.as_ref().is_some_and(|pending| pending.due > Instant::now()) {
             return Pass { failures, is_again: false };
         }
@@ -156,6 +159,7 @@ impl Disruptor {
     async fn decide(&mut self, context: &Context, shown: &Shown, state: u64) -> (Failures, bool) {
         let began = Instant::now();
         let mut look = look(context, &mut self.lookout, &mut self.queue).await;
+        look.snapshot.disruption.in_progress.extend(self.stopped.names());
         look.snapshot.disruption.rebooted_often = self.reboots.often(&shown.claims, context.clock.now());
         if let Some(pending) = self.pending.take() {
             match self.scanner.confirm(&pending.command, &look.snapshot) {

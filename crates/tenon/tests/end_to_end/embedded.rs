@@ -51,6 +51,8 @@ pub(crate) struct Embedded {
     pub(crate) repair_policies: String,
     /// Whether the next controllers replace nodes on hosts that are offline, however many.
     pub(crate) repairs_offline_hosts: bool,
+    /// Whether the next controllers start VMs that are stopped.
+    pub(crate) starts_stopped_vms: bool,
     /// Whether the next controllers approve certificates.
     pub(crate) csr_approver: &'static str,
     /// How long a launch of the next controllers may stand still.
@@ -115,6 +117,7 @@ impl Embedded {
             gates: String::new(),
             repair_policies: String::new(),
             repairs_offline_hosts: false,
+            starts_stopped_vms: false,
             csr_approver: "false",
             launch_timeout: None,
             server: SERVER.to_owned(),
@@ -155,6 +158,7 @@ impl Embedded {
         let clients = Clients { workload: client, home: None, regions: self.live.clone() };
         let mut planning = plan_options::read(&format!("featureGates: '{}'", self.gates))?;
         planning.set("repair-policies", &self.repair_policies)?;
+        planning.set("start-stopped-vms", if self.starts_stopped_vms { "true" } else { "false" })?;
         planning.set("repair-offline-hosts", if self.repairs_offline_hosts { "true" } else { "false" })?;
         let settings = Settings {
             cluster_endpoint: Some(self.server.clone()),

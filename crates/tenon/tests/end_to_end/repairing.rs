@@ -43,6 +43,7 @@ scenarios! {
     j2_where_more_than_a_fifth_is_silent_nothing_is_repaired_until_few_are,
     j2_a_silent_node_of_a_static_pool_is_replaced_one_for_one,
     j3_a_silent_node_is_rebooted_and_keeps_its_name_and_its_vm,
+    a_vm_that_somebody_stopped_is_started_again_first_and_twice_a_day_at_most,
 }
 
 impl World {
@@ -302,5 +303,43 @@ async fn j3_a_silent_node_is_rebooted_and_keeps_its_name_and_its_vm(kind: Kind) 
     let pods: Api<Pod> = Api::namespaced(world.admin.clone(), NAMESPACE);
     let on = pods.list(&ListParams::default()).await?.items;
     assert!(on.iter().all(|pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.as_deref() == Some(&name))));
+    world.end_without_pods("web").await
+}
+
+async fn a_vm_that_somebody_stopped_is_started_again_first_and_twice_a_day_at_most(kind: Kind) -> anyhow::Result<()> {
+    let Some(mut world) = World::new(kind, quick_guests()).await? else { return Ok(()) };
+    world.add_rules().await?;
+    world.switch(GATE);
+    world.repair_by(SOON);
+    world.start_stopped_vms();
+    world.start_controller()?;
+    world.disrupt_with(json!({ "consolidateAfter": "Never", "budgets": [{ "nodes": "1" }] })).await?;
+    world.deploy("web", 1).await?;
+    world.until_running("web", 1).await?;
+    let claim = world.claims().await?.pop().context("there is no claim")?;
+    let (name, vms) = (claim.name_any(), world.vms());
+    for _ in 0..2 {
+        world.silence(&claim).await?;
+        world.until_silent(&name).await?;
+        world
+            .until_within(PATIENCE, "the VM was started", async || {
+                let told = world.condition::<NodeClaim>(&name, "Rebooting").await?;
+                let initialized = world.condition::<NodeClaim>(&name, "Initialized").await?;
+                let is_up = initialized.is_some_and(|told| format!("{:?}", told.status) == "True")
+                    && world.readiness(&name).await?.as_deref() == Some("True");
+                Ok(told.filter(|told| is_up && told.reason == "RebootSucceeded").map(drop))
+            })
+            .await?;
+        assert_eq!((world.vms(), world.clones().len()), (vms.clone(), 1), "{}", world.tail());
+    }
+    world.until_event("StartingStoppedVm", &format!("of NodeClaim {name} on host")).await?;
+    world.silence(&claim).await?;
+    world
+        .until_within(patience(kind), "the node is replaced", async || {
+            Ok((!names(&world.claims().await?).contains(&name)).then_some(()))
+        })
+        .await?;
+    assert_eq!(world.clones().len(), 2, "{}", world.tail());
+    world.until_running("web", 1).await?;
     world.end_without_pods("web").await
 }

@@ -226,6 +226,14 @@ impl World {
         }
     }
 
+    /// The next controller starts VMs of silent nodes that are stopped.
+    pub(crate) fn start_stopped_vms(&mut self) {
+        match &mut self.ground {
+            Ground::Real(real) => real.more_args.push("--start-stopped-vms".to_owned()),
+            Ground::Embedded(embedded) => embedded.starts_stopped_vms = true,
+        }
+    }
+
     /// How long a launch of the next controller may stand still.
     pub(crate) fn limit_launch(&mut self, limit: Duration) {
         match &mut self.ground {
