@@ -262,7 +262,7 @@ event_reasons! {
         example "Deleting NodeClaim default-x7: older than expireAfter 720h",
         action "Nothing. Set expireAfter: Never on the NodePool to keep Nodes.";
     DISRUPTION_TERMINATING = "DisruptionTerminating" on "NodeClaim", Normal, Karpenter,
-        when "The NodeClaim is deleted: its Node is empty, underutilized or has drifted, and every replacement it needs is ready; or its static NodePool has more Nodes than spec.replicas.",
+        when "The NodeClaim is deleted: its Node is empty, underutilized, has drifted or moves to another Proxmox host, and every replacement it needs is ready; or its static NodePool has more Nodes than spec.replicas.",
         example "Deleting NodeClaim default-x7: Node default-x7 is empty",
         action "Nothing.";
     DISRUPTION_BLOCKED = "DisruptionBlocked" on "NodeClaim", Normal, Karpenter,

@@ -41,6 +41,7 @@ const CLASS: Rules = Rules {
         "securityGroups",
         "resourcePool",
         "placementStrategy.hosts",
+        "placementStrategy.goal",
         "placementStrategy.minAvailable",
         "placementStrategy.excludedHosts",
         "cloneMode",

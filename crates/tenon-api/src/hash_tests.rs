@@ -155,6 +155,7 @@ fn i3_hash_what_a_running_vm_can_be_given_is_no_part_of_what_it_was_made_from() 
         json!({ "timeouts": { "launch": "10m", "registration": "1h" } }),
         json!({ "placementStrategy": { "hosts": "RoundRobin", "excludedHosts": ["pve9"], "minAvailable": { "cpu": 4 } } }),
         json!({ "placementStrategy": { "minAvailable": { "cpu": "500m", "memory": "8Gi" } } }),
+        json!({ "placementStrategy": { "goal": "PackHosts" } }),
         json!({ "placementStrategy": { "excludedHosts": [], "minAvailable": {} } }),
         json!({ "metadataOptions": { "type": "cdrom", "templatesRef": { "name": "x", "namespace": "y" } } }),
     ] {

@@ -92,7 +92,7 @@ pub use nodeoverlay::{NodeOverlay, NodeOverlaySpec, NodeOverlayStatus, OverlayRe
 pub use nodepool::{
     ClaimTemplate, ClaimTemplateMetadata, ClaimTemplateSpec, NodeClassRef, NodePool, NodePoolSpec, NodePoolStatus,
 };
-pub use placement_strategy::{HostChoice, MinAvailable, PlacementStrategy, ZoneBalance};
+pub use placement_strategy::{HostChoice, HostGoal, MinAvailable, PlacementStrategy, ZoneBalance};
 pub use pool_faults::{pool_faults, pool_not_ready, unknown_pool_values, written_requirement};
 pub use quantity::{KubeResources, ResourceMap, quantity_of, resources_of};
 pub use requirement::{Operator, Requirement, Taint, TaintEffect};

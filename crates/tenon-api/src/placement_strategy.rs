@@ -14,6 +14,10 @@ const NOT_NEGATIVE: &str =
 
 /// How VMs are distributed over zones and hosts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = [{
+    "rule": "!has(self.goal) || !has(self.hosts) || (self.goal == 'SpreadHosts' && self.hosts == 'Spread')",
+    "message": "goal chooses hosts itself: leave hosts unset, or set Spread with SpreadHosts",
+}]))]
 #[serde(rename_all = "camelCase")]
 pub struct PlacementStrategy {
     /// How a host, which is a zone, is chosen if `hosts` is unset. Balanced: the host of which the smallest share is in
@@ -27,6 +31,13 @@ pub struct PlacementStrategy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "HostChoice")]
     pub hosts: Option<HostChoice>,
+    /// Tenon extension: what nodes are moved between hosts for, when nothing else is left to disrupt. PackHosts: VMs of Tenon are
+    /// on as few hosts as possible; a new VM is created on the host with the most of them. SpreadHosts: the nodes of each
+    /// NodePool are evenly distributed over hosts, as with `hosts: Spread`. Each node that moves is replaced first, at no higher
+    /// price. Unset: nodes stay on their hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "HostGoal")]
+    pub goal: Option<HostGoal>,
     /// Tenon extension: CPU and memory that must stay free on a host after a VM of this class is created there. A host on
     /// which less would stay free is not used. Existing VMs stay where they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,6 +62,15 @@ pub enum HostChoice {
     BalancedLoad,
     /// Each host in turn.
     RoundRobin,
+}
+
+/// What nodes are moved between hosts for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum HostGoal {
+    /// As few hosts as possible have VMs.
+    PackHosts,
+    /// All hosts have as many VMs of each NodePool.
+    SpreadHosts,
 }
 
 /// How zones are chosen.
@@ -82,8 +102,13 @@ fn amount(_: &mut SchemaGenerator) -> Schema {
 }
 
 impl PlacementStrategy {
-    /// Which host a plan prefers: what is said of hosts counts before what is said of zones.
+    /// Which host a plan prefers: the goal counts before what is said of hosts, and that before what is said of zones.
     pub fn strategy(&self) -> HostStrategy {
+        match self.goal() {
+            Some(tenon_model::HostGoal::Pack) => return HostStrategy::Pack,
+            Some(tenon_model::HostGoal::Spread) => return HostStrategy::Spread,
+            None => {}
+        }
         match (self.hosts, self.zone_balance) {
             (Some(HostChoice::Spread), _) => HostStrategy::Spread,
             (Some(HostChoice::MaxMemory), _) | (None, ZoneBalance::AvailabilityFirst) => HostStrategy::MaxMemory,
@@ -92,6 +117,14 @@ impl PlacementStrategy {
             (Some(HostChoice::RoundRobin), _) => HostStrategy::RoundRobin,
             (None, ZoneBalance::Balanced) => HostStrategy::Balanced,
         }
+    }
+
+    /// What nodes are moved between hosts for, if they are.
+    pub fn goal(&self) -> Option<tenon_model::HostGoal> {
+        Some(match self.goal? {
+            HostGoal::PackHosts => tenon_model::HostGoal::Pack,
+            HostGoal::SpreadHosts => tenon_model::HostGoal::Spread,
+        })
     }
 
     /// Cores and memory that must stay free. What is no amount says nothing: the API server would not have taken it.
@@ -123,6 +156,15 @@ mod tests {
         assert_eq!(of(json!({ "zoneBalance": "AvailabilityFirst" })), HostStrategy::MaxMemory);
         assert_eq!(of(json!({ "zoneBalance": "AvailabilityFirst", "hosts": "Spread" })), HostStrategy::Spread);
         assert_eq!(of(json!({ "zoneBalance": "Balanced", "hosts": "MaxCPU" })), HostStrategy::MaxCpu);
+    }
+
+    #[test]
+    fn a_goal_chooses_the_host_of_new_vms_too() {
+        let of = |value| read(value).strategy();
+        assert_eq!(of(json!({ "goal": "PackHosts", "zoneBalance": "AvailabilityFirst" })), HostStrategy::Pack);
+        assert_eq!(of(json!({ "goal": "SpreadHosts" })), HostStrategy::Spread);
+        assert_eq!(of(json!({ "goal": "SpreadHosts", "hosts": "Spread" })), HostStrategy::Spread);
+        assert_eq!(read(json!({ "hosts": "Spread" })).goal(), None);
     }
 
     #[test]

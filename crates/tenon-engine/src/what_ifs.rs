@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tenon_model::{Plan, PodKey};
+use tenon_model::{Place, Plan, PodKey};
 
 use crate::base::Base;
 use crate::capacity::Reserved;
@@ -23,6 +23,8 @@ pub struct Change<'c> {
     pub pods: MovedPods,
     /// Where pods of nodes that go are put.
     pub destinations: Destinations,
+    /// The only hosts that new nodes are planned on; unset: any.
+    pub hosts: Option<&'c [&'c Place]>,
 }
 
 /// Which pods of nodes that go need another one.
@@ -102,7 +104,9 @@ impl<'e> WhatIfs<'e> {
         let kept = (change.pods == MovedPods::Free).then_some(&self.kept);
         let is_choosy = change.destinations == Destinations::Settled;
         let avoided = if is_choosy { self.unsettled.clone() } else { Bits::default() };
-        self.work.remove(Removal { gone, closed, most_new_nodes: change.most_new_nodes, kept, avoided });
+        let most_new_nodes = change.most_new_nodes;
+        let shut = change.hosts.map(|open| self.work.base.hosts.all_but(open)).unwrap_or_default();
+        self.work.remove(Removal { gone, closed, most_new_nodes, kept, avoided, shut });
         self.work.solve();
         let plan = (!self.work.needs_too_many).then(|| finished(&mut self.work));
         self.work.roll_back();

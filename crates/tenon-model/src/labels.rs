@@ -8,6 +8,8 @@ pub const CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
 pub const ZONE: &str = "topology.kubernetes.io/zone";
 /// The Kubernetes region label.
 pub const REGION: &str = "topology.kubernetes.io/region";
+/// On Nodes: the host that the VM is on now. It differs from the zone once the VM was migrated.
+pub const HOST: &str = "tenon.dev/host";
 /// The Kubernetes instance-type label.
 pub const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
 /// The Kubernetes architecture label.

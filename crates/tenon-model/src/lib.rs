@@ -95,7 +95,7 @@ pub use error_message::full_message;
 pub use eviction_cost::{JOB_LENGTH_S, PodWorth};
 pub use host::{HostName, HostNameError};
 pub use host_cpus::{CellRoom, CpuRoom, CpuTopology, NodePolicy, PinnedCell, Pinning, Thread};
-pub use host_rules::{HostRules, HostStrategy};
+pub use host_rules::{HostGoal, HostRules, HostStrategy};
 pub use instance_type::{CapacityType, InstanceType, Overhead};
 pub use launch::{LaunchLimits, LaunchRecord, LaunchStep, Leftover, Seconds};
 pub use launch_site::{BootImage, LaunchSite, VmIds};

@@ -31,12 +31,19 @@ pub(crate) struct CloneRoute {
     pub(crate) storage: Option<String>,
 }
 
-/// The clones that run, by NodeClaim. After a restart, those that are recorded count as soon as they are looked at.
+/// The clones that run, by NodeClaim, and who waits for a slot. After a restart, those that are recorded count as soon as they are
+/// looked at.
 #[derive(Debug, Default)]
-pub(crate) struct CloneSlots {
-    running: Mutex<BTreeMap<String, CloneRoute>>,
-    /// Those that were refused a slot and have none since.
-    waiting: Mutex<BTreeMap<String, CloneRoute>>,
+pub(crate) struct CloneSlots(Mutex<Slots>);
+
+#[derive(Debug, Default)]
+struct Slots {
+    running: BTreeMap<String, CloneRoute>,
+    /// Those that were refused a slot and have none since, with the number of their place in the queue.
+    waiting: BTreeMap<String, (u64, CloneRoute)>,
+    last_number: u64,
+    /// Whether a slot became free since somebody was called.
+    has_freed: bool,
 }
 
 /// A host of a region.
@@ -52,75 +59,104 @@ pub(crate) enum NoSlot {
 }
 
 impl CloneSlots {
-    /// Takes a slot for a clone that is about to be sent. Whoever has one keeps it.
+    /// Takes a slot for a clone that is about to be sent. Whoever has one keeps it; whoever is refused keeps its place in the queue.
     pub(crate) fn take(&self, claim: &str, route: &CloneRoute, limits: CloneLimits) -> Result<(), NoSlot> {
-        let taken = self.taken(claim, route, limits);
-        let mut waiting = lock(&self.waiting);
-        match taken {
-            Ok(()) => waiting.remove(claim),
-            Err(_) => waiting.insert(claim.to_owned(), route.clone()),
-        };
-        taken
+        let mut slots = self.lock();
+        if !slots.running.contains_key(claim)
+            && let Err(full) = room(&slots.running, route, limits)
+        {
+            slots.enqueue(claim, route);
+            return Err(full);
+        }
+        slots.waiting.remove(claim);
+        slots.running.insert(claim.to_owned(), route.clone());
+        Ok(())
     }
 
-    fn taken(&self, claim: &str, route: &CloneRoute, limits: CloneLimits) -> Result<(), NoSlot> {
-        let mut running = self.lock();
-        if running.contains_key(claim) {
-            return Ok(());
+    /// Those for whom there is room since a slot became free: first come, first called.
+    pub(crate) fn called(&self, limits: CloneLimits) -> Vec<String> {
+        let mut slots = self.lock();
+        if !std::mem::take(&mut slots.has_freed) || slots.waiting.is_empty() {
+            return Vec::new();
         }
-        let of = |is_like: &dyn Fn(&CloneRoute) -> bool| {
-            running.values().filter(|other| other.region == route.region && is_like(other)).count()
-        };
-        let on_host = of(&|other| other.host == route.host);
-        if on_host >= limits.per_host {
-            return Err(NoSlot::Host { host: route.host.clone(), running: on_host });
-        }
-        if let Some(storage) = &route.storage {
-            let onto = of(&|other| other.storage.as_ref() == Some(storage));
-            if onto >= limits.per_storage {
-                return Err(NoSlot::Storage { storage: storage.clone(), running: onto });
+        let mut queue: Vec<(&String, &(u64, CloneRoute))> = slots.waiting.iter().collect();
+        queue.sort_unstable_by_key(|(_, (number, _))| *number);
+        let mut running = slots.running.clone();
+        let mut called = Vec::new();
+        for (claim, (_, route)) in queue {
+            if room(&running, route, limits).is_ok() {
+                running.insert(claim.clone(), route.clone());
+                called.push(claim.clone());
             }
         }
-        running.insert(claim.to_owned(), route.clone());
-        Ok(())
+        called
     }
 
     /// A clone is known to run: it was sent before a restart.
     pub(crate) fn note(&self, claim: &str, route: &CloneRoute) {
-        self.lock().entry(claim.to_owned()).or_insert_with(|| route.clone());
+        self.lock().running.entry(claim.to_owned()).or_insert_with(|| route.clone());
     }
 
     /// A clone ended, however it did.
     pub(crate) fn give_back(&self, claim: &str) {
-        self.lock().remove(claim);
-        lock(&self.waiting).remove(claim);
+        let mut slots = self.lock();
+        let had_slot = slots.running.remove(claim).is_some();
+        let was_waiting = slots.waiting.remove(claim).is_some();
+        // One that was called, and goes, leaves its slot to the next.
+        slots.has_freed |= had_slot || was_waiting;
     }
 
     /// How many clones run, by the host that copies.
     pub(crate) fn running(&self) -> BTreeMap<Spot, usize> {
-        by_spot(&self.lock())
+        by_spot(self.lock().running.values())
     }
 
     /// How many wait for a slot, by the host that would copy.
     pub(crate) fn waiting(&self) -> BTreeMap<Spot, usize> {
-        by_spot(&lock(&self.waiting))
+        by_spot(self.lock().waiting.values().map(|(_, route)| route))
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, CloneRoute>> {
-        lock(&self.running)
+    fn lock(&self) -> MutexGuard<'_, Slots> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn by_spot(routes: &BTreeMap<String, CloneRoute>) -> BTreeMap<Spot, usize> {
+impl Slots {
+    fn enqueue(&mut self, claim: &str, route: &CloneRoute) {
+        match self.waiting.get_mut(claim) {
+            Some((_, known)) => known.clone_from(route),
+            None => {
+                self.last_number = self.last_number.saturating_add(1);
+                self.waiting.insert(claim.to_owned(), (self.last_number, route.clone()));
+            }
+        }
+    }
+}
+
+/// Whether one more clone may run beside these.
+fn room(running: &BTreeMap<String, CloneRoute>, route: &CloneRoute, limits: CloneLimits) -> Result<(), NoSlot> {
+    let of = |is_like: &dyn Fn(&CloneRoute) -> bool| {
+        running.values().filter(|other| other.region == route.region && is_like(other)).count()
+    };
+    let on_host = of(&|other| other.host == route.host);
+    if on_host >= limits.per_host {
+        return Err(NoSlot::Host { host: route.host.clone(), running: on_host });
+    }
+    if let Some(storage) = &route.storage {
+        let onto = of(&|other| other.storage.as_ref() == Some(storage));
+        if onto >= limits.per_storage {
+            return Err(NoSlot::Storage { storage: storage.clone(), running: onto });
+        }
+    }
+    Ok(())
+}
+
+fn by_spot<'r>(routes: impl Iterator<Item = &'r CloneRoute>) -> BTreeMap<Spot, usize> {
     let mut counts = BTreeMap::new();
-    for route in routes.values() {
+    for route in routes {
         *counts.entry((route.region.clone(), route.host.clone())).or_default() += 1;
     }
     counts
-}
-
-fn lock(routes: &Mutex<BTreeMap<String, CloneRoute>>) -> MutexGuard<'_, BTreeMap<String, CloneRoute>> {
-    routes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether the clone of a record was sent, and may run.
@@ -155,6 +191,25 @@ mod tests {
         assert_eq!(slots.waiting(), BTreeMap::new());
         slots.give_back("a");
         assert_eq!(take("e", "pve1", Some("ceph")), Ok(()));
+    }
+
+    #[test]
+    fn whoever_waits_longest_is_called_when_a_clone_that_was_in_its_way_ends() {
+        let (slots, limits) = (CloneSlots::default(), CloneLimits { per_host: 1, per_storage: 2 });
+        let take = |claim: &str, host: &str| slots.take(claim, &route(host, Some("ceph")), limits);
+        assert_eq!((take("a", "pve1"), take("b", "pve2")), (Ok(()), Ok(())));
+        assert!(["z", "y", "x"].iter().zip(["pve1", "pve2", "pve1"]).all(|(claim, host)| take(claim, host).is_err()));
+        assert!(take("z", "pve1").is_err(), "it asks again, and keeps its place");
+        assert_eq!(slots.called(limits), Vec::<String>::new(), "nothing became free");
+        slots.give_back("b");
+        assert_eq!(slots.called(limits), ["y"], "z waits for the host, and x after it");
+        assert_eq!(slots.called(limits), Vec::<String>::new(), "it was called");
+        assert_eq!(take("y", "pve2"), Ok(()));
+        slots.give_back("a");
+        slots.give_back("y");
+        assert_eq!(slots.called(limits), ["z"], "x waits behind z");
+        slots.give_back("z");
+        assert_eq!(slots.called(limits), ["x"], "z was called, and did not come");
     }
 
     #[test]

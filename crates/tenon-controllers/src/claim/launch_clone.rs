@@ -20,8 +20,8 @@ use crate::status::Verdict;
 /// VM ids that are tried in one pass before it is left to the next.
 const IDS: usize = 8;
 
-/// Whoever waits for its turn to clone looks this often whether it came.
-const LOOK_AT_SLOTS: Duration = Duration::from_millis(500);
+/// Whoever waits for its turn to clone is woken when it comes; this is in case a call was lost.
+const LOOK_AT_SLOTS: Duration = Duration::from_secs(5);
 
 impl Launch<'_> {
     /// What the VM is copied from. It matters for the copy, and for the firewall, which comes with the copy.

@@ -187,7 +187,11 @@ pub(crate) async fn run(
             },
             Some(name) = woken.recv() => queue.wake(&name),
             // A pass catches its own panics, so that every slot is given back.
-            Some(Ok((again, name))) = work.join_next() => queue.finish(&name, again),
+            Some(Ok((again, name))) = work.join_next() => {
+                queue.finish(&name, again);
+                // A clone may have ended that others wait for.
+                context.memory.clones.called(context.settings.clones).iter().for_each(|called| queue.wake(called));
+            }
             () = sleep_until(next) => {}
         }
     }

@@ -196,7 +196,7 @@ async fn delete_candidates(
             [one] => format!("; replacement NodeClaim {one} is ready"),
             several => format!("; replacement NodeClaims {} are ready", several.join(", ")),
         };
-        let note = format!("Deleting NodeClaim {name}: Node {name} {}{ready}", state_of(running.record.reason));
+        let note = format!("Deleting NodeClaim {name}: Node {name} {}{ready}", state_of(&running.record));
         context.events.publish(claim.as_ref(), &Event::new(&event_reasons::DISRUPTION_TERMINATING, note)).await;
         delete_claim(context, claim, deletion_reason(running.record.reason)).await?;
         if let Some(repair) = repair {

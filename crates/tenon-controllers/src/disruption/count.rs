@@ -28,6 +28,7 @@ pub(super) fn decided(metrics: &Metrics, disruption: &Disruption, snapshot: &Sna
     for (_, why) in disruption.kept.iter().filter_map(|node| node.reasons.last()) {
         let reason = match why {
             Why::Blocked(blocked) => variant(blocked),
+            Why::Host(stay) => variant(stay),
             why => variant(why),
         };
         *kept.entry(reason).or_default() += 1;

@@ -9,20 +9,28 @@ use crate::claim::DeletionReason;
 use crate::metrics::{Consolidation, DisruptionDecision};
 
 /// Every method, in the order they are tried in.
-pub(super) const METHODS: [Method; 6] =
-    [Method::Repair, Method::Emptiness, Method::StaticDrift, Method::Drift, Method::MultiNode, Method::SingleNode];
+pub(super) const METHODS: [Method; 7] = [
+    Method::Repair,
+    Method::Emptiness,
+    Method::StaticDrift,
+    Method::Drift,
+    Method::MultiNode,
+    Method::SingleNode,
+    Method::HostGoal,
+];
 
 /// The method of this name.
 pub(super) fn method_of(name: &str) -> Option<Method> {
     METHODS.into_iter().find(|method| method.as_str() == name)
 }
 
-/// How Karpenter's metrics call a method of consolidation; empty for others.
+/// How Karpenter's metrics call a method of consolidation; empty for others. Moves between hosts are ours.
 pub(super) fn consolidation_type(method: Method) -> &'static str {
     match method {
         Method::Emptiness => "empty",
         Method::MultiNode => "multi",
         Method::SingleNode => "single",
+        Method::HostGoal => "host-goal",
         Method::Repair | Method::StaticDrift | Method::Drift => "",
     }
 }
@@ -74,9 +82,10 @@ pub(super) fn condition_reason(reason: DisruptionReason) -> &'static ConditionRe
     }
 }
 
-/// What becomes of a node, as a part of a sentence.
-pub(super) fn state_of(reason: DisruptionReason) -> &'static str {
-    match reason {
+/// What becomes of the nodes of a command, as a part of a sentence.
+pub(super) fn state_of(record: &DisruptionRecord) -> &'static str {
+    match record.reason {
+        _ if record.method == Method::HostGoal.as_str() => "moves to another Proxmox host",
         DisruptionReason::Underutilized => "is underutilized",
         DisruptionReason::Empty => "is empty",
         DisruptionReason::Drifted => "has drifted",

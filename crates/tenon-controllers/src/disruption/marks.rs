@@ -39,8 +39,7 @@ pub(super) async fn mark(
         return Ok(());
     }
     let name = claim.name_any();
-    let verdict =
-        Verdict::holds_because(condition_reason(record.reason), format!("Node {name} {}", state_of(record.reason)));
+    let verdict = Verdict::holds_because(condition_reason(record.reason), format!("Node {name} {}", state_of(record)));
     let present = claim.status.as_ref().and_then(|status| status.conditions.as_deref());
     let subject = subject(&claim.metadata, &context.clock.time());
     let conditions = stated(CLAIM_CONDITIONS, present, &subject, &[(DISRUPTION_REASON.name(), &verdict)]);

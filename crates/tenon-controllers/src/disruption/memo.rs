@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use tenon_api::kube_objects::{Node, Pod};
 use tenon_api::pod_predicates::is_active;
 use tenon_api::unhealthy_conditions;
-use tenon_engine::disruption::{Disruption, DisruptionBlocked, Kept};
+use tenon_engine::disruption::{Disruption, DisruptionBlocked, HostStay, Kept};
 
 use super::candidate::Shown;
 use crate::claim::is_ready;
@@ -54,6 +54,7 @@ fn changes_by_itself(why: &Kept) -> bool {
             | Kept::Later { .. }
             | Kept::Uninitialized { .. }
             | Kept::PodHeld { .. }
+            | Kept::Host(HostStay::Busy { .. } | HostStay::Empty { .. })
             | Kept::Blocked(
                 DisruptionBlocked::TooRecent { .. }
                     | DisruptionBlocked::Nominated

@@ -13,7 +13,7 @@ use tenon_api::{NodeClaim, names};
 use tenon_engine::disruption::Command;
 use tenon_model::GoDuration;
 
-use super::labels::{condition_reason, state_of};
+use super::labels::condition_reason;
 use super::repair_bound::{drain_bound, mode};
 use crate::claim::{ClaimError, count_disrupted, is_true};
 use crate::context::Context;
@@ -83,7 +83,7 @@ async fn write_bound(
 async fn ask(context: &Context, claim: &NodeClaim, why: &str) -> Result<Option<NodeClaim>, ClaimError> {
     let name = claim.name_any();
     let unhealthy = tenon_model::DisruptionReason::Unhealthy;
-    let why = format!("Node {name} {} ({})", state_of(unhealthy), why);
+    let why = format!("Node {name} is unhealthy ({why})");
     let going = Verdict::holds_because(condition_reason(unhealthy), why.clone());
     let wanted = Verdict::holds_because(&condition_reasons::REBOOT_REQUESTED, format!("Rebooting: {why}"));
     let present = claim.status.as_ref().and_then(|status| status.conditions.as_deref());

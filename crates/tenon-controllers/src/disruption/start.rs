@@ -29,11 +29,11 @@ const NAME_MOST: usize = 58;
 /// A command from a move. A replacement that may not be created any more is an error: then nothing is begun.
 pub(super) fn command_of(context: &Context, look: &Look, command: &Command) -> Result<Running, String> {
     let id = id_of(context, command);
-    let mut usage = Usage::at(&look.snapshot);
+    let mut nodes = planned_claims(context, look, command)?.into_iter();
     let mut planned = Vec::new();
     for (number, replacement) in command.replacements.iter().enumerate() {
         let claim = match replacement {
-            Replacement::Planned(node) => planned_claim(context, look, &mut usage, node)?,
+            Replacement::Planned(_) => nodes.next().ok_or_else(|| "no NodeClaim was planned".to_owned())?,
             Replacement::Template { pool } => template_claim(context, look, pool)?,
         };
         planned.push(named(claim, &id, number));
@@ -64,15 +64,24 @@ fn nanos(bound: Duration) -> u64 {
     u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn planned_claim(context: &Context, look: &Look, usage: &mut Usage, node: &NewNode) -> Result<NodeClaim, String> {
-    let plan = Plan { new_nodes: vec![node.clone()], ..Plan::default() };
-    let claim = to_claims(&plan, &look.snapshot, &look.gathered).into_iter().next();
-    let claim = claim.ok_or_else(|| "no NodeClaim was planned".to_owned())?.map_err(|why| why.to_string())?;
-    let planned = pool_of(look, &node.pool)?;
-    let now = context.watched.pools.get(&ObjectRef::<NodePool>::new(&node.pool));
-    usage.allows(planned, now.as_deref()).map_err(|why| why.to_string())?;
-    usage.add(node, &look.snapshot);
-    Ok(claim)
+/// The claims of all planned nodes, in their order. They are launched at the same time, so none may have the VM id or an address of
+/// another.
+fn planned_claims(context: &Context, look: &Look, command: &Command) -> Result<Vec<NodeClaim>, String> {
+    let nodes = command.replacements.iter().filter_map(|replacement| match replacement {
+        Replacement::Planned(node) => Some(NewNode::clone(node)),
+        Replacement::Template { .. } => None,
+    });
+    let plan = Plan { new_nodes: nodes.collect(), ..Plan::default() };
+    let mut usage = Usage::at(&look.snapshot);
+    let claims = to_claims(&plan, &look.snapshot, &look.gathered).into_iter().zip(&plan.new_nodes);
+    let allowed = claims.map(|(claim, node)| {
+        let claim = claim.map_err(|why| why.to_string())?;
+        let now = context.watched.pools.get(&ObjectRef::<NodePool>::new(&node.pool));
+        usage.allows(pool_of(look, &node.pool)?, now.as_deref()).map_err(|why| why.to_string())?;
+        usage.add(node, &look.snapshot);
+        Ok(claim)
+    });
+    allowed.collect()
 }
 
 fn template_claim(context: &Context, look: &Look, pool: &str) -> Result<NodeClaim, String> {

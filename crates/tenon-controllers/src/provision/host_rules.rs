@@ -37,19 +37,27 @@ fn rules_of(gathered: &Gathered, class: &ProxmoxNodeClass, is_its: impl Fn(&Node
         strategy,
         min_available: placement.min_available(),
         excluded: excluded(gathered, class),
+        goal: placement.goal(),
         ..HostRules::default()
     };
     match strategy {
-        HostStrategy::Spread => {
-            let stays = claims().filter(|claim| claim.metadata.deletion_timestamp.is_none());
-            for place in stays.filter_map(|claim| vm_place(gathered, claim)) {
-                *rules.vms.entry(place).or_default() += 1;
-            }
-        }
+        HostStrategy::Spread => rules.vms = vms(gathered, claims()),
+        // A host that others have VMs on is in use, too.
+        HostStrategy::Pack => rules.vms = vms(gathered, gathered.claims.iter().map(AsRef::as_ref)),
         HostStrategy::RoundRobin => rules.last = newest(claims()),
         HostStrategy::Balanced | HostStrategy::MaxMemory | HostStrategy::MaxCpu | HostStrategy::BalancedLoad => {}
     }
     rules
+}
+
+/// How many VMs of these claims each host has. Those that are being deleted do not count.
+fn vms<'c>(gathered: &Gathered, claims: impl Iterator<Item = &'c NodeClaim>) -> BTreeMap<Place, u32> {
+    let mut vms = BTreeMap::new();
+    let stays = claims.filter(|claim| claim.metadata.deletion_timestamp.is_none());
+    for place in stays.filter_map(|claim| vm_place(gathered, claim)) {
+        *vms.entry(place).or_default() += 1;
+    }
+    vms
 }
 
 /// Hosts of the regions of a class that it excludes.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tenon_api::{NodeClaim, ProxmoxNodeClass, launch_record, names};
 use tenon_controllers::provision::{Gathered, decide, to_snapshot};
 use tenon_model::resources::{CPU, MEMORY};
-use tenon_model::{Host, HostRules, HostStrategy, InstanceType, LaunchRecord, Place, Seconds};
+use tenon_model::{Host, HostGoal, HostRules, HostStrategy, InstanceType, LaunchRecord, Place, Seconds};
 
 use crate::decisions::claims::ready_world;
 use crate::decisions::objects::{estate, guest, listing, spec};
@@ -62,6 +62,18 @@ fn a_pool_has_the_rules_of_its_class() {
     let kept = (found.min_available.get(CPU).value(), found.min_available.get(MEMORY).value() >> 30);
     assert_eq!(kept, (2, 4));
     assert!(found.vms.is_empty() && found.last.is_none(), "nobody asks where its VMs are");
+}
+
+#[test]
+fn packing_counts_the_vms_of_all_pools_and_hands_on_the_goal() {
+    let others = claim(20_002, "pve2", 1, (json!({ "labels": { names::LABEL_NODEPOOL: "other" } }), json!({})));
+    let found = rules(&world(json!({ "goal": "PackHosts" }), vec![plain(20_001, "pve1", 1), others.clone()]));
+    assert_eq!((found.strategy, found.goal), (HostStrategy::Pack, Some(HostGoal::Pack)));
+    assert_eq!(found.vms, [(place("pve1"), 1), (place("pve2"), 1)].into());
+    let found = rules(&world(json!({ "goal": "SpreadHosts" }), vec![plain(20_001, "pve1", 1), others]));
+    assert_eq!((found.strategy, found.goal), (HostStrategy::Spread, Some(HostGoal::Spread)));
+    assert_eq!(found.vms, [(place("pve1"), 1)].into());
+    assert_eq!(rules(&world(json!({ "hosts": "Spread" }), Vec::new())).goal, None);
 }
 
 #[test]

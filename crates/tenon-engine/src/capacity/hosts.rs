@@ -76,6 +76,11 @@ impl Hosts {
         self.hosts.search_by(|host| host.place.cmp(place))
     }
 
+    /// All hosts but those at these places.
+    pub(crate) fn all_but(&self, places: &[&Place]) -> Bits<HostIx> {
+        Bits::those(self.hosts.len(), |host| !places.contains(&self.place(host)))
+    }
+
     /// Whether nothing is made on a host.
     pub(crate) fn is_closed(&self, host: HostIx) -> bool {
         self.hosts[host].closed.is_some()

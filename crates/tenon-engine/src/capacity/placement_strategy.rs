@@ -35,7 +35,7 @@ pub(crate) struct HostChoice {
 /// What a pool has on each host, where that decides.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Turn {
-    /// How many VMs; empty unless they are spread.
+    /// How many VMs; empty unless they are spread or packed.
     vms: Table<HostIx, u32>,
     /// The position of the host whose turn it is.
     next: usize,
@@ -68,7 +68,7 @@ impl HostChoice {
         let mut none: Bits<HostIx> = Bits::default();
         excluded.for_each(|host| none.insert(host));
         let vms = |host: HostIx| rules.vms.get(hosts.place(host)).copied().unwrap_or_default();
-        let is_counted = rules.strategy == HostStrategy::Spread;
+        let is_counted = matches!(rules.strategy, HostStrategy::Spread | HostStrategy::Pack);
         let vms = hosts.ids().filter(|_| is_counted).map(vms).collect();
         let next = rules.last.as_ref().map_or(0, |last| hosts.position_after(last));
         let min_available = Footprint::of(&at_least_zero(&rules.min_available));
@@ -91,7 +91,11 @@ impl HostChoice {
             HostStrategy::Balanced => -hosts.scales[spot.host].share_used(spot.free.minus(spot.size)),
             HostStrategy::MaxMemory => 0,
             HostStrategy::MaxCpu => scaled(spot.free.cpu, CPU_SHIFT),
-            HostStrategy::Spread => -(i64::from(turn.vms[spot.host]) - i64::from(spot.is_own)),
+            HostStrategy::Spread => -others(turn, spot),
+            HostStrategy::Pack => {
+                let used = hosts.scales[spot.host].share_used(spot.free.minus(spot.size));
+                others(turn, spot) * (WHOLE + 1) + used.clamp(0, WHOLE)
+            }
             HostStrategy::BalancedLoad => -hosts.scales[spot.host].load(spot.free.minus(spot.size)),
             // A node that grows stays where it is, if there is room.
             HostStrategy::RoundRobin if spot.is_own => 1,
@@ -99,6 +103,11 @@ impl HostChoice {
         };
         Rank { by_strategy, free_memory: spot.free.memory }
     }
+}
+
+/// How many VMs a host has besides the node itself.
+fn others(turn: &Turn, spot: &Spot) -> i64 {
+    i64::from(turn.vms[spot.host]) - i64::from(spot.is_own)
 }
 
 impl Turn {

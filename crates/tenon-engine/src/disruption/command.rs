@@ -20,6 +20,8 @@ pub enum Method {
     MultiNode,
     /// One node is deleted, or replaced by a cheaper one.
     SingleNode,
+    /// Nodes are replaced by others on other hosts, as their ProxmoxNodeClass wants it.
+    HostGoal,
 }
 
 impl Method {
@@ -29,7 +31,7 @@ impl Method {
             Method::Repair => DisruptionReason::Unhealthy,
             Method::Emptiness => DisruptionReason::Empty,
             Method::StaticDrift | Method::Drift => DisruptionReason::Drifted,
-            Method::MultiNode | Method::SingleNode => DisruptionReason::Underutilized,
+            Method::MultiNode | Method::SingleNode | Method::HostGoal => DisruptionReason::Underutilized,
         }
     }
 
@@ -48,6 +50,7 @@ impl Method {
             Method::Drift => "drift",
             Method::MultiNode => "multi-node",
             Method::SingleNode => "single-node",
+            Method::HostGoal => "host-goal",
         }
     }
 }

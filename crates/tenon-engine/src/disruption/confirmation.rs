@@ -51,6 +51,10 @@ impl Rejection {
 pub(super) fn confirmed(command: &Command, mut scan: Scan<'_>) -> Result<Command, Rejection> {
     match command.method {
         Method::Emptiness => scan.still_empty(command),
+        Method::HostGoal => {
+            let going = scan.still_movable(command)?;
+            scan.still_meant(command, &going)
+        }
         _ => scan.still_worth_it(command).map(|()| command.clone()),
     }
 }
@@ -83,7 +87,8 @@ impl Scan<'_> {
         }
     }
 
-    fn still_worth_it(&mut self, command: &Command) -> Result<(), Rejection> {
+    /// The nodes of a move, if each may still be disrupted and there is budget for all.
+    fn still_movable(&self, command: &Command) -> Result<Vec<usize>, Rejection> {
         let numbers = self.numbers();
         let mut budgets = self.budgets(command.method.reason());
         let mut going = Vec::new();
@@ -100,6 +105,11 @@ impl Scan<'_> {
             }
             going.push(number);
         }
+        Ok(going)
+    }
+
+    fn still_worth_it(&mut self, command: &Command) -> Result<(), Rejection> {
+        let going = self.still_movable(command)?;
         let plan = self.what_if(&going, Some(1), Destinations::Settled);
         let plan = plan.ok_or(Rejection::Scheduling { why: Some(Kept::NeedsSeveral) })?;
         self.all_placed(&going, &plan).map_err(|why| Rejection::Scheduling { why: Some(why) })?;

@@ -106,7 +106,9 @@ impl<'s> Scan<'s> {
     ) -> Option<Plan> {
         let names: Vec<&str> = nodes.iter().map(|node| self.nodes[*node].name()).collect();
         self.simulated += 1;
-        self.what_ifs.plan(&Change { remove: &names, cordon: &[], most_new_nodes, pods: MovedPods::Free, destinations })
+        let change =
+            Change { remove: &names, most_new_nodes, pods: MovedPods::Free, destinations, ..Change::default() };
+        self.what_ifs.plan(&change)
     }
 
     /// Whether the pods of these nodes are all placed, on nodes that take pods already or on new ones.

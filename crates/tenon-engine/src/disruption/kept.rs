@@ -9,6 +9,7 @@ use tenon_model::{DisruptionReason, HoldKind, PodHold, PodKey, Price, Reason, Ti
 
 use super::blocked::{DisruptionBlocked, Protected};
 use super::command::Method;
+use super::host_stay::HostStay;
 use super::pool_budgets::TightestBudget;
 
 /// Why a node stays.
@@ -138,6 +139,8 @@ pub enum Kept {
         /// How many may be broken.
         most: u32,
     },
+    /// Its ProxmoxNodeClass has a goal for hosts, and it is not moved to another host.
+    Host(HostStay),
     /// It could go, and another goes first.
     Later {
         /// The method that the other goes by.
@@ -205,13 +208,9 @@ impl fmt::Display for Kept {
                 f,
                 "only {found} cheaper spot instance types would do, and replacing one spot node by another needs 15"
             ),
-            Kept::BelowThreshold { pool, saved, disrupted, score } => write!(
-                f,
-                "would save {} of the cost of NodePool {pool} for {} of its disruption cost: score {score:.2}, and \
-                 consolidationPolicy Balanced needs 0.50",
-                Percent(*saved),
-                Percent(*disrupted)
-            ),
+            Kept::BelowThreshold { pool, saved, disrupted, score } => {
+                below_threshold(f, pool, [*saved, *disrupted, *score])
+            }
             Kept::StaticExcess { pool } => {
                 write!(f, "NodePool {pool} has more nodes than spec.replicas; wait until the extra nodes are removed")
             }
@@ -236,9 +235,20 @@ impl fmt::Display for Kept {
             Kept::TooManyUnhealthy { pool, unhealthy, total, most } => {
                 too_many_unhealthy(f, pool, [*unhealthy, *total, *most])
             }
+            Kept::Host(stay) => stay.fmt(f),
             Kept::Later { method, node } => write!(f, "the node can be disrupted after node {node} ({method})"),
         }
     }
+}
+
+fn below_threshold(f: &mut fmt::Formatter<'_>, pool: &str, [saved, disrupted, score]: [f64; 3]) -> fmt::Result {
+    write!(
+        f,
+        "would save {} of the cost of NodePool {pool} for {} of its disruption cost: score {score:.2}, and \
+         consolidationPolicy Balanced needs 0.50",
+        Percent(saved),
+        Percent(disrupted)
+    )
 }
 
 fn too_many_unhealthy(f: &mut fmt::Formatter<'_>, pool: &str, [unhealthy, total, most]: [u32; 3]) -> fmt::Result {

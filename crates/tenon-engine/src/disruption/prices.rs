@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use tenon_model::labels::{CAPACITY_TYPE, INSTANCE_TYPE};
+use tenon_model::labels::{CAPACITY_TYPE, INSTANCE_TYPE, REGION, ZONE};
 use tenon_model::{CatalogType, DisruptionGates, NewNode, Pool, Price, RESERVED, Requirement, Requirements};
 
 use super::candidates::Node;
 use super::consolidation::Search;
 use super::kept::Kept;
 
-const SPOT: &str = "spot";
+pub(super) const SPOT: &str = "spot";
 const ON_DEMAND: &str = "on-demand";
 
 /// One spot node is replaced by another only if so many instance types would do: with fewer, the next interruption leads
@@ -82,6 +82,29 @@ pub(super) fn replacement(new: &NewNode, going: &[&Node<'_>], rule: Cheaper<'_>)
     };
     new.instance_types = choice.among(with_planned)?.into();
     Ok((new, certainty))
+}
+
+/// The new node with the host it was planned on and no other, and only those instance types that cost no more there than what
+/// was planned.
+pub(super) fn no_dearer(new: &NewNode, pool: &Pool) -> Result<NewNode, Kept> {
+    let mut new = new.clone();
+    let asks_for_several = |label: &&str| new.requirements.get(label).is_some_and(|asked| asked.min_values().is_some());
+    if new.min_values_relaxed || [ZONE, REGION].iter().any(asks_for_several) {
+        return Err(Kept::MinValues);
+    }
+    pin_capacity_type(&mut new);
+    for label in [ZONE, REGION] {
+        if let Some(only) = new.chosen.requirements.get(label).and_then(Requirement::any) {
+            new.requirements.replace(label, Requirement::is(only));
+        }
+    }
+    let is_no_dearer = |name: &&String| {
+        let price = pool.catalog.find(name).map(|size| worst_launch_price(size, &new.requirements));
+        **name == new.chosen.instance_type || price.is_some_and(|price| nanos(price) <= nanos(new.chosen.price))
+    };
+    let types: Vec<String> = new.instance_types.iter().filter(is_no_dearer).cloned().collect();
+    new.instance_types = Choice { new: &new, pool, fifteen: false }.among(types)?.into();
+    Ok(new)
 }
 
 /// Which instance types a replacement may list.

@@ -15,8 +15,15 @@ use crate::solver::Effort;
 use crate::what_ifs::WhatIfs;
 
 /// The order methods are tried in; the first that finds something to do ends the pass.
-const METHODS: [Method; 6] =
-    [Method::Repair, Method::Emptiness, Method::StaticDrift, Method::Drift, Method::MultiNode, Method::SingleNode];
+const METHODS: [Method; 7] = [
+    Method::Repair,
+    Method::Emptiness,
+    Method::StaticDrift,
+    Method::Drift,
+    Method::MultiNode,
+    Method::SingleNode,
+    Method::HostGoal,
+];
 
 /// What is disrupted now, and why all else is not.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -98,6 +105,10 @@ impl<'s> Scan<'s> {
     pub(super) fn run(mut self) -> Disruption {
         let mut commands = Vec::new();
         for method in METHODS {
+            // Only where nothing else is left to do, pairs among it: a node is not moved that goes anyway.
+            if method == Method::HostGoal && commands.is_empty() {
+                commands = self.pairs();
+            }
             let found = match method {
                 Method::Repair => self.repair(),
                 Method::Emptiness => self.empty_nodes(),
@@ -105,13 +116,12 @@ impl<'s> Scan<'s> {
                 Method::Drift => self.drift(),
                 Method::MultiNode => self.multi_node(),
                 Method::SingleNode => self.single_node(),
+                Method::HostGoal if commands.is_empty() => self.host_goals(),
+                Method::HostGoal => Vec::new(),
             };
             if commands.is_empty() {
                 commands = found;
             }
-        }
-        if commands.is_empty() {
-            commands = self.pairs();
         }
         let pools = self.pool_budgets(DisruptionReason::Underutilized);
         let Scan { nodes, mut kept, chosen, simulated, what_ifs, .. } = self;

@@ -43,7 +43,8 @@ impl Work<'_> {
         wanted: Footprint,
     ) -> (Shortage, Option<Place>, Option<Quantity>) {
         let (template, choice) = (&self.base.templates[number], &self.base.host_choices[number]);
-        let is_open = |host: &HostIx| !template.closed_hosts.has(*host) && !choice.excluded.has(*host);
+        let is_shut = |host: HostIx| choice.excluded.has(host) || self.shut.has(host);
+        let is_open = |host: &HostIx| !template.closed_hosts.has(*host) && !is_shut(*host);
         let open = || hosts.iter().copied().filter(is_open);
         let has_room =
             |host: &HostIx| wanted.within(self.hosts.free(*host, None)) && self.hosts.can_bind(*host, wanted, None);

@@ -206,7 +206,8 @@ impl Work<'_> {
         }
         let host = base.offered_on[template.catalog][offering]?;
         let choice = &base.host_choices[number];
-        if template.closed_hosts.has(host) || base.hosts.is_closed(host) || choice.excluded.has(host) {
+        let is_shut = base.hosts.is_closed(host) || self.shut.has(host);
+        if is_shut || template.closed_hosts.has(host) || choice.excluded.has(host) {
             return None;
         }
         let size = base.catalogs[template.catalog].offerings[offering].footprint;

@@ -64,6 +64,7 @@ impl Work<'_> {
         self.closed.clear();
         self.moved.clear();
         self.avoided.clear();
+        self.shut.clear();
         self.tried.clone_from(&base.waiting);
         (self.most_new_nodes, self.needs_too_many) = (None, false);
         self.open = OpenNodes::new(Ties::usual(base), base.topology.is_used());

@@ -39,7 +39,7 @@ use self::refused::Refusals;
 use self::volumes::FullNodes;
 use crate::base::Base;
 use crate::capacity::{Allowance, Attached, HostRoom, Reservations, Reserved, Turns};
-use crate::index::{Bits, NodeIx, PodIx, Table, TemplateIx, ViewIx};
+use crate::index::{Bits, HostIx, NodeIx, PodIx, Table, TemplateIx, ViewIx};
 use crate::resources::Rows;
 use crate::topology::{Counts, Valid};
 
@@ -84,6 +84,8 @@ pub(crate) struct Work<'b> {
     /// Pods of nodes that are taken away, and nodes that take none of them.
     moved: Bits<PodIx>,
     avoided: Bits<NodeIx>,
+    /// Hosts that nothing is planned on.
+    pub(crate) shut: Bits<HostIx>,
     /// The most nodes that may be planned, and whether more were needed: then the solve was given up.
     most_new_nodes: Option<usize>,
     pub(crate) needs_too_many: bool,
@@ -121,6 +123,7 @@ impl<'b> Work<'b> {
             closed: Bits::default(),
             moved: Bits::default(),
             avoided: Bits::default(),
+            shut: Bits::default(),
             most_new_nodes: None,
             needs_too_many: false,
             journal: Journal::default(),

@@ -4,7 +4,7 @@ use tenon_model::{Quantity, Resources, Unplaced};
 
 use super::Work;
 use crate::capacity::Allowance;
-use crate::index::{Bits, FilterIx, GroupIx, NodeIx, PodClassIx, PodIx};
+use crate::index::{Bits, FilterIx, GroupIx, HostIx, NodeIx, PodClassIx, PodIx};
 use crate::topology::{Meanings, Spot};
 
 /// What is tried.
@@ -20,6 +20,8 @@ pub(crate) struct Removal<'r> {
     pub(crate) kept: Option<&'r Bits<PodIx>>,
     /// Nodes that take no pods of nodes that go.
     pub(crate) avoided: Bits<NodeIx>,
+    /// Hosts that nothing is planned on.
+    pub(crate) shut: Bits<HostIx>,
 }
 
 impl Work<'_> {
@@ -27,6 +29,7 @@ impl Work<'_> {
     pub(crate) fn remove(&mut self, removal: Removal<'_>) {
         let base = self.base;
         self.avoided = removal.avoided;
+        self.shut = removal.shut;
         self.most_new_nodes = removal.most_new_nodes;
         removal.closed.iter().for_each(|node| self.closed.insert(*node));
         for node in &removal.gone {

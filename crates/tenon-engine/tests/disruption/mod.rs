@@ -12,6 +12,8 @@ mod drift;
 mod emptiness;
 mod emptiness_laws;
 mod further;
+mod goal_laws;
+mod goals;
 mod growth;
 mod moves_brute_force;
 mod nodes;

@@ -25,10 +25,10 @@ use tenon_engine::cpu::{CpuFacts, Layout, room};
 use tenon_engine::{check, plan};
 use tenon_model::resources::{CPU, MEMORY, PODS};
 use tenon_model::{
-    Attachment, BoundPod, Catalog, CatalogType, CpuRoom, Effect, Host, HostLoad, HostPort, HostRules, HostSettings,
-    HostStrategy, InstanceType, MinValuesPolicy, NodeStage, NodeState, Offering, Operator, Overrides, Place, Plan, Pod,
-    PodKey, PodShape, PodStorage, PodVolumes, Pool, PreferencePolicy, Preferred, Price, Quantity, Requirement,
-    Requirements, Reservation, ReservedMode, Resources, Seconds, Snapshot, Taint, Tolerated, Toleration,
+    Attachment, BoundPod, Catalog, CatalogType, CpuRoom, Effect, Host, HostGoal, HostLoad, HostPort, HostRules,
+    HostSettings, HostStrategy, InstanceType, MinValuesPolicy, NodeStage, NodeState, Offering, Operator, Overrides,
+    Place, Plan, Pod, PodKey, PodShape, PodStorage, PodVolumes, Pool, PreferencePolicy, Preferred, Price, Quantity,
+    Requirement, Requirements, Reservation, ReservedMode, Resources, Seconds, Snapshot, Taint, Tolerated, Toleration,
 };
 
 use crate::packing::constraints;
@@ -220,12 +220,14 @@ fn host_rules(line: &Line<'_>) -> Option<HostRules> {
         Some("Spread") => HostStrategy::Spread,
         Some("BalancedLoad") => HostStrategy::BalancedLoad,
         Some("RoundRobin") => HostStrategy::RoundRobin,
+        Some("Pack") => HostStrategy::Pack,
         Some(other) => panic!("{other} is no strategy"),
     };
     let excluded = line.get("exclude").into_iter().flat_map(|hosts| hosts.split(',')).map(place).collect();
     let vms = line.under("vms:").map(|(host, count)| (place(host), count.parse().unwrap())).collect();
-    let rules =
-        HostRules { strategy, min_available: line.amounts("keep:"), excluded, vms, last: line.get("last").map(place) };
+    let goal = line.get("goal").map(|goal| if goal == "pack" { HostGoal::Pack } else { HostGoal::Spread });
+    let (min_available, last) = (line.amounts("keep:"), line.get("last").map(place));
+    let rules = HostRules { strategy, min_available, excluded, vms, last, goal };
     (rules != HostRules::default()).then_some(rules)
 }
 

@@ -79,6 +79,15 @@ fn spread_counts_each_pool_for_itself() {
 }
 
 #[test]
+fn pack_takes_the_host_with_the_most_vms_then_the_one_that_is_used_most_then_the_next_with_room() {
+    let uneven =
+        "host pve1 cpu=4 memory=64Gi of:cpu=16\nhost pve2 cpu=16 memory=64Gi\nhost pve3 cpu=8 memory=64Gi of:cpu=16";
+    assert_eq!(chosen(uneven, "hosts=Pack vms:pve2=2 vms:pve1=1", 3), ["pve2", "pve2", "pve2"]);
+    assert_eq!(chosen(uneven, "hosts=Pack", 4), ["pve1", "pve1", "pve3", "pve3"], "whoever uses it");
+    assert_eq!(chosen(uneven, "hosts=Pack exclude=pve1 keep:cpu=4", 3), ["pve3", "pve3", "pve2"]);
+}
+
+#[test]
 fn balanced_load_takes_the_host_with_the_lowest_measured_load() {
     let hosts =
         "host pve1 cpu=16 memory=64Gi load=30/40\nhost pve2 cpu=8 memory=32Gi of:cpu=16 of:memory=64Gi load=50/10";
@@ -131,7 +140,7 @@ fn a_node_that_grows_keeps_its_turn() {
 
 #[test]
 fn the_price_decides_before_any_strategy() {
-    for strategy in ["Balanced", "MaxMemory", "MaxCPU", "Spread", "BalancedLoad", "RoundRobin"] {
+    for strategy in ["Balanced", "MaxMemory", "MaxCPU", "Spread", "BalancedLoad", "RoundRobin", "Pack"] {
         // The cheapest size fits only where the strategy would not go.
         let hosts = "host pve1 cpu=1 memory=2Gi of:cpu=16 of:memory=64Gi load=90/90";
         let text = format!("{hosts}\npool default hosts={strategy} vms:pve1=9 last=pve1\npod p cpu=500m memory=1Gi");

@@ -27,6 +27,7 @@ mod fleet;
 mod go_controller;
 mod ground;
 mod guest;
+mod host_goals;
 mod idle;
 mod in_place;
 mod in_place_rights;

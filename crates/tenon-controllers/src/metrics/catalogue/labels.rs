@@ -15,8 +15,10 @@ pub(crate) const CONDITION_REASON: Label = label("reason", "the reasons of condi
 pub(crate) const CONDITION_STATUS: Label = label("status", "`True`, `False`, `Unknown`");
 pub(crate) const CONDITION_TYPE: Label = label("type", "the types of conditions");
 pub(crate) const CONSOLIDATION_POLICY: Label = label("consolidation_policy", "the policies of NodePools");
-pub(crate) const CONSOLIDATION_TYPE: Label =
-    label("consolidation_type", "`empty`, `multi`, `single`, or empty for drift");
+pub(crate) const CONSOLIDATION_TYPE: Label = label(
+    "consolidation_type",
+    "`empty`, `multi`, `single`, `host-goal` (moves between hosts, only in Tenon), or empty for drift",
+);
 pub(crate) const CONTROLLER: Label = label("controller", "Tenon's controllers");
 pub(crate) const DECISION: Label = label("decision", "`delete`, `replace`, `terminate-first`");
 pub(crate) const DISRUPTED_REASON: Label = label(

@@ -342,5 +342,8 @@ pub(super) async fn the_additions_are_optional(ground: &Ground) -> anyhow::Resul
         "excludedHosts": ["pve9"],
     });
     assert_eq!(class["placementStrategy"], stored);
+    let packed = maker.with("ProxmoxNodeClass", json!({ "placementStrategy": { "goal": "PackHosts" } })).await?;
+    assert_eq!(packed["placementStrategy"], json!({ "zoneBalance": "Balanced", "goal": "PackHosts" }));
+    assert_eq!(plain["placementStrategy"].get("goal"), None);
     Ok(())
 }

@@ -147,6 +147,28 @@ fn class() -> Vec<Row> {
             json!(["", "MaxCpu", "Random"]),
         ),
         row(
+            "enum",
+            "ProxmoxNodeClass spec.placementStrategy.goal",
+            json!(["PackHosts", "SpreadHosts"]),
+            json!(["", "Pack", "packHosts"]),
+        ),
+        row(
+            "goal chooses hosts itself: leave hosts unset, or set Spread with SpreadHosts",
+            "ProxmoxNodeClass spec.placementStrategy",
+            json!([
+                {},
+                { "hosts": "MaxCPU" },
+                { "goal": "PackHosts", "zoneBalance": "AvailabilityFirst", "excludedHosts": ["pve9"] },
+                { "goal": "SpreadHosts" },
+                { "goal": "SpreadHosts", "hosts": "Spread" },
+            ]),
+            json!([
+                { "goal": "PackHosts", "hosts": "Spread" },
+                { "goal": "PackHosts", "hosts": "MaxMemory" },
+                { "goal": "SpreadHosts", "hosts": "RoundRobin" },
+            ]),
+        ),
+        row(
             "pattern",
             "ProxmoxNodeClass spec.placementStrategy.excludedHosts[]",
             json!(["pve1", "PVE-2", "0", "x".repeat(63)]),

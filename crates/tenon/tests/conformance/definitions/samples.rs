@@ -55,6 +55,11 @@ pub(crate) fn sample(kind: &str, path: &str) -> Value {
     let excluded: &[&str] = match (kind, path) {
         ("NodePool", "spec.replicas") => &["weight", "limits"],
         ("NodeOverlay", "spec.priceAdjustment") => &["price"],
+        ("ProxmoxNodeClass", "spec.placementStrategy.goal" | "spec.placementStrategy.hosts") => {
+            let other = if path.ends_with("goal") { "hosts" } else { "goal" };
+            object["spec"]["placementStrategy"].as_object_mut().map(|placement| placement.remove(other));
+            &[]
+        }
         ("CapacityBuffer", path) if path.starts_with("spec.scalableRef") => {
             object["spec"]["scalableRef"] = json!({ "apiGroup": "apps", "kind": "Deployment", "name": "web" });
             &["podTemplateRef"]
@@ -144,8 +149,8 @@ fn class() -> Value {
         "spec": {
             "region": "lab", "cloneMode": "Auto", "timeouts": { "launch": "5m", "registration": "1h30m" },
             "placementStrategy": {
-                "zoneBalance": "Balanced", "hosts": "Spread", "minAvailable": { "cpu": "2", "memory": "4Gi" },
-                "excludedHosts": ["pve9"],
+                "zoneBalance": "Balanced", "hosts": "Spread", "goal": "SpreadHosts",
+                "minAvailable": { "cpu": "2", "memory": "4Gi" }, "excludedHosts": ["pve9"],
             },
             "instanceTemplateRef": { "kind": "ProxmoxUnmanagedTemplate", "name": "debian" },
             "kubeletConfiguration": {
