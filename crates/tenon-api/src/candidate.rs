@@ -77,6 +77,7 @@ fn candidate_claim(claim: &NodeClaim) -> CandidateClaim {
         last_pod_event: status.and_then(|status| status.last_pod_event_time.as_ref()).map(timestamp),
         consolidatable_since: true_condition(claim, "Consolidatable").map(|told| timestamp(&told.last_transition_time)),
         drifted_since: true_condition(claim, "Drifted").map(|told| timestamp(&told.last_transition_time)),
+        is_surplus: claim.annotations().contains_key(names::ANNOTATION_SURPLUS),
         has_do_not_repair: forbids_repair(claim.annotations()),
         rebooted_at: rebooted_at(claim),
         expire_after_s: expire_after_s(claim),

@@ -114,7 +114,7 @@ macro_rules! condition_reasons {
 }
 
 condition_types! {
-    READY = "Ready" on "NodeClaim, NodePool, ProxmoxNodeClass, ProxmoxUnmanagedTemplate, ProxmoxTemplate", for_ready false, "All conditions that Ready depends on are true.";
+    READY = "Ready" on "NodeClaim, NodePool, NodeOverlay, ProxmoxNodeClass, ProxmoxUnmanagedTemplate, ProxmoxTemplate", for_ready false, "All conditions that Ready depends on are true.";
     LAUNCHED = "Launched" on "NodeClaim", for_ready true, "The VM was created and started.";
     REGISTERED = "Registered" on "NodeClaim", for_ready true, "The Node joined and was matched with the VM.";
     INITIALIZED = "Initialized" on "NodeClaim", for_ready true, "The Node is Ready, without start-up taints, with all requested resources.";
@@ -127,7 +127,7 @@ condition_types! {
     VOLUMES_DETACHED = "VolumesDetached" on "NodeClaim", for_ready false, "No volume is attached to the Node any more.";
     INSTANCE_TERMINATING = "InstanceTerminating" on "NodeClaim", for_ready false, "The VM is being stopped and destroyed.";
     CONSISTENT_STATE_FOUND = "ConsistentStateFound" on "NodeClaim", for_ready false, "The Node has at least 90 % of every requested resource of its instance type. Checked every 10 minutes.";
-    VALIDATION_SUCCEEDED = "ValidationSucceeded" on "NodePool", for_ready true, "The spec is valid, and every field that is set is supported.";
+    VALIDATION_SUCCEEDED = "ValidationSucceeded" on "NodePool, NodeOverlay", for_ready true, "The spec is valid, and every field that is set is supported. A NodeOverlay: it conflicts with no other, and is applied.";
     NODE_CLASS_READY = "NodeClassReady" on "NodePool", for_ready true, "The ProxmoxNodeClass exists and is Ready.";
     DRIFT_ROLLOUT_HALTED = "DriftRolloutHalted" on "NodePool", for_ready false, "Drifted Nodes of the NodePool are not replaced, because the first replacement did not join. Removed once the NodePool, its ProxmoxNodeClass or the VM template changes.";
     NODE_REGISTRATION_HEALTHY = "NodeRegistrationHealthy" on "NodePool", for_ready false, "Recent Nodes of the NodePool launched and registered.";
@@ -398,6 +398,14 @@ condition_reasons! {
         when "The NodePool has spec.replicas, but the feature gate StaticCapacity is off.",
         example "spec.replicas needs the feature gate StaticCapacity; start the controller with --feature-gates StaticCapacity=true, or create a NodePool without replicas",
         action "Turn the feature gate on, or remove the NodePool.";
+    RUNTIME_VALIDATION = "RuntimeValidation" for [("ValidationSucceeded", False)], Karpenter,
+        when "A field of the NodeOverlay is invalid. The NodeOverlay is not applied.",
+        example "requirement on topology.kubernetes.io/zone: operator In needs at least one value",
+        action "Correct the fields that the message names.";
+    OVERLAY_CONFLICT = "Conflict" for [("ValidationSucceeded", False)], Karpenter,
+        when "Another NodeOverlay of the same weight changes the same price or the same resource. The NodeOverlay is applied to no NodePool.",
+        example "conflict with NodeOverlay cheap-night of the same weight 10: both change the price of instance type s1.4VCPU-16GB (pve1, on-demand) in NodePool default; set another spec.weight, or change spec.requirements of one of them",
+        action "Set another spec.weight on one of the two NodeOverlays, or change the requirements of one of them.";
     NODE_CLASS_NOT_FOUND = "NodeClassNotFound" for [("NodeClassReady", False)], Karpenter,
         when "The ProxmoxNodeClass of the NodePool does not exist.",
         example "ProxmoxNodeClass default does not exist; create it or correct nodeClassRef",

@@ -305,6 +305,14 @@ event_reasons! {
         when "A Node was to be consolidated, and 15 seconds later that was no longer possible.",
         example "Skipped consolidation of NodeClaim default-x7 (churn): pod default/web-1 needs the node",
         action "Nothing. The Node is checked again.";
+    CONSOLIDATION_APPROVED = "ConsolidationApproved" on "NodeClaim", Normal, Karpenter,
+        when "The NodePool has policy Balanced, and to consolidate the Node saves enough for what it disrupts.",
+        example "Approved consolidation of NodeClaim default-x7: it saves 20.0 % of the cost of NodePool default for 5.0 % of its disruption cost (score 4.00, at least 0.50)",
+        action "Nothing. The Node is consolidated if that still holds 15 seconds later.";
+    POOL_CONSOLIDATION_APPROVED = "ConsolidationApproved" on "NodePool", Normal, Karpenter,
+        when "The NodePool has policy Balanced, and to consolidate several Nodes saves enough for what it disrupts.",
+        example "Approved consolidation of 3 NodeClaims: it saves 20.0 % of the cost of NodePool default for 5.0 % of its disruption cost (score 4.00, at least 0.50)",
+        action "Nothing. The Nodes are consolidated if that still holds 15 seconds later.";
     DRIFT_ROLLOUT_HALTED = "DriftRolloutHalted" on "NodePool", Warning, Tenon,
         when "The first replacement of a drifted Node did not join, so no more Nodes of the NodePool are replaced because of drift.",
         example "Replacement NodeClaim default-b2k4x was deleted before it was ready. No more Nodes of NodePool default are replaced because of drift until spec.template of the NodePool, its ProxmoxNodeClass or the VM template changes",
@@ -352,7 +360,7 @@ event_reasons! {
         example "NodePool edge: no host has room for 2 NodeClaims; no more are created until then. See their events",
         action "Free room on a host, add one, or lower spec.replicas.";
     // Conditions that turned False or Unknown; the message repeats the condition.
-    VALIDATION_SUCCEEDED = "ValidationSucceeded" on "NodePool", Warning, Karpenter,
+    VALIDATION_SUCCEEDED = "ValidationSucceeded" on "NodePool, NodeOverlay", Warning, Karpenter,
         when "The condition of this name turned False.",
         example "ValidationSucceeded is False (NodePoolValidationFailed): spec.template.spec.taints[0]: …",
         action "See the condition in [conditions](conditions.md).";

@@ -56,12 +56,18 @@ pub const ANNOTATION_TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termi
 pub const ANNOTATION_REBOOT_PRE_BOOT_ID: &str = "karpenter.sh/reboot-pre-boot-id";
 /// On NodeClaims whose VM is started again: how long pods have to leave before.
 pub const ANNOTATION_REBOOT_GRACE_PERIOD: &str = "karpenter.sh/reboot-termination-grace-period";
+/// On NodeClaims: `true` if a NodeOverlay changed the price of one of its instance types.
+pub const ANNOTATION_PRICE_OVERLAY: &str = "karpenter.sh/price-overlay-applied";
+/// On NodeClaims: `true` if a NodeOverlay changed what one of its instance types has.
+pub const ANNOTATION_CAPACITY_OVERLAY: &str = "karpenter.sh/capacity-overlay-applied";
 /// On NodeClaims: where the launch of its VM stands. Never copied to the Node.
 pub const ANNOTATION_LAUNCH: &str = "tenon.dev/launch";
 /// On NodeClaims that are disrupted: the command that disrupts them, as it was decided. Never copied to the Node.
 pub const ANNOTATION_DISRUPTION: &str = "tenon.dev/disruption";
 /// On NodeClaims that come for others: the id of the command that created them.
 pub const ANNOTATION_REPLACEMENT_FOR: &str = "tenon.dev/replacement-for";
+/// On NodeClaims that came for others that stayed after all: the id of the command that was taken back.
+pub const ANNOTATION_SURPLUS: &str = "tenon.dev/surplus-replacement";
 /// On NodePools: what a roll-out that was halted depended on. It goes on once that is different.
 pub const ANNOTATION_ROLLOUT_HALTED: &str = "tenon.dev/drift-rollout-halted";
 /// On NodeClaims: the id of its bootstrap token.

@@ -21,6 +21,7 @@ pub(crate) fn page() -> String {
             Needed::CsrApprover => " (only with `--csr-approver=true`)",
             Needed::SchedulerConfig => " (only with `--scheduler-config`)",
             Needed::PodDeletionCost => " (only with the feature gate PodDeletionCostManagement)",
+            Needed::NodeOverlay => " (only with the feature gate NodeOverlay)",
         };
         let _ = writeln!(page, "| {} | {group} | {verbs} | {place} | {}{condition} |", resource(right), right.why);
     }
@@ -80,6 +81,7 @@ fn role(role: &Role, place: RightPlace) -> String {
         (Needed::CsrApprover, "eq (toString .Values.csrApprover) \"true\""),
         (Needed::SchedulerConfig, ".Values.schedulerConfig"),
         (Needed::PodDeletionCost, "hasKey .Values.settings.featureGates \"podDeletionCostManagement\""),
+        (Needed::NodeOverlay, "eq (toString .Values.settings.featureGates.nodeOverlay) \"true\""),
     ] {
         if of(needed).next().is_some() {
             let _ = writeln!(text, "{{{{- if {condition} }}}}");

@@ -32,8 +32,10 @@ look at everything in one pass, so `workqueue_adds_total`, `workqueue_retries_to
 `controller_runtime_webhook_\u{2026}` would be about nothing: they are absent. The duration of passes is in \
 `controller_runtime_reconcile_time_seconds`.\n\
 - `go_\u{2026}` is absent, because there is no Go. So is `process_\u{2026}`: the kubelet measures memory and CPU of the container.\n\
-- `karpenter_consolidation_\u{2026}`, `karpenter_voluntary_disruption_terminate_first_\u{2026}` and \
-`karpenter_nodepools_cost_tracker_\u{2026}` are absent: Tenon consolidates and terminates first without counting these yet.\n\
+- `karpenter_nodepools_cost_tracker_errors_total` is absent: what a NodePool costs is read off its Nodes, and nothing can go wrong.\n\
+- Tenon judges every Node in each look. So `karpenter_consolidation_\u{2026}` count a rejected move of a single Node in each look \
+that finds it, and no rejected moves of several Nodes. All methods run in each look; \
+`karpenter_voluntary_disruption_decision_evaluation_duration_seconds` of the first one includes reading what all of them share.\n\
 - Label `reason` of Node conditions is empty.\n\
 - `goversion` of `karpenter_build_info` is the version of the Rust compiler that is needed at least.\n";
 
@@ -74,7 +76,7 @@ const SECTIONS: [(&str, &[&str]); 8] = [
     ("Pods", &["karpenter_pods_"]),
     ("NodeClaims and nodes", &["karpenter_nodeclaims_", "karpenter_nodes_", "karpenter_cluster_utilization"]),
     ("NodePools", &["karpenter_nodepools_"]),
-    ("Disruption", &["karpenter_voluntary_disruption_"]),
+    ("Disruption", &["karpenter_voluntary_disruption_", "karpenter_consolidation_", "karpenter_pod_deletion_cost_"]),
     ("Provider and instance types", &["karpenter_cloudprovider_"]),
     ("Conditions and the controller itself", &[""]),
 ];

@@ -21,6 +21,9 @@ mod load_tests;
 mod locate;
 pub mod location;
 pub(crate) mod manifest;
+#[cfg(test)]
+mod overlay_tests;
+mod overlays;
 mod parse;
 mod pieces;
 mod pod_names;

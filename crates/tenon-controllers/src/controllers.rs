@@ -5,11 +5,10 @@ use std::future::{Future, pending};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tenon_api::kube_objects::{DaemonSet, Namespace, Node, Pod};
+use tenon_api::kube_objects::{DaemonSet, Node, Pod};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use kube::api::Api;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Event;
 use kube::{Client, Resource as _, ResourceExt};
@@ -19,6 +18,7 @@ use tokio::task::JoinSet;
 
 use crate::addresses::AddressSurvey;
 use crate::clock::Clock;
+use crate::cluster_id::cluster_id;
 use crate::context::Context;
 use crate::cpus::CpuSurvey;
 use crate::disruption::pod_events::{self, PodStates};
@@ -36,15 +36,12 @@ use crate::stop::{Stop, stop};
 use crate::vm_id_book::VmIdBook;
 use crate::watched::{Changes, Watches, watch_all};
 use crate::{
-    claim, csr, deletion_cost, disruption, drift, garbage_collection, in_place, kube_error, node_health, provision,
+    claim, csr, deletion_cost, disruption, drift, garbage_collection, in_place, node_health, overlays, provision,
     static_pools, status, templates, token_sweep,
 };
 
 /// Wake-ups of claims that wait to be heard.
 const WAKES: usize = 1024;
-
-/// How long it takes until the API server is asked again who this cluster is.
-const ASK_AGAIN: Duration = Duration::from_secs(2);
 
 /// How often nodes are counted for whoever reads metrics.
 const COUNTED_EVERY: Duration = Duration::from_secs(5);
@@ -228,6 +225,7 @@ async fn work_loops(context: Arc<Context>, stop: Stop) {
     tokio::join!(
         again("status", |context, stop| status::run(context, stop).boxed()),
         again("nodetemplateclass", |context, stop| templates::run(context, stop).boxed()),
+        again("nodeoverlay.controller", |context, stop| overlays::run(context, stop).boxed()),
         again("nodepool.counter", |context, stop| status::counter::run(context, stop).boxed()),
         again("provisioner", |context, stop| provision::run(context, stop).boxed()),
         again("static.provisioning", |context, stop| static_pools::run(context, stop).boxed()),
@@ -242,27 +240,6 @@ async fn work_loops(context: Arc<Context>, stop: Stop) {
         again("nodeclaim.garbagecollection", |context, stop| garbage_collection::run(context, stop).boxed()),
         again("bootstraptoken", |context, stop| token_sweep::run(context, stop).boxed()),
     );
-}
-
-/// Who this cluster is, asked until it answers: a VM must never be marked with a name that is not the cluster's.
-async fn cluster_id(workload: &Client, settings: &Settings) -> String {
-    if let Some(id) = settings.cluster_id.clone().filter(|id| !id.is_empty()) {
-        return id;
-    }
-    let namespaces: Api<Namespace> = Api::all(workload.clone());
-    loop {
-        match namespaces.get("kube-system").await {
-            Ok(namespace) => match namespace.uid() {
-                Some(uid) => return uid,
-                None => tracing::warn!("namespace kube-system has no uid; set --cluster-id"),
-            },
-            Err(error) => {
-                let error = kube_error::message(&error);
-                tracing::warn!(error, "cannot read namespace kube-system for the cluster id; retrying");
-            }
-        }
-        tokio::time::sleep(ASK_AGAIN).await;
-    }
 }
 
 /// Keeps count of nodes that are there and claims whose node is not yet, and of conditions.

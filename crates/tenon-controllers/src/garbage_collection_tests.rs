@@ -68,7 +68,7 @@ async fn a_claim_that_has_not_registered_is_left_to_its_own_passes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_node_without_a_claim_is_let_go_and_one_that_is_not_ours_is_not() {
+async fn g1_a_deleted_node_without_a_claim_is_let_go_and_one_that_is_not_ours_is_not() {
     let stage = ClaimStage::new().await;
     let ours = json!({ names::LABEL_NODECLASS: "default" });
     for (name, labels) in [("ours", ours), ("other", json!({}))] {
@@ -85,7 +85,7 @@ async fn a_deleted_node_without_a_claim_is_let_go_and_one_that_is_not_ours_is_no
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_node_without_a_claim_is_drained_before_it_is_let_go() {
+async fn g1_a_deleted_node_without_a_claim_is_drained_before_it_is_let_go() {
     let stage = ClaimStage::new().await;
     let metadata =
         json!({ "name": "n", "labels": { names::LABEL_NODECLASS: "default" }, "finalizers": [names::FINALIZER] });

@@ -46,6 +46,8 @@ pub enum Needed {
     SchedulerConfig,
     /// Those that set the feature gate PodDeletionCostManagement, also to false: what was written is removed then.
     PodDeletionCost,
+    /// Those with the feature gate NodeOverlay.
+    NodeOverlay,
 }
 
 const KARPENTER: &str = "karpenter.sh";
@@ -143,6 +145,8 @@ pub const KUBE_RIGHTS: &[KubeRight] = &[
         "what nodes are created from; hashes for drift",
     ),
     cluster(KARPENTER, "nodepools/status", PATCH, "conditions; what the nodes of a NodePool have together"),
+    cluster(KARPENTER, "nodeoverlays", READ, "what instance types cost or have besides").only(Needed::NodeOverlay),
+    cluster(KARPENTER, "nodeoverlays/status", PATCH, "conditions").only(Needed::NodeOverlay),
     cluster(
         PROXMOX,
         "proxmoxnodeclasses",

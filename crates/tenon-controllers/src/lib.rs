@@ -4,6 +4,7 @@ pub mod addresses;
 pub mod claim;
 mod claim_list;
 mod clock;
+mod cluster_id;
 mod context;
 mod controllers;
 pub mod cpus;
@@ -27,6 +28,7 @@ mod memory;
 mod metrics;
 mod moments;
 mod node_health;
+mod overlays;
 mod panics;
 mod patience;
 #[cfg(test)]

@@ -12,6 +12,7 @@ use tenon_model::{Host, Place};
 use crate::claim::{CloneSlots, Comparisons, DeletionReason, Diagnoses, EvictionBackoff, RebootCalls, SeenVms};
 use crate::csr::Undecided;
 use crate::moments::after;
+use crate::overlays::OverlayBook;
 use crate::provision::LaunchSpot;
 use crate::registration_book::RegistrationBook;
 
@@ -53,6 +54,8 @@ pub(crate) struct Memory {
     pub(crate) clones: CloneSlots,
     /// Why certificates are not decided about.
     pub(crate) undecided: Undecided,
+    /// What was found of NodeOverlays.
+    pub(crate) overlays: OverlayBook,
 }
 
 #[derive(Debug, Default)]

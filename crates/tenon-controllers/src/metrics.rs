@@ -42,7 +42,8 @@ pub(crate) use scheduling::{PlanCounts, Scheduling, WaitingPod};
 pub(crate) use sets::{
     Build, ByReason, Code, Consolidation, CostWritten, Created, CsrDecision, Disrupted, DisruptionDecision,
     DrainedNode, DrainedPod, DriftedIn, InPool, InRegion, Kept, Loop, OfLease, OfNode, OfQueue, Pass, PlanDecision,
-    PlanPhase, PoolDecision, PoolReason, Rebooted, Removed, Terminated, UnhealthyDisrupted, WhyDisrupted,
+    PlanPhase, PoolDecision, PoolReason, Rebooted, Removed, Scored, Terminated, TerminatedFirst, UnhealthyDisrupted,
+    WhyDisrupted,
 };
 
 /// The loops whose passes can fail.
@@ -124,6 +125,9 @@ families! {
     cost_nodes_pending: InPool = &karpenter::DELETION_COST_PENDING;
     disruption_decisions: DisruptionDecision = &karpenter::DISRUPTION_DECISIONS;
     pool_decisions: PoolDecision = &karpenter::DISRUPTION_DECISIONS_BY_NODEPOOL;
+    terminate_first: TerminatedFirst = &karpenter::TERMINATE_FIRST;
+    consolidation_score: Scored = &karpenter::CONSOLIDATION_SCORE;
+    consolidation_moves: Scored = &karpenter::CONSOLIDATION_MOVES;
     disruption_evaluation: WhyDisrupted = &karpenter::DISRUPTION_EVALUATION;
     disruption_eligible: ByReason = &karpenter::DISRUPTION_ELIGIBLE;
     consolidation_timeouts: Consolidation = &karpenter::CONSOLIDATION_TIMEOUTS;

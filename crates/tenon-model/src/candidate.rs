@@ -46,6 +46,8 @@ pub struct CandidateClaim {
     pub consolidatable_since: Option<Timestamp>,
     /// Since when its condition Drifted is true.
     pub drifted_since: Option<Timestamp>,
+    /// Whether it came for nodes that stayed after all.
+    pub is_surplus: bool,
     /// Whether it is annotated with `karpenter.sh/do-not-repair`.
     pub has_do_not_repair: bool,
     /// When its VM was rebooted last, if that is over.

@@ -36,6 +36,17 @@ pub struct CatalogType {
     pub offerings: Vec<Offering>,
     /// How many volumes of a CSI driver it attaches; a driver that is not named is not limited.
     pub volume_attachment_limits: BTreeMap<String, u32>,
+    /// What of it NodeOverlays changed.
+    pub overlaid: Overlaid,
+}
+
+/// What of a size NodeOverlays changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Overlaid {
+    /// The price of an offering.
+    pub price: bool,
+    /// An amount that its machines have.
+    pub capacity: bool,
 }
 
 /// One way to have a size.
@@ -240,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_reservation_is_available_and_not_launchable_unless_machines_are_supposed_to_be_free() {
+    fn j6_a_full_reservation_is_available_and_not_launchable_unless_machines_are_supposed_to_be_free() {
         let reserved = |available, capacity| Offering {
             requirements: [(CAPACITY_TYPE.to_owned(), Requirement::is(RESERVED))].into_iter().collect(),
             available,

@@ -141,6 +141,7 @@ impl InstanceType {
             overhead: self.overhead.clone(),
             offerings: places.iter().map(way).collect(),
             volume_attachment_limits: self.volume_attachment_limits.clone(),
+            ..CatalogType::default()
         }
     }
 

@@ -35,6 +35,7 @@ mod node_settings;
 mod node_share;
 mod node_state;
 mod options;
+mod overlay;
 mod place;
 mod plan;
 mod pod;
@@ -84,7 +85,7 @@ pub use candidate::{
     DisruptionPool,
 };
 pub use capacity_rules::{CapacityRules, RegionCapacity};
-pub use catalog::{AllocatableGroup, Catalog, CatalogType, Offering, Overrides, RESERVED, Reservation};
+pub use catalog::{AllocatableGroup, Catalog, CatalogType, Offering, Overlaid, Overrides, RESERVED, Reservation};
 pub use cpu_set::{CPUS_MAX, CpuSet, CpuSetError};
 pub use deletion_cost::{CostLeftover, NodeReplicas, Replica, WrittenCost};
 pub use disruption_budget::{BudgetFault, BudgetText, BudgetWindow, DisruptionBudget, DisruptionReason};
@@ -106,6 +107,9 @@ pub use node_settings::{HostSettings, NodeSettings, NumaCell};
 pub use node_share::{NodeShare, NodeShareError};
 pub use node_state::{NodeStage, NodeState};
 pub use options::{MinValuesPolicy, Options, PreferencePolicy, ReservedMode};
+pub use overlay::{
+    CatalogChanges, Contested, OverlaidPool, Overlay, OverlayConflict, OverlaySet, PriceChange, PriceChangeError,
+};
 pub use place::{Host, HostLoad, Place};
 pub use plan::{Chosen, Met, NewNode, NoHost, NoType, Placement, Plan, PoolRefusal, Reason, ReservedTrouble, Unplaced};
 pub use pod::{

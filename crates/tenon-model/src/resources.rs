@@ -57,6 +57,11 @@ impl Resources {
         self.place(resource).is_ok()
     }
 
+    /// Whether no resource is named.
+    pub fn is_empty(&self) -> bool {
+        self.amounts.is_empty()
+    }
+
     /// The same with one amount set.
     #[must_use]
     pub fn with(mut self, resource: &str, amount: Quantity) -> Resources {

@@ -13,6 +13,7 @@ pub fn made_good(kind: Kind, mut object: Value) -> Value {
     let (wanted, amounts): (&str, &[&str]) = match kind {
         Kind::NodePool => ("/spec/template/spec", &["/spec/limits", "/status/resources"]),
         Kind::NodeClaim => ("/spec", &["/spec/resources/requests", "/status/capacity", "/status/allocatable"]),
+        Kind::NodeOverlay => ("/spec", &["/spec/capacity"]),
         _ => return object,
     };
     if let Some(spec) = map_at(&mut object, wanted) {

@@ -18,7 +18,7 @@ use kube::Resource;
 use kube::core::ObjectMeta;
 use serde::{Deserialize, Deserializer};
 
-use crate::{NodeClaim, NodePool};
+use crate::{NodeClaim, NodeOverlay, NodePool};
 
 pub use lenient::made_good;
 pub use settle::ObjectFault;
@@ -123,6 +123,7 @@ kinds! {
     Node, Node, nodes, Cluster, "Nodes that are there.";
     NodePool, NodePool, node_pools, Cluster, "Pools that nodes may be made from.";
     NodeClaim, NodeClaim, node_claims, Cluster, "Nodes that are there or on their way.";
+    NodeOverlay, NodeOverlay, node_overlays, Cluster, "What some instance types cost or have besides.";
     DaemonSet, DaemonSet, daemon_sets, Namespaced, "What runs on every node.";
     ReplicaSet, ReplicaSet, replica_sets, Namespaced, "Owners of pods: replica sets.";
     Deployment, Deployment, deployments, Namespaced, "Owners of replica sets: deployments.";

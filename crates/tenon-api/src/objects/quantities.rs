@@ -21,6 +21,7 @@ pub(super) fn check(object: &Object) -> Result<(), ObjectFault> {
             check_map(status.allocatable.as_ref(), "status.allocatable")
         }
         Object::NodePool(pool) => check_wire(pool.spec.limits.as_ref(), "spec.limits"),
+        Object::NodeOverlay(overlay) => check_wire(overlay.spec.capacity.as_ref(), "spec.capacity"),
         Object::NodeClaim(claim) => {
             let wanted = claim.spec.resources.as_ref().and_then(|resources| resources.requests.as_ref());
             check_wire(wanted, "spec.resources.requests")?;

@@ -14,7 +14,7 @@ pub struct FeatureGates {
     pub reserved_capacity: bool,
     /// Spot nodes may be replaced by cheaper spot nodes.
     pub spot_to_spot_consolidation: bool,
-    /// Prices and capacities may be overlaid.
+    /// NodeOverlays change prices and capacities.
     pub node_overlay: bool,
     /// Pools may have a fixed number of nodes.
     pub static_capacity: bool,
@@ -47,7 +47,7 @@ impl Default for FeatureGates {
 impl FeatureGates {
     /// Gates that are on and change nothing, because what they switch on is not there yet.
     pub fn without_effect(&self) -> Vec<&'static str> {
-        let waiting = [("NodeOverlay", self.node_overlay), ("CapacityBuffer", self.capacity_buffer)];
+        let waiting = [("CapacityBuffer", self.capacity_buffer)];
         waiting.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name).collect()
     }
 
@@ -127,9 +127,9 @@ mod tests {
     #[test]
     fn a_gate_that_is_on_for_nothing_is_named() {
         assert!(FeatureGates::default().without_effect().is_empty());
-        let gates = read("featureGates: StaticCapacity=true,NodeOverlay=true,NodeRepair=true").unwrap().feature_gates;
-        assert_eq!(gates.without_effect(), ["NodeOverlay"]);
-        assert!(gates.static_capacity, "this one is there");
+        let gates = read("featureGates: NodeOverlay=true,CapacityBuffer=true,NodeRepair=true").unwrap().feature_gates;
+        assert_eq!(gates.without_effect(), ["CapacityBuffer"]);
+        assert!(gates.node_overlay, "this one is there");
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub fn catalog(entries: &[CatalogEntry]) -> Catalog {
         overhead: entry.overhead.clone(),
         offerings: entry.offerings.iter().map(offering).collect(),
         volume_attachment_limits: entry.volume_attachment_limits.clone(),
+        ..CatalogType::default()
     };
     Catalog::new(entries.iter().map(offered).collect())
 }

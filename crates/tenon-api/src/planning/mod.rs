@@ -10,6 +10,7 @@ mod disruption_inputs;
 mod follower;
 mod namespaces;
 mod nodes;
+mod overlays;
 mod pod_holds;
 mod pod_shapes;
 mod pods;
@@ -32,6 +33,7 @@ pub use crate::pod_predicates::{is_provisionable, is_terminal};
 pub use catalog::catalog;
 pub use disruption_inputs::disruption_inputs;
 pub use follower::Follower;
+pub use overlays::{EvaluatedOverlays, OverlaidCatalogs, OverlayFault};
 pub use pool_totals::pool_totals;
 
 /// What whoever gathers the objects knows besides.

@@ -137,7 +137,7 @@ fn command(command: &Command) -> RoundCommand {
             .collect(),
         savings: command.savings,
         // JSON has no infinity.
-        score: command.score.map(|score| score.min(f64::MAX)),
+        score: command.score().map(|score| score.min(f64::MAX)),
     }
 }
 

@@ -13,7 +13,7 @@ use kube::api::{Api, ListParams};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tenon_api::objects::Object;
-use tenon_api::{NodeClaim, NodePool, status_message};
+use tenon_api::{NodeClaim, NodeOverlay, NodePool, status_message};
 use tenon_controllers::Clock;
 use tenon_controllers::election::Fence;
 use tenon_model::full_message;
@@ -43,6 +43,7 @@ pub fn read(kubeconfig: &OsStr, types: TypeSource, into: &mut Collector) -> anyh
 /// Nodes come before pods: a pod that is bound in between is then counted on a node that is known.
 pub async fn list_all(client: &Client, into: &mut Collector) -> anyhow::Result<()> {
     list::<NodePool>(client, into).await?;
+    list::<NodeOverlay>(client, into).await?;
     list::<Node>(client, into).await?;
     list::<NodeClaim>(client, into).await?;
     list::<CSINode>(client, into).await?;
@@ -73,6 +74,12 @@ where
     loop {
         let page = match api.list(&params).await {
             Ok(page) => page,
+            // Most clusters have no NodeOverlays, and whoever plans for one may not know of them.
+            Err(kube::Error::Api(status)) if kind == "NodeOverlay" && status.code == 404 => return Ok(()),
+            Err(error) if kind == "NodeOverlay" && is_forbidden(&error) => {
+                into.note(format!("planned without NodeOverlays: {:#}", not_listed(&kind, &error)));
+                return Ok(());
+            }
             // A cluster without a kind has no objects of it; but a server that knows no pods is no cluster.
             Err(kube::Error::Api(status)) if status.code == 404 && kind != "Pod" && kind != "Node" => {
                 into.note(format!("the cluster has no {kind} resource ({})", K::api_version(&())));
@@ -92,6 +99,10 @@ where
             None => return Ok(()),
         }
     }
+}
+
+fn is_forbidden(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 403)
 }
 
 /// Why a kind cannot be listed, and the next step.

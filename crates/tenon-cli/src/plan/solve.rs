@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenon_api::planning::Surroundings;
+use tenon_api::planning::{OverlaidCatalogs, Surroundings};
 use tenon_api::{NodeClaim, NodePool, names, pool_not_ready};
 use tenon_engine::{CheckedPlan, Engine, sound_part};
 use tenon_model::{Catalog, NewNode, Overrides, Placement, Plan, Reason, Resources, Seconds, Snapshot, Unplaced};
 
 use super::report::{Demand, ExistingNode, NewClaim, Offering, Report, Stats, Unschedulable};
-use super::{Input, disruption};
+use super::{Input, disruption, overlays};
 
 /// Violations that are named before the rest is only counted: one bug may break a rule for each of many pods.
 const VIOLATIONS_NAMED: usize = 5;
@@ -29,6 +29,7 @@ pub fn solve(input: &Input) -> Report {
     let solved = built.elapsed();
     let mut report = report(&snapshot, plan);
     (report.stats.solve_micros, report.stats.build_micros) = (micros(solved), micros(built - begun));
+    report.warnings.extend(overlays::warnings(&input.supply, &input.objects, &input.options));
     report.disruption = input.disruption.map(|rounds| disruption::played(snapshot, rounds));
     report
 }
@@ -56,14 +57,17 @@ fn report(snapshot: &Snapshot, plan: Plan) -> Report {
     report.settled(snapshot.pods.len() + snapshot.invalid.len())
 }
 
-/// What files say: one catalogue for every NodePool, and a NodePool is ready unless its status says otherwise.
+/// What files say: one catalogue for every NodePool but for what NodeOverlays change, and a NodePool is ready unless its status
+/// says otherwise.
 pub(super) struct Files {
     pub(super) catalog: Arc<Catalog>,
+    pub(super) overlaid: OverlaidCatalogs,
 }
 
 impl Surroundings for Files {
-    fn catalog(&self, _pool: &NodePool) -> Arc<Catalog> {
-        self.catalog.clone()
+    fn catalog(&self, pool: &NodePool) -> Arc<Catalog> {
+        let overlaid = pool.metadata.name.as_deref().and_then(|name| self.overlaid.get(name));
+        overlaid.unwrap_or(&self.catalog).clone()
     }
 
     fn not_ready(&self, pool: &NodePool) -> Option<String> {
@@ -71,8 +75,12 @@ impl Surroundings for Files {
     }
 
     fn expected(&self, claim: &NodeClaim) -> Option<(Resources, Resources)> {
-        let name = claim.metadata.labels.as_ref()?.get(names::LABEL_INSTANCE_TYPE)?;
-        let size = self.catalog.find(name)?;
+        let labels = claim.metadata.labels.as_ref()?;
+        let annotations = claim.metadata.annotations.as_ref();
+        let is_overlaid = annotations.is_some_and(|told| told.contains_key(names::ANNOTATION_CAPACITY_OVERLAY));
+        let pool = labels.get(names::LABEL_NODEPOOL).filter(|_| is_overlaid);
+        let catalog = pool.and_then(|pool| self.overlaid.get(pool)).unwrap_or(&self.catalog);
+        let size = catalog.find(labels.get(names::LABEL_INSTANCE_TYPE)?)?;
         Some((size.capacity.clone(), size.allocatable(&Overrides::default())))
     }
 }

@@ -10,6 +10,7 @@ use kube::api::{Api, ListParams};
 use tenon_api::instance_types_file::{self, CatalogEntry, OfferingEntry};
 use tenon_api::objects::Objects;
 use tenon_api::plan_options::PlanOptions;
+use tenon_api::planning::EvaluatedOverlays;
 use tenon_api::{ProxmoxNodeClass, names, planning};
 use tenon_controllers::election::Fence;
 use tenon_controllers::provision::{self, Gathered};
@@ -18,7 +19,7 @@ use tenon_model::{InstanceType, Operator, PriceFormula, Requirement, Requirement
 
 use super::collect::Collector;
 use super::solve::Files;
-use super::{Plan, live, text};
+use super::{Plan, live, overlays, text};
 use crate::cloud_config::CloudConfig;
 use crate::controller::{cloud, instance_types};
 
@@ -51,6 +52,12 @@ pub struct Proxmox {
     pub classes: Vec<Arc<ProxmoxNodeClass>>,
     /// The hosts, and what is on them.
     pub estate: Estate,
+}
+
+/// When a plan is made, and what was found of NodeOverlays.
+struct Seen {
+    now: Seconds,
+    overlays: Option<EvaluatedOverlays>,
 }
 
 impl TypeSource {
@@ -157,7 +164,8 @@ impl Proxmox {
     }
 
     /// The snapshot the controller would take.
-    fn to_snapshot(&self, objects: &Objects, options: &PlanOptions, now: Seconds) -> Snapshot {
+    fn to_snapshot(&self, objects: &Objects, options: &PlanOptions, seen: Seen) -> Snapshot {
+        let Seen { now, overlays } = seen;
         let gathered = Gathered {
             pods: objects.pods.clone(),
             nodes: objects.nodes.clone(),
@@ -169,6 +177,7 @@ impl Proxmox {
             budgets: objects.disruption_budgets.clone(),
             estate: self.estate.clone(),
             now,
+            overlays: overlays.map(Arc::new),
             avoided: Vec::new(),
             options: options.clone(),
             ..Gathered::default()
@@ -180,12 +189,15 @@ impl Proxmox {
 impl Supply {
     /// Everything as the engine sees it.
     pub fn to_snapshot(&self, objects: &Objects, options: &PlanOptions, now: Seconds) -> Snapshot {
+        let overlaid = overlays::evaluated(self, objects, options);
         match self {
             Supply::Catalog(entries) => {
-                let files = Files { catalog: Arc::new(planning::catalog(entries)) };
+                let catalog = Arc::new(planning::catalog(entries));
+                let overlaid = overlays::catalogs(overlaid, &objects.node_pools, &catalog);
+                let files = Files { catalog, overlaid };
                 planning::to_snapshot(objects, &files, options, now)
             }
-            Supply::Proxmox(known) => known.to_snapshot(objects, options, now),
+            Supply::Proxmox(known) => known.to_snapshot(objects, options, Seen { now, overlays: overlaid }),
         }
     }
 }

@@ -24,11 +24,11 @@ pub(super) async fn delete_and_run(stage: &ClaimStage, seconds: u64) {
     stage.run("n", seconds).await;
 }
 
-fn protected() -> Value {
+pub(super) fn protected() -> Value {
     json!({ "metadata": { "annotations": { names::ANNOTATION_DO_NOT_DISRUPT: "true" } } })
 }
 
-fn grace(seconds: i64) -> Value {
+pub(super) fn grace(seconds: i64) -> Value {
     json!({ "spec": { "terminationGracePeriodSeconds": seconds } })
 }
 
@@ -43,7 +43,7 @@ async fn daemon_set(stage: &ClaimStage) -> Value {
 }
 
 /// A budget for the pod of this name, which allows so many disruptions now.
-async fn add_budget(stage: &ClaimStage, (name, pod): (&str, &str), allowed: i32) {
+pub(super) async fn add_budget(stage: &ClaimStage, (name, pod): (&str, &str), allowed: i32) {
     let api: Api<PodDisruptionBudget> = Api::namespaced(stage.client.clone(), "default");
     let status = json!({ "disruptionsAllowed": allowed, "currentHealthy": 1, "desiredHealthy": 1 - allowed,
         "expectedPods": 1, "observedGeneration": 1 });
@@ -52,12 +52,12 @@ async fn add_budget(stage: &ClaimStage, (name, pod): (&str, &str), allowed: i32)
     stage.create(api, json!({ "metadata": { "name": name }, "spec": spec, "status": status })).await;
 }
 
-async fn evictions(stage: &ClaimStage, code: u16) -> u64 {
+pub(super) async fn evictions(stage: &ClaimStage, code: u16) -> u64 {
     stage.counted("karpenter_pods_eviction_requests", &[&format!("code=\"{code}\"")])
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_is_drained_takes_no_pods_and_no_traffic_of_load_balancers() {
+async fn g1_a_node_that_is_drained_takes_no_pods_and_no_traffic_of_load_balancers() {
     let stage = with_node(json!({})).await;
     stage.add_pod(("n", "web"), json!({})).await;
     let other_effect =
@@ -72,7 +72,7 @@ async fn a_node_that_is_drained_takes_no_pods_and_no_traffic_of_load_balancers()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_is_evicted_and_waited_for_until_it_is_gone() {
+async fn g2_a_pod_is_evicted_and_waited_for_until_it_is_gone() {
     let stage = with_node(json!({})).await;
     stage.add_pod(("n", "web"), json!({})).await;
     delete_and_run(&stage, 20).await;
@@ -87,7 +87,7 @@ async fn a_pod_is_evicted_and_waited_for_until_it_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_nobody_would_start_again_is_evicted_too() {
+async fn g2_a_pod_that_nobody_would_start_again_is_evicted_too() {
     let stage = with_node(json!({})).await;
     stage.add_pod(("n", "lonely"), json!({})).await;
     assert!(stage.pod("lonely").await.unwrap().owner_references().is_empty());
@@ -96,7 +96,7 @@ async fn a_pod_that_nobody_would_start_again_is_evicted_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_leave_group_by_group_each_when_the_one_before_is_gone() {
+async fn g2_pods_leave_group_by_group_each_when_the_one_before_is_gone() {
     let stage = with_node(json!({})).await;
     let of_daemon = json!({ "metadata": { "ownerReferences": [daemon_set(&stage).await] } });
     let critical = json!({ "spec": { "priorityClassName": "system-cluster-critical" } });
@@ -117,7 +117,7 @@ async fn pods_leave_group_by_group_each_when_the_one_before_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_whose_kubelet_does_not_answer_is_not_waited_for() {
+async fn g2_a_pod_whose_kubelet_does_not_answer_is_not_waited_for() {
     let stage = with_node(json!({})).await;
     stage.add_pod(("n", "web"), grace(10)).await;
     delete_and_run(&stage, 60).await;
@@ -128,7 +128,7 @@ async fn a_pod_whose_kubelet_does_not_answer_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_lasts_five_seconds_even_if_there_is_no_pod() {
+async fn g3_a_drain_lasts_five_seconds_even_if_there_is_no_pod() {
     let stage = with_node(json!({})).await;
     delete_and_run(&stage, 4).await;
     assert_eq!(stage.condition("n", "Drained").await.1, "Draining");
@@ -139,7 +139,7 @@ async fn a_drain_lasts_five_seconds_even_if_there_is_no_pod() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_budget_that_allows_no_eviction_holds_the_drain_up_and_one_that_does_lets_it_go_on() {
+async fn g2_a_budget_that_allows_no_eviction_holds_the_drain_up_and_one_that_does_lets_it_go_on() {
     let stage = with_node(json!({})).await;
     stage.add_pod(("n", "held"), json!({})).await;
     stage.add_pod(("n", "free"), json!({})).await;
@@ -157,7 +157,7 @@ async fn a_budget_that_allows_no_eviction_holds_the_drain_up_and_one_that_does_l
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_with_two_budgets_is_reported_and_tried_again() {
+async fn g6_a_pod_with_two_budgets_is_reported_and_tried_again() {
     let stage = with_node(json!({})).await;
     stage.add_pod(("n", "web"), json!({})).await;
     add_budget(&stage, ("first", "web"), 1).await;
@@ -183,7 +183,7 @@ fn removal() -> Removal {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_is_gone_needs_no_eviction() {
+async fn g6_a_pod_that_is_gone_needs_no_eviction() {
     let stage = ClaimStage::new().await;
     stage.add_pod(("n", "web"), json!({})).await;
     let pod = read_before(&stage, "web").await;
@@ -195,7 +195,7 @@ async fn a_pod_that_is_gone_needs_no_eviction() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_pod_with_the_name_of_the_old_one_is_left_alone() {
+async fn g6_a_new_pod_with_the_name_of_the_old_one_is_left_alone() {
     let stage = ClaimStage::new().await;
     stage.add_pod(("n", "db-0"), json!({})).await;
     let old = read_before(&stage, "db-0").await;
@@ -208,7 +208,7 @@ async fn a_new_pod_with_the_name_of_the_old_one_is_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_is_deleted_at_the_last_moment_has_a_second() {
+async fn g6_a_pod_that_is_deleted_at_the_last_moment_has_a_second() {
     let stage = ClaimStage::new().await;
     for (name, left, expected) in [("late", -100, 1), ("now", 0, 1), ("soon", 7, 7)] {
         stage.add_pod(("n", name), grace(300)).await;
@@ -226,7 +226,7 @@ async fn ends_in(stage: &ClaimStage, pod: &str) -> i64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_are_deleted_in_time_for_the_deadline_whatever_protects_them() {
+async fn g3_pods_are_deleted_in_time_for_the_deadline_whatever_protects_them() {
     let stage = with_node(json!({ "spec": { "terminationGracePeriod": "100s" } })).await;
     stage.add_pod(("n", "held"), grace(30)).await;
     add_budget(&stage, ("none", "held"), 0).await;
@@ -242,7 +242,7 @@ async fn pods_are_deleted_in_time_for_the_deadline_whatever_protects_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_needs_longer_than_the_deadline_leaves_before_its_group() {
+async fn g3_a_pod_that_needs_longer_than_the_deadline_leaves_before_its_group() {
     let stage = with_node(json!({ "spec": { "terminationGracePeriod": "60s" } })).await;
     stage.add_pod(("n", "plain"), protected()).await;
     let critical =
@@ -254,7 +254,7 @@ async fn a_pod_that_needs_longer_than_the_deadline_leaves_before_its_group() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_terminating_pod_that_would_outlast_the_deadline_gets_less_time_and_another_keeps_its_own() {
+async fn g3_a_terminating_pod_that_would_outlast_the_deadline_gets_less_time_and_another_keeps_its_own() {
     let stage = with_node(json!({ "spec": { "terminationGracePeriod": "60s" } })).await;
     for (name, seconds) in [("long", 600), ("short", 20)] {
         stage.add_pod(("n", name), grace(seconds)).await;
@@ -269,7 +269,7 @@ async fn a_terminating_pod_that_would_outlast_the_deadline_gets_less_time_and_an
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_pods_of_a_not_ready_node_without_a_vm_are_not_waited_for() {
+async fn g2_the_pods_of_a_not_ready_node_without_a_vm_are_not_waited_for() {
     let stage = with_node(json!({})).await;
     stage.add_pod(("n", "web"), protected()).await;
     stage.estate.remove_vm(20_000).unwrap();
@@ -281,7 +281,7 @@ async fn the_pods_of_a_not_ready_node_without_a_vm_are_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_reason_a_node_is_removed_for_reaches_its_pods() {
+async fn g6_the_reason_a_node_is_removed_for_reaches_its_pods() {
     let stage = with_node(json!({})).await;
     stage.add_pod(("n", "web"), json!({})).await;
     let told = json!({ "type": "DisruptionReason", "status": "True", "reason": "Drifted", "message": "",
@@ -294,7 +294,7 @@ async fn the_reason_a_node_is_removed_for_reaches_its_pods() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn drained_nodes_and_pods_are_counted() {
+async fn g5_drained_nodes_and_pods_are_counted() {
     let stage = with_node(json!({})).await;
     stage.add_pod(("n", "web"), json!({})).await;
     let told = json!({ "type": "DisruptionReason", "status": "True", "reason": "Drifted", "message": "",
@@ -317,7 +317,7 @@ async fn drained_nodes_and_pods_are_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_ended_is_not_waited_for() {
+async fn g2_a_pod_that_ended_is_not_waited_for() {
     let stage = with_node(json!({})).await;
     for (name, phase) in [("done", "Succeeded"), ("failed", "Failed")] {
         stage.add_pod(("n", name), json!({ "status": { "phase": phase } })).await;

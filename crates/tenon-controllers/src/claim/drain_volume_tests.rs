@@ -21,7 +21,7 @@ async fn detach(stage: &ClaimStage, volume: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_vm_stays_until_its_volumes_are_detached() {
+async fn g4_a_vm_stays_until_its_volumes_are_detached() {
     let stage = with_node(json!({})).await;
     attach(&stage, "pv-1").await;
     delete_and_run(&stage, 120).await;
@@ -35,7 +35,7 @@ async fn a_vm_stays_until_its_volumes_are_detached() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn volumes_of_pods_that_stay_and_of_other_nodes_are_not_waited_for() {
+async fn g4_volumes_of_pods_that_stay_and_of_other_nodes_are_not_waited_for() {
     let stage = with_node(json!({})).await;
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(stage.client.clone(), "default");
     let spec = json!({ "volumeName": "pv-1", "accessModes": ["ReadWriteOnce"],
@@ -54,7 +54,7 @@ async fn volumes_of_pods_that_stay_and_of_other_nodes_are_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_volume_that_was_made_for_a_pod_that_stays_is_not_waited_for() {
+async fn g4_a_volume_that_was_made_for_a_pod_that_stays_is_not_waited_for() {
     let stage = with_node(json!({})).await;
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(stage.client.clone(), "default");
     let spec = json!({ "volumeName": "pv-1", "accessModes": ["ReadWriteOnce"],
@@ -70,7 +70,7 @@ async fn a_volume_that_was_made_for_a_pod_that_stays_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn volumes_are_waited_for_until_the_termination_grace_period_ends() {
+async fn g4_volumes_are_waited_for_until_the_termination_grace_period_ends() {
     let stage = with_node(json!({ "spec": { "terminationGracePeriod": "60s" } })).await;
     attach(&stage, "pv-1").await;
     // What the VM is destroyed with shows what was written before.

@@ -38,6 +38,8 @@ mod drain_tests;
 mod drain_volume_tests;
 mod end_counts;
 mod evict;
+#[cfg(test)]
+mod evict_tests;
 mod eviction_backoff;
 #[cfg(test)]
 mod example_tests;

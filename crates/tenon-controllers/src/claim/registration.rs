@@ -21,6 +21,7 @@ use crate::context::Context;
 use crate::events::Event;
 use crate::first_boot::provider_id;
 use crate::metrics::{Attempt, OfNode};
+use crate::provision::with_promised;
 use crate::settings::CloudControllerManager;
 use crate::status::Verdict;
 use crate::writes::{self, Written};
@@ -103,6 +104,8 @@ pub(crate) async fn report_launched(
     outcome.status.insert("providerID".to_owned(), json!(provider_id(record)));
     outcome.status.insert("imageID".to_owned(), json!(image));
     if let Some(instance_type) = context.instance_type_of(&observed.claim) {
+        let overlays = context.memory.overlays.published();
+        let instance_type = with_promised(instance_type, &observed.claim, &overlays);
         outcome.status.insert("capacity".to_owned(), json!(resource_map(&instance_type.capacity)));
         outcome.status.insert("allocatable".to_owned(), json!(resource_map(&instance_type.allocatable())));
     }

@@ -27,7 +27,7 @@ async fn expected_deadline(stage: &ClaimStage, claim: &str, grace_s: i64) -> Opt
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_claim_takes_its_node_and_its_vm_along() {
+async fn g1_a_deleted_claim_takes_its_node_and_its_vm_along() {
     let stage = ClaimStage::new().await;
     stage.add_initialized("n", json!({})).await;
     stage.delete(stage.claims_api(), "n").await;
@@ -41,7 +41,7 @@ async fn a_deleted_claim_takes_its_node_and_its_vm_along() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_node_takes_its_claim_and_its_vm_along() {
+async fn g1_a_deleted_node_takes_its_claim_and_its_vm_along() {
     let stage = ClaimStage::new().await;
     stage.add_initialized("n", json!({})).await;
     stage.delete(stage.nodes_api(), "n").await;
@@ -53,7 +53,7 @@ async fn a_deleted_node_takes_its_claim_and_its_vm_along() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_vanished_takes_its_claim_and_its_vm_along() {
+async fn g1_a_node_that_vanished_takes_its_claim_and_its_vm_along() {
     let stage = ClaimStage::new().await;
     stage.add_initialized("n", json!({})).await;
     stage.patch(stage.nodes_api(), "n", json!({ "metadata": { "finalizers": null } })).await;
@@ -123,7 +123,7 @@ async fn a_claim_stays_while_its_vm_is_being_destroyed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_vm_is_not_touched_before_its_node_is_drained() {
+async fn g1_a_vm_is_not_touched_before_its_node_is_drained() {
     let stage = ClaimStage::new().await;
     stage.add_initialized("n", json!({})).await;
     stage.add_pod(("n", "web"), json!({})).await;
@@ -162,7 +162,7 @@ async fn a_claim_whose_launch_was_not_begun_goes_without_a_change_of_proxmox() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claim_without_a_termination_grace_period_gets_no_deadline() {
+async fn g3_a_claim_without_a_termination_grace_period_gets_no_deadline() {
     let stage = ClaimStage::new().await;
     stage.add_initialized("n", json!({})).await;
     stage.add_pod(("n", "web"), json!({})).await;
@@ -173,7 +173,7 @@ async fn a_claim_without_a_termination_grace_period_gets_no_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_deadline_of_a_deleted_claim_is_set_once_and_counts_from_its_deletion() {
+async fn g3_the_deadline_of_a_deleted_claim_is_set_once_and_counts_from_its_deletion() {
     let stage = ClaimStage::new().await;
     stage.add_initialized("n", json!({ "spec": { "terminationGracePeriod": "10m" } })).await;
     stage.add_pod(("n", "web"), json!({})).await;
@@ -192,7 +192,7 @@ async fn the_deadline_of_a_deleted_claim_is_set_once_and_counts_from_its_deletio
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_node_has_the_deadline_of_its_claim_too() {
+async fn g3_a_deleted_node_has_the_deadline_of_its_claim_too() {
     let stage = ClaimStage::new().await;
     stage.add_initialized("n", json!({ "spec": { "terminationGracePeriod": "60s" } })).await;
     stage.add_pod(("n", "web"), protected()).await;
@@ -223,7 +223,7 @@ async fn a_claim_that_is_too_old_is_deleted_whether_its_node_is_there_or_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_deletion_waits_for_is_in_the_metric_of_disrupted_claims() {
+async fn g5_what_a_deletion_waits_for_is_in_the_metric_of_disrupted_claims() {
     for (grace, mode) in [(None, "graceful"), (Some("0s"), "forceful"), (Some("1h"), "eventual")] {
         let stage = ClaimStage::new().await;
         let spec = json!({ "expireAfter": "1m", "terminationGracePeriod": grace });

@@ -11,7 +11,7 @@ use tenon_model::DisruptionReason;
 use super::candidate::is_still_empty;
 use super::gather::model_time;
 use super::labels::{consolidation, deletion_reason, method_of, reason_label, recorded_decision, state_of};
-use super::marks::{mark, record, unmark};
+use super::marks::{mark, note_surplus, record, unmark};
 use super::observe::CommandObjects;
 use super::queue::{Queue, Running};
 use super::repair_bound::{mode, tighten};
@@ -207,7 +207,7 @@ async fn delete_candidates(
 }
 
 /// Removes the marks of all nodes that stay. Whether none is left. Replacements that exist stay as nodes like any other, and are
-/// removed as such if nobody needs them.
+/// removed as such if nobody needs them, also where `consolidateAfter` is `Never`.
 async fn roll_back(
     context: &Context,
     running: &Running,
@@ -216,6 +216,12 @@ async fn roll_back(
 ) -> Result<bool, ClaimError> {
     let record = &running.record;
     let mut is_done = true;
+    for name in &record.replacements {
+        let is_there = matches!(objects.successor(record, name), Successor::Rising | Successor::Initialized);
+        if let Some(claim) = objects.claims.get(name).filter(|_| is_there) {
+            is_done &= note_surplus(context, claim, record).await?;
+        }
+    }
     for name in &record.candidates {
         let is_ours = matches!(objects.candidate(record, name), Candidate::Recorded | Candidate::Marked);
         // One that lost the command may still have the taint.

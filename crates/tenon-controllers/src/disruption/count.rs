@@ -7,18 +7,36 @@ use tenon_model::{DisruptionReason, Snapshot, Timestamp};
 use tokio::time::Instant;
 
 use super::labels::{METHODS, consolidation_type, decision, reason_label};
-use crate::metrics::{ByReason, Kept, Metrics, PoolDecision, PoolReason, WhyDisrupted, variant};
+use crate::metrics::{ByReason, Kept, Metrics, PoolDecision, PoolReason, TerminatedFirst, WhyDisrupted, variant};
 
 /// Reasons that nodes are disrupted for by now.
 const REASONS: [DisruptionReason; 3] =
     [DisruptionReason::Empty, DisruptionReason::Drifted, DisruptionReason::Underutilized];
 
+/// How long each method of a look takes. What all of them share is read by the first.
+pub(super) struct MethodTimer<'m> {
+    metrics: &'m Metrics,
+    began: Instant,
+}
+
+impl MethodTimer<'_> {
+    /// A look begins.
+    pub(super) fn begin(metrics: &Metrics) -> MethodTimer<'_> {
+        MethodTimer { metrics, began: Instant::now() }
+    }
+
+    /// A method is done, and the next one begins.
+    pub(super) fn done(&mut self, method: Method) {
+        let why =
+            WhyDisrupted { reason: reason_label(method.reason()), consolidation_type: consolidation_type(method) };
+        let now = Instant::now();
+        let took = now.duration_since(std::mem::replace(&mut self.began, now));
+        self.metrics.disruption_evaluation.get_or_create(&why).observe(took.as_secs_f64());
+    }
+}
+
 /// What a look found.
-pub(super) fn decided(metrics: &Metrics, disruption: &Disruption, snapshot: &Snapshot, began: Instant) {
-    // All methods share what is read, so the time is that of the look, told of the method that it ended with.
-    let method = disruption.commands.first().map_or(Method::SingleNode, |command| command.method);
-    let why = WhyDisrupted { reason: reason_label(method.reason()), consolidation_type: consolidation_type(method) };
-    metrics.disruption_evaluation.get_or_create(&why).observe(began.elapsed().as_secs_f64());
+pub(super) fn decided(metrics: &Metrics, disruption: &Disruption, snapshot: &Snapshot) {
     for reason in REASONS {
         let eligible = eligible(disruption, reason);
         metrics.disruption_eligible.get_or_create(&ByReason { reason: reason_label(reason) }).set(eligible);
@@ -92,6 +110,11 @@ pub(super) fn begun(metrics: &Metrics, command: &Command) {
             consolidation_type: decision.consolidation_type,
         };
         metrics.pool_decisions.get_or_create(&of).inc();
+        if let Some(why) = command.terminate_first {
+            let (nodepool, terminate_first_reason) = (pool.to_owned(), why.as_str());
+            let of = TerminatedFirst { nodepool, reason: decision.reason, terminate_first_reason };
+            metrics.terminate_first.get_or_create(&of).inc();
+        }
     }
 }
 
@@ -152,7 +175,7 @@ mod tests {
             terminate_first: None,
             moves: Vec::new(),
             savings: 0.0,
-            score: None,
+            scores: Vec::new(),
             fingerprint: 0,
         }
     }
@@ -168,10 +191,10 @@ mod tests {
             pools: vec![pool("a"), pool("b")],
             ..Disruption::default()
         };
-        decided(&metrics, &found, &snapshot(), Instant::now());
+        decided(&metrics, &found, &snapshot());
         assert!(metrics.text().contains("tenon_nodes_kept{reason=\"Nominated\"} 1"), "{}", metrics.text());
         let now = Disruption { pools: vec![pool("a")], kept: Vec::new(), ..found };
-        decided(&metrics, &now, &snapshot(), Instant::now());
+        decided(&metrics, &now, &snapshot());
         begun(&metrics, &command());
         let text = metrics.text();
         for line in [
@@ -185,5 +208,18 @@ mod tests {
             assert!(text.contains(&format!("{line}\n")), "{line}: {text}");
         }
         assert!(!text.contains("nodepool=\"b\"") && !text.contains("tenon_nodes_kept{"), "{text}");
+    }
+
+    #[test]
+    fn h16_a_node_that_goes_before_its_replacement_is_counted_with_the_reason() {
+        let metrics = Metrics::default();
+        let first = Some(tenon_engine::disruption::TerminateFirst::StaticAtLimit);
+        begun(&metrics, &Command { method: Method::StaticDrift, terminate_first: first, ..command() });
+        begun(&metrics, &command());
+        let text = metrics.text();
+        let name = "karpenter_voluntary_disruption_terminate_first_decisions_total";
+        let of = "{nodepool=\"a\",reason=\"drifted\",terminate_first_reason=\"static-at-limit\"} 1\n";
+        assert!(text.contains(&format!("{name}{of}")), "{text}");
+        assert_eq!(text.lines().filter(|line| line.starts_with(name)).count(), 1, "{text}");
     }
 }

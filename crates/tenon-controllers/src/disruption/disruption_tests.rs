@@ -157,6 +157,25 @@ async fn h12_a_replacement_that_is_deleted_gives_the_node_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn h12_a_replacement_that_was_late_goes_if_nothing_needs_it_although_empty_nodes_stay() {
+    let mut site = Site::new().await;
+    site.change_pool(json!({ "disruption": { "budgets": [{ "nodes": "1" }], "consolidateAfter": "Never" } })).await;
+    site.add_node("old", &["600m"]).await;
+    site.drift("old").await;
+    site.is_broken = |claim| claim.name_any() != "old";
+    site.run(640).await;
+    assert_eq!((site.disrupted().await, site.staying().await.len()), (0, 2), "{}", site.told().await);
+    // Now it joins, and what it came for has not drifted any more.
+    site.undrift("old").await;
+    site.is_broken = |_| false;
+    site.add_node("empty", &[]).await;
+    site.run(120).await;
+    assert_eq!(site.staying().await.len(), 3, "another move may need it: {}", site.told().await);
+    site.run(600).await;
+    assert_eq!(site.staying().await, ["empty", "old"], "{}", site.told().await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn h4_marks_that_belong_to_no_command_are_removed() {
     let mut site = Site::new().await;
     site.add_node("a", &["600m"]).await;

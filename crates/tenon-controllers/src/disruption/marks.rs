@@ -24,6 +24,21 @@ pub(super) async fn record(context: &Context, claim: &NodeClaim, record: &Disrup
     written.map(drop).map_err(|source| ClaimError::kube(&action(), source))
 }
 
+/// Notes on a replacement that the nodes it came for stay. Whether it says so; if not, it is looked at again.
+pub(super) async fn note_surplus(
+    context: &Context,
+    claim: &NodeClaim,
+    record: &DisruptionRecord,
+) -> Result<bool, ClaimError> {
+    if claim.annotations().contains_key(names::ANNOTATION_SURPLUS) {
+        return Ok(true);
+    }
+    let patch = json!({ "metadata": { "annotations": { names::ANNOTATION_SURPLUS: record.id } } });
+    let written = writes::merge(&context.workload, claim, patch).await;
+    let action = || format!("write annotation {} of NodeClaim {}", names::ANNOTATION_SURPLUS, claim.name_any());
+    Ok(matches!(written.map_err(|source| ClaimError::kube(&action(), source))?, Written::Done(_)))
+}
+
 /// Keeps new pods off the node, and says why it goes.
 pub(super) async fn mark(
     context: &Context,

@@ -82,6 +82,7 @@ pub(super) fn state_of(context: &Context, shown: &Shown) -> u64 {
     rules.extend(classes.iter().map(|class| (class.name_any(), class.metadata.generation)));
     rules.sort();
     rules.hash(&mut hasher);
+    context.memory.overlays.epoch().hash(&mut hasher);
     hasher.finish()
 }
 

@@ -4,9 +4,10 @@
 //! `run` says when, `pass` is one look: `candidate` and `gather` read what it rests on, without drift that is undone (`undone_drift`),
 //! with VMs on hosts that are offline (`offline_hosts`);
 //! `memo` says whether anything changed since the last one, `start` makes a command of a decision, `report` and `count` say why other
-//! nodes stay. `queue` has the commands that run, `observe` how far each is, and `act` carries them on with the `marks` of NodeClaims
+//! nodes stay, and `scores` why policy `Balanced` approved a move. `queue` has the commands that run, `observe` how far each is, and `act` carries them on with the `marks` of NodeClaims
 //! and the taint of `taint`. `rollout` halts replacements that never join. `reboot` hands nodes over that
-//! are rebooted, `stopped_vms` those whose VM is only started again, `reboot_history` remembers them, and `repair_bound` says how long the pods of a repaired node have. `consolidatable` and `pod_events` keep the condition
+//! are rebooted, `stopped_vms` those whose VM is only started again, `reboot_history` remembers them, and `repair_bound` says how long
+//! the pods of a repaired node have. `consolidatable` and `pod_events` keep the condition
 //! Consolidatable and `status.lastPodEventTime` of NodeClaims up to date. `labels` has the words for all of it; `duration` reads texts
 //! in units of the clock.
 
@@ -19,6 +20,8 @@ mod disruption_tests;
 mod duration;
 mod gather;
 mod labels;
+#[cfg(test)]
+mod look_tests;
 mod marks;
 mod memo;
 mod observe;
@@ -38,6 +41,7 @@ mod repair_tests;
 mod report;
 mod rollout;
 mod run;
+mod scores;
 mod start;
 mod stopped_vms;
 pub(crate) mod taint;

@@ -27,7 +27,7 @@ use super::repair_bound::drain_bound;
 use super::report::{report, report_rejection};
 use super::start::command_of;
 use super::stopped_vms::StoppedVms;
-use super::{count, reboot, rollout};
+use super::{count, reboot, rollout, scores};
 use crate::claim::{ClaimError, is_true};
 use crate::context::Context;
 use crate::moments::instant_after;
@@ -157,7 +157,6 @@ impl Disruptor {
     /// Decides on a fresh look: whether the move that waits still holds, or which one is next. What failed, and whether
     /// something was begun.
     async fn decide(&mut self, context: &Context, shown: &Shown, state: u64) -> (Failures, bool) {
-        let began = Instant::now();
         let mut look = look(context, &mut self.lookout, &mut self.queue).await;
         look.snapshot.disruption.in_progress.extend(self.stopped.names());
         look.snapshot.disruption.rebooted_often = self.reboots.often(&shown.claims, context.clock.now());
@@ -174,8 +173,11 @@ impl Disruptor {
                 }
             }
         }
-        let disruption = self.scanner.decide(&look.snapshot);
-        count::decided(&context.metrics, &disruption, &look.snapshot, began);
+        let mut timer = count::MethodTimer::begin(&context.metrics);
+        let disruption = self.scanner.decide_telling(&look.snapshot, &mut |method| timer.done(method));
+        count::decided(&context.metrics, &disruption, &look.snapshot);
+        scores::count(&context.metrics, &disruption, &look.snapshot);
+        scores::report(context, shown, &disruption).await;
         self.memo.note(&disruption, state, context.clock.now());
         report(context, shown, &disruption).await;
         match disruption.commands.as_slice() {

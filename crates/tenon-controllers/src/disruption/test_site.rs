@@ -117,6 +117,13 @@ impl Site {
         self.stage.patch_status(self.stage.claims_api(), name, json!({ "conditions": conditions })).await;
     }
 
+    /// It has not any more.
+    pub(super) async fn undrift(&self, name: &str) {
+        let mut conditions = self.stage.claim(name).await.status.unwrap().conditions.unwrap_or_default();
+        conditions.retain(|condition| condition.type_ != "Drifted");
+        self.stage.patch_status(self.stage.claims_api(), name, json!({ "conditions": conditions })).await;
+    }
+
     /// Lets so many seconds pass, in which everybody does what is theirs.
     pub(super) async fn run(&mut self, seconds: u64) {
         for _ in 0..seconds {

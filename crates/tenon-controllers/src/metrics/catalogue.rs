@@ -58,6 +58,9 @@ pub(crate) const DOUBLING_8_FROM_10: &[f64] = &[10.0, 20.0, 40.0, 80.0, 160.0, 3
 pub(crate) const DOUBLING_15: &[f64] =
     &[0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0];
 
+/// What policy `Balanced` is asked for: half is enough.
+pub(crate) const SCORES: &[f64] = &[0.1, 0.25, 0.33, 0.5, 1.0, 2.0, 5.0, 10.0];
+
 /// How long nodes live: from 15 minutes to 30 days.
 pub(crate) const LIFETIMES: &[f64] = &[
     900.0,

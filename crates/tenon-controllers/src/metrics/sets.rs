@@ -49,6 +49,10 @@ labels! {
     PoolDecision {
         nodepool: String, decision: &'static str, reason: &'static str, consolidation_type: &'static str
     }
+    /// A decision that a node goes before what comes for it is there.
+    TerminatedFirst { nodepool: String, reason: &'static str, terminate_first_reason: &'static str }
+    /// What a NodePool said to a move that saves money.
+    Scored { decision: &'static str, nodepool: String, policy: &'static str }
     /// What came of writing the deletion cost of a pod.
     CostWritten { result: &'static str }
     /// Why nodes are disrupted, and by which method.

@@ -16,6 +16,7 @@ use tenon_model::{
 };
 
 use super::gather::Gathered;
+use super::overlays::overlay_annotations;
 
 /// On NodeClaims: whether they make do with fewer values of a label than their pool asks for.
 const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
@@ -60,7 +61,9 @@ pub fn to_claims(plan: &Plan, snapshot: &Snapshot, gathered: &Gathered) -> Vec<R
         let pool = gathered.pools.iter().find(|pool| pool.name_any() == node.pool).ok_or_else(not_found)?;
         let class = class_of(&pool.spec.template.spec.node_class_ref.name, gathered).ok_or_else(not_found)?;
         let origin = ClaimOrigin { pool, class, grace: gathered.termination_grace_period.as_deref() };
-        Ok(origin.claim(node, &launch?))
+        let mut claim = origin.claim(node, &launch?);
+        claim.annotations_mut().extend(overlay_annotations(node, snapshot));
+        Ok(claim)
     };
     plan.new_nodes.iter().zip(launches(snapshot, plan)).map(written).collect()
 }

@@ -8,6 +8,7 @@ use tenon_api::kube_objects::{DaemonSet, Node, Pod, PodDisruptionBudget};
 use kube::api::{Api, ListParams};
 use tenon_api::objects::{Kind, Objects};
 use tenon_api::plan_options::PlanOptions;
+use tenon_api::planning::EvaluatedOverlays;
 use tenon_api::{NodeClaim, NodePool, ProxmoxNodeClass, names};
 use tenon_model::{RegionCapacity, Seconds, VmIds};
 
@@ -58,6 +59,8 @@ pub struct Gathered {
     pub cpus: CpuBook,
     /// VM ids: the range they are chosen from, and those in quarantine.
     pub ids: VmIds,
+    /// What was found of NodeOverlays; nothing where they are not looked at.
+    pub overlays: Option<Arc<EvaluatedOverlays>>,
     /// How long pods have to leave a node whose pool does not say so; unset: for ever.
     pub termination_grace_period: Option<String>,
 }
@@ -122,6 +125,7 @@ async fn look(context: &Context, wanted: Budgets) -> Gathered {
         avoided: context.memory.avoided(now),
         now: context.clock.seconds(),
         options: context.settings.planning.clone(),
+        overlays: context.settings.planning.feature_gates.node_overlay.then(|| context.memory.overlays.published()),
         ids,
         termination_grace_period: context.settings.termination_grace_period.clone(),
         related: watched.related.objects(),

@@ -14,6 +14,9 @@ mod host_obstacles;
 mod host_rules;
 mod hosts;
 mod launch_site;
+#[cfg(test)]
+mod overlay_tests;
+mod overlays;
 mod pass;
 #[cfg(test)]
 mod pass_tests;
@@ -38,6 +41,8 @@ pub use host_facts::HostFacts;
 pub(crate) use hosts::{instance_type_of, place_of, record_of, records_in};
 pub use launch_site::LaunchSpot;
 pub(crate) use launch_site::template_of;
+pub use overlays::evaluate_overlays;
+pub(crate) use overlays::with_promised;
 pub(crate) use pass::run;
 pub use recheck::Usage;
 pub(crate) use report::nominate;

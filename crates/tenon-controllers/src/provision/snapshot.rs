@@ -6,7 +6,7 @@ use tenon_api::kube_objects::Node;
 
 use kube::ResourceExt;
 use tenon_api::objects::{Kind, Objects};
-use tenon_api::planning::{Follower, Surroundings, disruption_inputs};
+use tenon_api::planning::{EvaluatedOverlays, Follower, OverlaidCatalogs, Surroundings, disruption_inputs};
 use tenon_api::{ClassSizes, Condition, ConditionStatus, NodeClaim, NodePool, ProxmoxNodeClass};
 use tenon_engine::Engine;
 use tenon_model::{Catalog, InstanceType, Place, Requirements, Resources, Snapshot};
@@ -15,6 +15,7 @@ use super::gather::Gathered;
 use super::host_rules::host_rules;
 use super::hosts::{hosts, instance_type_of, place_of, pools_of};
 use super::launch_site::launch_site;
+use super::overlays::{not_evaluated, with_promised};
 use super::replacements::with_replacements;
 use crate::context::is_our_class;
 use crate::status::POOL_CONDITIONS;
@@ -25,6 +26,8 @@ pub(crate) struct Lookout {
     follower: Follower,
     /// What can be had of each class.
     catalogs: BTreeMap<String, ClassCatalog>,
+    /// What NodeOverlays make of it for each pool.
+    overlaid: OverlaidCatalogs,
     /// What was seen last, indexed.
     pub(super) engine: Engine,
 }
@@ -55,7 +58,12 @@ impl Lookout {
 
     fn look_at(&mut self, objects: &Objects, gathered: &Gathered, types: &[InstanceType]) -> Snapshot {
         self.look_at_classes(&gathered.classes, types);
-        let estate = Estate { types, catalogs: &self.catalogs, unreadable: &gathered.unreadable };
+        let catalogs = &self.catalogs;
+        if let Some(overlays) = &gathered.overlays {
+            self.overlaid.look(overlays, &objects.node_pools, |pool| class_catalog(catalogs, pool));
+        }
+        let overlaid = gathered.overlays.as_deref().map(|overlays| (overlays, &self.overlaid));
+        let estate = Estate { types, catalogs, unreadable: &gathered.unreadable, overlaid };
         let mut snapshot = self.follower.look(objects, &estate, &gathered.options, gathered.now);
         let makers = pools_of(gathered);
         snapshot.hosts = hosts(gathered, types, &makers);
@@ -103,16 +111,25 @@ struct Estate<'a> {
     types: &'a [InstanceType],
     catalogs: &'a BTreeMap<String, ClassCatalog>,
     unreadable: &'a BTreeMap<Kind, String>,
+    /// What was found of NodeOverlays, where they are looked at, and what became of the catalogues.
+    overlaid: Option<(&'a EvaluatedOverlays, &'a OverlaidCatalogs)>,
+}
+
+fn class_catalog(catalogs: &BTreeMap<String, ClassCatalog>, pool: &NodePool) -> Arc<Catalog> {
+    let known = catalogs.get(&pool.spec.template.spec.node_class_ref.name);
+    known.map(|known| known.catalog.clone()).unwrap_or_default()
 }
 
 impl Surroundings for Estate<'_> {
     fn catalog(&self, pool: &NodePool) -> Arc<Catalog> {
-        let known = self.catalogs.get(&pool.spec.template.spec.node_class_ref.name);
-        known.map(|known| known.catalog.clone()).unwrap_or_default()
+        let overlaid = self.overlaid.and_then(|(_, overlaid)| overlaid.get(&pool.name_any()));
+        overlaid.cloned().unwrap_or_else(|| class_catalog(self.catalogs, pool))
     }
 
     fn not_ready(&self, pool: &NodePool) -> Option<String> {
-        not_ready(pool.status.iter().flat_map(|status| status.conditions.iter().flatten()), POOL_CONDITIONS)
+        let conditions = pool.status.iter().flat_map(|status| status.conditions.iter().flatten());
+        let is_unknown = || self.overlaid.is_some_and(|(overlays, _)| !overlays.knows(&pool.name_any()));
+        not_ready(conditions, POOL_CONDITIONS).or_else(|| is_unknown().then(|| not_evaluated(&pool.name_any())))
     }
 
     fn launched_from(&self, pool: &NodePool) -> String {
@@ -124,6 +141,10 @@ impl Surroundings for Estate<'_> {
         let class = self.catalogs.get(&claim.spec.node_class_ref.name);
         let sizes = class.map(|known| known.sizes).unwrap_or_default();
         let size = sizes.of_type(instance_type_of(claim, self.types)?);
+        let size = match self.overlaid {
+            Some((overlays, _)) => with_promised(size, claim, overlays),
+            None => size,
+        };
         Some((size.capacity.clone(), size.allocatable()))
     }
 

@@ -8,13 +8,14 @@ use kube::ResourceExt;
 use serde_json::json;
 use tenon_api::{NodeClaim, ProxmoxNodeClass, hash_stamp, launch_record, names};
 use tenon_engine::{LaunchRefusal, launches};
-use tenon_model::{InstanceType, LaunchRecord, NewNode, Plan, Pod, PodKey, PodShape, Pool, Reason, Snapshot};
+use tenon_model::{Catalog, InstanceType, LaunchRecord, NewNode, Plan, Pod, PodKey, PodShape, Pool, Reason, Snapshot};
 
 use super::claims::{ClaimError, class_of, decided};
 use super::gather::{Gathered, gather};
 use super::host_rules::host_rules_for;
 use super::hosts::hosts;
 use super::launch_site::launch_site_for;
+use super::overlays::{not_evaluated, overlay_annotations};
 use super::snapshot::{catalog, not_ready, requirements};
 use crate::context::{Context, is_ours};
 use crate::events::Event;
@@ -68,6 +69,8 @@ struct PlannedLaunch<'a> {
     node: NewNode,
     class: &'a ProxmoxNodeClass,
     record: LaunchRecord,
+    /// Whether NodeOverlays changed what it is made from.
+    overlaid: BTreeMap<String, String>,
 }
 
 fn launch_of<'a>(context: &Context, gathered: &'a Gathered, claim: &NodeClaim) -> Result<PlannedLaunch<'a>, String> {
@@ -79,11 +82,12 @@ fn launch_of<'a>(context: &Context, gathered: &'a Gathered, claim: &NodeClaim) -
     let class = class.ok_or_else(|| ClaimError::NotFound(node.pool.clone()).to_string())?;
     let no_host = || LaunchRefusal::NoHost { pool: node.pool.clone() };
     let record = launch.unwrap_or_else(|| Err(no_host())).map_err(|why| why.to_string())?;
-    Ok(PlannedLaunch { node, class, record })
+    let overlaid = overlay_annotations(&node, &alone);
+    Ok(PlannedLaunch { node, class, record, overlaid })
 }
 
 async fn write(context: &Context, claim: &NodeClaim, launch: PlannedLaunch<'_>) {
-    let PlannedLaunch { node, class, record } = launch;
+    let PlannedLaunch { node, class, record, overlaid } = launch;
     let mut labels: BTreeMap<String, String> = decided(&node);
     // It belongs to a pool only if whoever made it said so.
     if !claim.labels().contains_key(names::LABEL_NODEPOOL) {
@@ -92,6 +96,7 @@ async fn write(context: &Context, claim: &NodeClaim, launch: PlannedLaunch<'_>) 
     labels.insert(names::LABEL_NODECLASS.to_owned(), claim.spec.node_class_ref.name.clone());
     // Of its pool it says nothing: nobody made it from that.
     let mut annotations = hash_stamp::of_class(class);
+    annotations.extend(overlaid);
     annotations.insert(names::ANNOTATION_LAUNCH.to_owned(), launch_record::write(&record));
     let patch = json!({ "metadata": { "labels": labels, "annotations": annotations } });
     match writes::merge(&context.workload, claim, patch).await {
@@ -135,12 +140,14 @@ fn alone(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) -> Snap
     let conditions = class.iter().flat_map(|class| class.status.iter());
     let trouble = not_ready(conditions.flat_map(|status| status.conditions.iter().flatten()), CLASS_CONDITIONS);
     let missing = format!("ProxmoxNodeClass {} does not exist; create it", claim.spec.node_class_ref.name);
+    let catalog = Arc::new(class.map(|class| catalog(class, types)).unwrap_or_default());
+    let (catalog, unknown) = overlaid(claim, gathered, catalog);
     let pool = Pool {
         name: name.clone(),
         weight: 0,
         requirements: requirements(&claim.spec.requirements),
-        catalog: Arc::new(class.map(|class| catalog(class, types)).unwrap_or_default()),
-        not_ready: if class.is_some() { trouble } else { Some(missing) },
+        catalog,
+        not_ready: if class.is_some() { trouble.or(unknown) } else { Some(missing) },
         ..Pool::default()
     };
     let wanted = claim.spec.resources.iter().flat_map(|resources| resources.requests.iter().flatten());
@@ -159,4 +166,14 @@ fn alone(claim: &NodeClaim, gathered: &Gathered, types: &[InstanceType]) -> Snap
         now: gathered.now,
         ..Snapshot::default()
     }
+}
+
+/// What NodeOverlays make of a catalogue for a claim that belongs to a pool; why that is not known yet, if so.
+fn overlaid(claim: &NodeClaim, gathered: &Gathered, base: Arc<Catalog>) -> (Arc<Catalog>, Option<String>) {
+    let name = claim.labels().get(names::LABEL_NODEPOOL);
+    let pool = name.and_then(|name| gathered.pools.iter().find(|pool| pool.name_any() == *name));
+    let (Some(overlays), Some(pool)) = (&gathered.overlays, pool) else { return (base, None) };
+    let changes = overlays.changes(pool, &base);
+    let unknown = (!overlays.knows(&pool.name_any())).then(|| not_evaluated(&pool.name_any()));
+    (if changes.is_empty() { base } else { Arc::new(changes.applied_to(&base)) }, unknown)
 }

@@ -173,7 +173,8 @@ fn small(change: Event<WirePod>, lists: &PodLists) -> Event<Pod> {
     }
 }
 
-fn watched<K>(client: &Client) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + use<K>
+/// The changes of a kind, begun again whenever they end.
+pub(crate) fn watched<K>(client: &Client) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + use<K>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
 {

@@ -41,7 +41,7 @@ fn names_of(pods: &[PodKey]) -> Vec<&str> {
 }
 
 #[test]
-fn pods_that_serve_others_leave_last() {
+fn g2_pods_that_serve_others_leave_last() {
     let plain = pod("plain", &json!({}));
     let of_daemon = pod("daemon", &owned("apps/v1", "DaemonSet"));
     for class in ["system-cluster-critical", "system-node-critical"] {
@@ -57,7 +57,7 @@ fn pods_that_serve_others_leave_last() {
 }
 
 #[test]
-fn pods_that_stay_on_their_node_are_not_waited_for() {
+fn g2_pods_that_stay_on_their_node_are_not_waited_for() {
     let tolerant = pod("tolerant", &json!({ "spec": { "tolerations": [{ "operator": "Exists" }] } }));
     let mirror = pod("mirror", &owned("v1", "Node"));
     let done = pod("done", &json!({ "status": { "phase": "Succeeded" } }));
@@ -69,7 +69,7 @@ fn pods_that_stay_on_their_node_are_not_waited_for() {
 }
 
 #[test]
-fn a_protected_pod_is_waited_for_until_the_deadline() {
+fn g3_a_protected_pod_is_waited_for_until_the_deadline() {
     let annotations = json!({ "karpenter.sh/do-not-disrupt": "true" });
     let pods = [pod("mine", &json!({ "metadata": { "annotations": annotations } }))];
     let before = plan(&pods, Some(100), 69);
@@ -83,13 +83,13 @@ fn a_protected_pod_is_waited_for_until_the_deadline() {
 }
 
 #[test]
-fn a_terminating_pod_is_waited_for_and_not_evicted_again() {
+fn g2_a_terminating_pod_is_waited_for_and_not_evicted_again() {
     let plan = plan(&[pod("going", &deleting(10))], None, 0);
     assert_eq!((plan.evict.len(), plan.remaining), (0, 1));
 }
 
 #[test]
-fn pods_that_tolerate_the_taint_of_a_drain_stay() {
+fn g2_pods_that_tolerate_the_taint_of_a_drain_stay() {
     for tolerations in [
         json!([{ "key": "karpenter.sh/disrupted", "operator": "Equal", "effect": "NoSchedule" }]),
         json!([{ "key": "karpenter.sh/disrupted", "operator": "Exists", "effect": "NoSchedule" }]),
@@ -102,7 +102,7 @@ fn pods_that_tolerate_the_taint_of_a_drain_stay() {
 }
 
 #[test]
-fn pods_that_tolerate_something_else_leave() {
+fn g2_pods_that_tolerate_something_else_leave() {
     for tolerations in [
         json!([{ "key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule" }]),
         json!([{ "key": "karpenter.sh/disrupted", "operator": "Equal", "value": "other", "effect": "NoSchedule" }]),
@@ -114,13 +114,13 @@ fn pods_that_tolerate_something_else_leave() {
 }
 
 #[test]
-fn a_pod_is_stuck_a_minute_after_it_should_have_ended() {
+fn g2_a_pod_is_stuck_a_minute_after_it_should_have_ended() {
     assert_eq!(plan(&[pod("ends", &deleting(-60))], None, 0).remaining, 1);
     assert_eq!(plan(&[pod("stuck", &deleting(-61))], None, 0).remaining, 0);
 }
 
 #[test]
-fn pods_that_are_due_are_deleted_whatever_their_group_and_the_others_wait_for_their_turn() {
+fn g3_pods_that_are_due_are_deleted_whatever_their_group_and_the_others_wait_for_their_turn() {
     let class = json!({ "priorityClassName": "system-node-critical", "terminationGracePeriodSeconds": 300 });
     let critical = pod("critical", &json!({ "spec": class }));
     let daemon = pod("daemon", &owned("apps/v1", "DaemonSet"));
@@ -130,19 +130,19 @@ fn pods_that_are_due_are_deleted_whatever_their_group_and_the_others_wait_for_th
 }
 
 #[test]
-fn a_terminating_pod_is_deleted_again_only_if_it_would_outlast_the_deadline() {
+fn g3_a_terminating_pod_is_deleted_again_only_if_it_would_outlast_the_deadline() {
     let pods = [pod("long", &deleting(101)), pod("just", &deleting(100)), pod("short", &deleting(20))];
     let plan = plan(&pods, Some(100), 0);
     assert_eq!((names_of(&plan.delete), plan.evict.len(), plan.remaining), (vec!["long"], 0, 3));
 }
 
 #[test]
-fn a_drain_lasts_at_least_five_seconds() {
+fn g3_a_drain_lasts_at_least_five_seconds() {
     assert!(!has_seen_all_pods(at(0), at(4)) && has_seen_all_pods(at(0), at(5)));
 }
 
 #[test]
-fn a_pod_that_is_deleted_has_the_time_until_the_deadline_and_never_less_than_a_second() {
+fn g6_a_pod_that_is_deleted_has_the_time_until_the_deadline_and_never_less_than_a_second() {
     for (deadline, expected) in [(Some(at(90)), 90), (Some(at(1)), 1), (Some(at(0)), 1), (Some(at(-90)), 1), (None, 1)]
     {
         assert_eq!(grace_left_s(deadline, at(0)), expected, "{deadline:?}");

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use tenon_model::{ConsolidationPolicy, Price};
 
 use super::candidates::Node;
-use super::command::Command;
+use super::command::{Command, PoolScore};
 use super::kept::Kept;
 use super::prices::sum;
 use super::scan::Scan;
 
 /// Half: Karpenter's k of 2. A larger one would move more pods for smaller savings.
-const THRESHOLD: f64 = 0.5;
+pub const THRESHOLD: f64 = 0.5;
 
 /// What all nodes of a pool cost together, and what moving all its pods would.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -24,8 +24,8 @@ pub(super) struct PoolTotals {
 /// Whether a move is worth it.
 #[derive(Debug)]
 pub(super) enum Verdict {
-    /// With the lowest score of all pools that ask for one.
-    Approved(Option<f64>),
+    /// With the scores of all pools that ask for one.
+    Approved(Vec<PoolScore>),
     /// The first pool that says no.
     Rejected(Kept),
 }
@@ -65,7 +65,7 @@ impl Scan<'_> {
             *disruption += node.cost;
         }
         let all = sum(nodes.iter().filter_map(|number| self.nodes[*number].price)).value();
-        let mut least = None;
+        let mut scores = Vec::new();
         for (pool, (cost, disruption)) in of_pool {
             if self.policy(pool) != Some(ConsolidationPolicy::Balanced) {
                 continue;
@@ -73,22 +73,23 @@ impl Scan<'_> {
             let share = if all > 0.0 { savings * cost / all } else { 0.0 };
             let totals = self.totals.get(pool).copied().unwrap_or_default();
             let score = totals.score(share, disruption);
+            let of = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+            let (saved, disrupted) = (of(share, totals.cost), of(disruption, totals.disruption));
+            let pool = pool.to_owned();
             if score < THRESHOLD {
-                let of = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
-                let (saved, disrupted) = (of(share, totals.cost), of(disruption, totals.disruption));
-                return Verdict::Rejected(Kept::BelowThreshold { pool: pool.to_owned(), saved, disrupted, score });
+                return Verdict::Rejected(Kept::BelowThreshold { pool, saved, disrupted, score });
             }
-            least = Some(least.map_or(score, |least: f64| least.min(score)));
+            scores.push(PoolScore { pool, saved, disrupted, score });
         }
-        Verdict::Approved(least)
+        Verdict::Approved(scores)
     }
 
     /// The move with its score, if it is worth it.
     pub(super) fn approved(&self, mut command: Command, nodes: &[usize]) -> Result<Command, Kept> {
         match self.score(nodes, command.savings) {
             Verdict::Rejected(why) => Err(why),
-            Verdict::Approved(score) => {
-                command.score = score;
+            Verdict::Approved(scores) => {
+                command.scores = scores;
                 Ok(command)
             }
         }

@@ -78,8 +78,8 @@ pub struct Command {
     pub moves: Vec<Move>,
     /// How much less is paid afterwards.
     pub savings: f64,
-    /// How it compares savings and moved pods, where a pool has policy `Balanced`; the least of all of them.
-    pub score: Option<f64>,
+    /// How each pool with policy `Balanced` compares savings and moved pods, by name.
+    pub scores: Vec<PoolScore>,
     /// The same for the same move: the same nodes and pods, and the same replacements.
     pub fingerprint: u64,
 }
@@ -94,6 +94,24 @@ impl Command {
     pub fn is_reboot(&self) -> bool {
         self.repair.as_ref().is_some_and(|repair| repair.action == RepairAction::RebootNode)
     }
+
+    /// The least of all scores, if a pool asks for one.
+    pub fn score(&self) -> Option<f64> {
+        self.scores.iter().map(|of_pool| of_pool.score).min_by(f64::total_cmp)
+    }
+}
+
+/// How a pool with policy `Balanced` compares what a move saves with what it moves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PoolScore {
+    /// The pool.
+    pub pool: String,
+    /// Which part of the pool's cost is saved.
+    pub saved: f64,
+    /// Which part of the pool's disruption cost is caused.
+    pub disrupted: f64,
+    /// One for the other.
+    pub score: f64,
 }
 
 /// Why a node goes before what comes for it is there. Planning for pending pods, or the static pool, makes up for it.

@@ -158,7 +158,7 @@ impl<'s> Scan<'s> {
             terminate_first: None,
             moves,
             savings: saved,
-            score: None,
+            scores: Vec::new(),
         }
     }
 

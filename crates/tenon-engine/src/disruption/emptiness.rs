@@ -3,6 +3,7 @@
 //! The rules and their order are Karpenter's. Which policy a pool has does not matter: every policy removes empty nodes.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use tenon_model::{
     CandidateNode, CandidatePod, DisruptionPool, DisruptionReason, DurationError, TimespanOrNever, Timestamp,
@@ -46,6 +47,10 @@ pub enum Consolidatable {
         until: Option<Timestamp>,
     },
 }
+
+/// A node that came for others that stayed goes after this long where `consolidateAfter` is `Never`: time enough for the next move to
+/// use it after all.
+const SURPLUS_AFTER: Duration = Duration::from_mins(5);
 
 /// How much of `consolidateAfter` has passed.
 pub(super) enum Wait<'a> {
@@ -190,10 +195,17 @@ fn consolidatable(node: &CandidateNode, pools: &Pools<'_>, now: Timestamp) -> Op
     })
 }
 
+/// Whether a node came for others that stayed after all, and never had a pod to run. Whoever wants that no node goes for being
+/// empty does not mean one that nobody ever needed.
+fn is_unused_surplus(node: &CandidateNode) -> bool {
+    node.claim.is_surplus && node.claim.last_pod_event.is_none() && !node.pods.iter().any(needs_node)
+}
+
 /// How much of the time has passed that began with the last pod event, or with the node itself.
 pub(super) fn wait<'a>(node: &CandidateNode, pool: &'a DisruptionPool, now: Timestamp) -> Wait<'a> {
     let consolidate_after = match &pool.consolidate_after {
         Ok(TimespanOrNever::After(span)) => span.as_duration(),
+        Ok(TimespanOrNever::Never) if is_unused_surplus(node) => SURPLUS_AFTER,
         Ok(TimespanOrNever::Never) => return Wait::Never,
         Err(fault) => return Wait::Invalid(fault),
     };

@@ -37,10 +37,11 @@ mod single_node;
 mod spread_hosts;
 mod terminate_first;
 
+pub use balanced::THRESHOLD;
 pub use blocked::{DisruptionBlocked, Protected};
 pub use budget::{AllowedDisruptions, InvalidBudget, UNBOUNDED, allowed_disruptions};
 pub use candidates::prices;
-pub use command::{Command, Destination, Method, Move, RemovedNode, Replacement, TerminateFirst};
+pub use command::{Command, Destination, Method, Move, PoolScore, RemovedNode, Replacement, TerminateFirst};
 pub use confirmation::Rejection;
 pub use deletion_cost::{
     CostGroup, CostWrite, CostWrites, NodeDeletionCost, cost_writes, deletion_cost_state, deletion_costs,

@@ -101,14 +101,10 @@ impl<'s> Scan<'s> {
         self.nodes.iter().filter(is_recent).map(Node::name).collect()
     }
 
-    /// Goes through all methods.
-    pub(super) fn run(mut self) -> Disruption {
+    /// Goes through all methods, and says when each is done. Any two nodes are tried where one node at a time finds nothing: a node does not move to another host that goes anyway.
+    pub(super) fn run(mut self, done: &mut dyn FnMut(Method)) -> Disruption {
         let mut commands = Vec::new();
         for method in METHODS {
-            // Only where nothing else is left to do, pairs among it: a node is not moved that goes anyway.
-            if method == Method::HostGoal && commands.is_empty() {
-                commands = self.pairs();
-            }
             let found = match method {
                 Method::Repair => self.repair(),
                 Method::Emptiness => self.empty_nodes(),
@@ -122,6 +118,10 @@ impl<'s> Scan<'s> {
             if commands.is_empty() {
                 commands = found;
             }
+            if commands.is_empty() && method == Method::SingleNode {
+                commands = self.pairs();
+            }
+            done(method);
         }
         let pools = self.pool_budgets(DisruptionReason::Underutilized);
         let Scan { nodes, mut kept, chosen, simulated, what_ifs, .. } = self;

@@ -4,7 +4,7 @@
 
 use tenon_model::Snapshot;
 
-use super::command::Command;
+use super::command::{Command, Method};
 use super::confirmation::{Rejection, confirmed};
 use super::scan::{Disruption, Scan};
 use crate::engine::Engine;
@@ -24,8 +24,14 @@ impl Default for Scanner {
 impl Scanner {
     /// Decides what is disrupted in the cluster as it is now. The order of the snapshot's lists does not matter.
     pub fn decide(&mut self, snapshot: &Snapshot) -> Disruption {
+        self.decide_telling(snapshot, &mut |_| {})
+    }
+
+    /// The same, which says when it is done with a method: whoever has a clock can tell how long each took. Before the first one the
+    /// snapshot is read.
+    pub fn decide_telling(&mut self, snapshot: &Snapshot, done: &mut dyn FnMut(Method)) -> Disruption {
         self.engine.advance(snapshot);
-        Scan::new(snapshot, self.engine.what_ifs(false)).run()
+        Scan::new(snapshot, self.engine.what_ifs(false)).run(done)
     }
 
     /// The move, or what is left of it, if it still holds in the cluster as it is now. Of empty nodes those that are still empty are

@@ -89,7 +89,7 @@ fn a_vm_that_never_joins_is_given_up_and_one_that_joined_is_not() {
 }
 
 #[test]
-fn a_node_that_is_deleted_or_gone_takes_its_claim_along() {
+fn g1_a_node_that_is_deleted_or_gone_takes_its_claim_along() {
     let deleted = ObservedClaim { conditions: said(3), node: ours(true), ..launched() };
     assert_eq!(step(&deleted), ClaimStep::Delete(DeletionCause::NodeDeleted));
     let gone = ObservedClaim { conditions: said(3), node: ObservedNode::Absent, ..launched() };

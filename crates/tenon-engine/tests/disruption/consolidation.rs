@@ -214,7 +214,7 @@ fn h14_balanced_rejects_small_savings_for_many_pods_and_approves_large_ones() {
     let even = world(1, "Balanced").replace("huge cpu=64 memory=256Gi price=40", "huge cpu=64 memory=256Gi price=2");
     let found = decided(&even);
     assert_eq!(told(&found.commands[0]), "single-node: n1 | p0>n2");
-    assert!((found.commands[0].score.unwrap() - 1.0).abs() < 1e-9, "{:?}", found.commands[0].score);
+    assert!((found.commands[0].score().unwrap() - 1.0).abs() < 1e-9, "{:?}", found.commands[0].score());
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn h14_nodes_that_go_already_count_for_what_the_pool_costs() {
     let text = "type mid cpu=4 memory=16Gi price=2 zone=a\npool web policy=Balanced\n\
                 node n1 is=mid zone=a pool=web\nbound p1 on=n1 cpu=1\nnode n2 is=mid zone=a pool=web keep\nbound p2 on=n2 cpu=1\n\
                 node n3 is=mid zone=a pool=web deleting";
-    let score = decided(text).commands[0].score.unwrap();
+    let score = decided(text).commands[0].score().unwrap();
     // A third of the cost is saved for two fifths of the disruption.
     assert!((score - 5.0 / 6.0).abs() < 1e-9, "{score}");
 }
@@ -231,7 +231,7 @@ fn h14_nodes_that_go_already_count_for_what_the_pool_costs() {
 fn h14_a_pool_with_another_policy_does_not_weigh_its_own_nodes() {
     let text = "type mid cpu=4 memory=16Gi price=2 zone=a\npool web policy=Balanced\npool db\n\
                 node n1 is=mid zone=a pool=db\nbound p1 on=n1 cpu=1\nnode n2 is=mid zone=a pool=web keep\nbound p2 on=n2 cpu=1";
-    assert_eq!(decided(text).commands[0].score, None);
+    assert_eq!(decided(text).commands[0].score(), None);
 }
 
 #[test]
@@ -318,9 +318,9 @@ fn h14_savings_of_nodes_of_several_pools_are_shared_by_what_the_nodes_cost() {
     // Of the 6 that are saved, 2 are for the node of pool a: half of what the pool costs, for half of its disruption.
     let found = decided(&world(""));
     assert_eq!(told(&found.commands[0]), "multi-node: n2 n1 | p1>n3 p2>n3");
-    assert_eq!((found.commands[0].savings, found.commands[0].score), (6.0, Some(1.0)));
+    assert_eq!((found.commands[0].savings, found.commands[0].score()), (6.0, Some(1.0)));
     let both = decided(&world("policy=Balanced"));
-    assert_eq!(both.commands[0].score, Some(1.0), "the lowest of both");
+    assert_eq!(both.commands[0].score(), Some(1.0), "the lowest of both");
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn nanosecond_after(time: Timestamp) -> Timestamp {
 }
 
 #[test]
-fn pods_that_serve_others_leave_last() {
+fn g2_pods_that_serve_others_leave_last() {
     let critical = DrainPod { is_critical: true, ..pod("critical") };
     let daemon = DrainPod { is_owned_by_daemon_set: true, ..pod("daemon") };
     let both = DrainPod { is_critical: true, is_owned_by_daemon_set: true, ..pod("both") };
@@ -39,7 +39,7 @@ fn pods_of_a_group_are_evicted_together_in_the_order_they_are_listed() {
 }
 
 #[test]
-fn pods_that_stay_on_their_node_are_not_waited_for() {
+fn g2_pods_that_stay_on_their_node_are_not_waited_for() {
     let tolerant = DrainPod { tolerates_disrupted_taint: true, ..pod("tolerant") };
     let mirror = DrainPod { is_owned_by_node: true, ..pod("mirror") };
     let done = DrainPod { is_terminal: true, ..pod("done") };
@@ -54,7 +54,7 @@ fn a_pod_is_stuck_more_than_a_minute_after_it_should_have_ended() {
 }
 
 #[test]
-fn a_protected_pod_is_waited_for_until_the_deadline() {
+fn g3_a_protected_pod_is_waited_for_until_the_deadline() {
     let pods = [DrainPod { has_do_not_disrupt: true, ..pod("mine") }];
     // Its grace period of 30 s ends at the deadline if it is deleted just now.
     for before in [later(31), later(30)] {
@@ -67,7 +67,7 @@ fn a_protected_pod_is_waited_for_until_the_deadline() {
 }
 
 #[test]
-fn a_terminating_pod_is_waited_for_and_not_evicted_again() {
+fn g2_a_terminating_pod_is_waited_for_and_not_evicted_again() {
     let plan = plan_drain(&[DrainPod { deleting_until: Some(later(10)), ..pod("going") }], None, now());
     assert_eq!((plan.evict.len(), plan.remaining), (0, 1));
 }

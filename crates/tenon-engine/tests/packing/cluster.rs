@@ -279,7 +279,16 @@ fn catalog_type(line: &Line<'_>) -> CatalogType {
     let overhead = tenon_model::Overhead { kube_reserved: line.amounts("overhead:"), ..Default::default() };
     let offerings = zones.iter().flat_map(|zone| kinds.iter().map(move |kind| way(zone, kind))).collect();
     let volume_attachment_limits = line.attach_limits();
-    CatalogType { name: line.name.to_owned(), requirements, capacity, overhead, offerings, volume_attachment_limits }
+    let name = line.name.to_owned();
+    CatalogType {
+        name,
+        requirements,
+        capacity,
+        overhead,
+        offerings,
+        volume_attachment_limits,
+        ..CatalogType::default()
+    }
 }
 
 fn offering(line: &Line<'_>) -> Offering {

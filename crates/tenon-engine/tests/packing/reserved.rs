@@ -24,7 +24,7 @@ fn what_is_set_aside_is_taken_first_and_asked_for_by_name() {
 }
 
 #[test]
-fn a_full_reservation_leaves_the_pod_to_what_else_there_is() {
+fn j6_a_full_reservation_leaves_the_pod_to_what_else_there_is() {
     let plan = sound_plan(&cluster(&format!("{}\npod p cpu=1", one(0))));
     let node = &plan.new_nodes[0];
     assert_eq!(node.chosen.price.value().to_string(), "2");
@@ -32,10 +32,19 @@ fn a_full_reservation_leaves_the_pod_to_what_else_there_is() {
 }
 
 #[test]
-fn where_only_a_full_reservation_would_do_the_pod_waits_for_it() {
+fn j6_where_only_a_full_reservation_would_do_the_pod_waits_for_it() {
     let plan = sound_plan(&cluster(&format!("{}\npod p cpu=1", only(0))));
     assert_eq!(told(&plan), ["p waits"]);
     assert!(plan.unplaced[0].reason.is_deferred());
+}
+
+#[test]
+fn j6_the_price_of_a_full_reservation_makes_no_instance_type_the_cheapest() {
+    let other = "type other cpu=4 memory=8Gi price=1 zone=a capacity-type=on-demand";
+    for (left, chosen) in [(1, "default/one: p"), (0, "default/other: p")] {
+        let plan = sound_plan(&cluster(&format!("{}\n{other}\npod p cpu=1", one(left))));
+        assert_eq!(told(&plan), [chosen], "{left} left");
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tenon_api::{NodeClaim, NodePool, names};
 
 use crate::ground::{Kind, scenarios};
+use crate::recorded::{Recorded, most_disrupted};
 use crate::world::World;
 
 /// Moves take a launch and a drain each, and some follow one another.
@@ -26,6 +27,8 @@ scenarios! {
 
 async fn a_workload_that_shrinks_is_consolidated_and_then_nothing_moves(kind: Kind) -> anyhow::Result<()> {
     let Some(world) = World::running(kind).await? else { return Ok(()) };
+    world.disrupt_with(json!({ "consolidateAfter": "1s", "budgets": [{ "nodes": "1" }] })).await?;
+    let recorded = Recorded::claims(&world).await?;
     let small = json!({ "resources": { "requests": { "cpu": "2", "memory": "1Gi" } } });
     world.deploy_pods(("web", 10), small, json!({})).await?;
     world.until_running("web", 10).await?;
@@ -49,6 +52,9 @@ async fn a_workload_that_shrinks_is_consolidated_and_then_nothing_moves(kind: Ki
         assert_eq!((uids(&world).await?, world.clones().len()), (claims.clone(), clones), "{}", world.tail());
     }
     assert_eq!(marked(&world.claims().await?), 0, "{}", world.tail());
+    let instants = recorded.end(&world).await?;
+    println!("{} versions of NodeClaims", instants.len());
+    assert_eq!(most_disrupted(&instants, "default"), 1, "{}", world.tail());
     world.scale("web", 0).await?;
     world.until_nothing_is_left().await?;
     world.end().await
@@ -60,17 +66,16 @@ async fn a_changed_template_rolls_through_one_node_at_a_time(kind: Kind) -> anyh
     world.deploy("web", 2).await?;
     world.until_running("web", 2).await?;
     let before = uids(&world).await?;
+    let recorded = Recorded::claims(&world).await?;
     world.relabel("rolled").await?;
-    let mut most = 0;
     world
         .until_within(PATIENCE, "both nodes are replaced", async || {
             let claims = world.claims().await?;
-            most = most.max(marked(&claims));
             let is_old = |claim: &NodeClaim| claim.uid().is_some_and(|uid| before.contains(&uid));
             Ok((!claims.iter().any(is_old)).then_some(()))
         })
         .await?;
-    assert_eq!(most, 1, "{}", world.tail());
+    assert_eq!(most_disrupted(&recorded.end(&world).await?, "default"), 1, "{}", world.tail());
     world.until_running("web", 2).await?;
     let note = world.until_event("DisruptionTerminating", "has drifted; replacement NodeClaim").await?;
     assert!(note.ends_with("is ready"), "{note}");

@@ -14,7 +14,7 @@ use crate::ground::Kind;
 use crate::world::World;
 
 /// Times that make a test short, and leave a busy machine room.
-const QUICK: [&str; 3] = ["--lease-duration=8s", "--renew-deadline=5s", "--retry-period=1s"];
+pub(crate) const QUICK: [&str; 3] = ["--lease-duration=8s", "--renew-deadline=5s", "--retry-period=1s"];
 
 /// What those say, and what a busy machine may take besides.
 const LEASE: Duration = Duration::from_secs(8);
@@ -27,7 +27,7 @@ async fn world() -> anyhow::Result<Option<World>> {
 }
 
 /// A leader, and one who stands by.
-async fn two(world: &World, times: &[&str]) -> anyhow::Result<(Member, Member)> {
+pub(crate) async fn two(world: &World, times: &[&str]) -> anyhow::Result<(Member, Member)> {
     let begun = Instant::now();
     let first = Member::start(world, "first", times).await?;
     first.until_said(world, "acquired leadership").await?;

@@ -26,6 +26,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
+use crate::fuse::Fuse;
 use crate::world::TOKEN;
 
 /// Where guests are told to find the API server; they are connected in memory.
@@ -41,6 +42,8 @@ pub(crate) struct Embedded {
     token: Mutex<(String, String)>,
     /// How the next controllers reach the API server.
     pub(crate) workload: Client,
+    /// After which call the next controllers die.
+    pub(crate) fuse: Fuse,
     /// What becomes of requests to a second region of the next controllers, if there is one.
     pub(crate) beside: Option<Gate>,
     /// A second region of the next controllers, with its name.
@@ -112,6 +115,7 @@ impl Embedded {
             gate,
             token,
             workload,
+            fuse: Fuse::default(),
             beside: None,
             second: None,
             gates: String::new(),
@@ -153,7 +157,7 @@ impl Embedded {
 
     /// Starts the controllers.
     pub(crate) fn start_controller(&mut self, estate: &Estate) -> anyhow::Result<()> {
-        let client = self.workload.clone();
+        let client = self.fuse.client(self.workload.clone());
         self.live = self.regions(estate)?.into();
         let clients = Clients { workload: client, home: None, regions: self.live.clone() };
         let mut planning = plan_options::read(&format!("featureGates: '{}'", self.gates))?;
@@ -219,16 +223,21 @@ impl Embedded {
     /// The real client, over memory that may be cut off.
     fn pve(&self, estate: &Estate, gate: Arc<Mutex<Gate>>) -> anyhow::Result<tenon_pve::Client> {
         let service = estate.service();
+        let fuse = self.fuse.clone();
         let gate = tower::service_fn(move |request: Request<Body>| {
             let (service, gate) = (service.clone(), *gate.lock().unwrap_or_else(PoisonError::into_inner));
+            let fuse = fuse.clone();
             async move {
+                fuse.begin().await;
                 match gate {
                     Gate::Open => {}
                     Gate::Closed => return Err(Unreachable),
                     Gate::Hangs => std::future::pending().await,
                     Gate::Panics => panic!("a bug that the test brought in"),
                 }
+                let (method, path) = (request.method().clone(), request.uri().path().to_owned());
                 let answer: Result<Response<Body>, Infallible> = service.oneshot(request).await;
+                fuse.end(&method, &path).await;
                 answer.map_err(|never| match never {})
             }
         });

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::ResourceExt;
 use kube::api::{Api, PostParams};
@@ -13,6 +14,7 @@ use tenon_sim::{FaultEffect, FaultMatch, FaultRule, GuestConfig, GuestFault, Gue
 use crate::bench::{from_json, quick_guests};
 use crate::disrupting::{marked, uids};
 use crate::ground::{Kind, scenarios};
+use crate::recorded::{Recorded, most_disrupted};
 use crate::world::{NAMESPACE, World};
 
 /// A replacement that never joins is given up after ten minutes, and its NodeClaim five minutes later.
@@ -141,24 +143,22 @@ async fn a_roll_out_keeps_to_the_disruption_budget_of_pods(kind: Kind) -> anyhow
     }))?;
     Api::namespaced(world.admin.clone(), NAMESPACE).create(&PostParams::default(), &budget).await?;
     let old = uids(&world).await?;
+    let recorded = Recorded::pods(&world, NAMESPACE).await?;
+    let claims = Recorded::claims(&world).await?;
     world.relabel("rolled").await?;
-    let mut least = usize::MAX;
-    world
-        .until_within(GIVEN_UP, "both nodes are replaced", async || {
-            let pods = world.pods("web").await?;
-            let is_there = |pod: &&k8s_openapi::api::core::v1::Pod| {
-                let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-                phase == Some("Running") && pod.metadata.deletion_timestamp.is_none()
-            };
-            least = least.min(pods.iter().filter(is_there).count());
-            let now = uids(&world).await?;
-            Ok((now.len() == 2 && now.is_disjoint(&old)).then_some(()))
-        })
-        .await?;
-    assert!(least >= 1, "at every look one pod ran\n{}", world.tail());
+    until_replaced(&world, &old).await?;
+    let instants = recorded.end(&world).await?;
+    let least = instants.iter().map(|pods| pods.iter().filter(|pod| is_running(pod)).count()).min();
+    assert!(least >= Some(1), "one pod ran at every one of {} instants\n{}", instants.len(), world.tail());
+    assert_eq!(most_disrupted(&claims.end(&world).await?, "default"), 1, "{}", world.tail());
     world.until_running("web", 2).await?;
     no_pod_was_deleted_past_its_budget(&world)?;
     ends(world).await
+}
+
+fn is_running(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    phase == Some("Running") && pod.metadata.deletion_timestamp.is_none()
 }
 
 /// Pods go by eviction, which the API server holds to the budget. Only a real one writes down who deleted what.

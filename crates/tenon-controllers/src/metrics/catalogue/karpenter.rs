@@ -7,13 +7,13 @@ use super::labels::{
     DRAINED_REASON, DYNAMIC_RESOURCES, EFFECTIVE_ZONE, ERROR, GOARCH, GOVERSION, GROUP, IMAGE_ID, INSTANCE_CPU_TYPE,
     INSTANCE_FAMILY, INSTANCE_TYPE, KUBE_CODE, KUBE_GROUP, KUBE_KIND, KUBE_METHOD, KUBE_SUBRESOURCE, KUBE_VERB,
     KUBE_VERSION, LEASE, MANAGED, METHOD, MIN_VALUES_RELAXED, NODE, NODE_NAME, NODE_PHASE, NODEPOOL, OBJECT,
-    OBJECT_NAMESPACE, OS, OWNER, PHASE, POD, POD_NAMESPACE, PRIORITY, PROVIDER, QUEUE, READY, REASON, REBOOT_RESULT,
-    REGION, RESOURCE_TYPE, RESULT, SCHEDULED, SCHEDULING_ID, TERMINATION_MODE, TO_STATUS, UNHEALTHY_CONDITION,
-    UNHEALTHY_IMAGE_ID, VERSION, WINDOWS_BUILD, ZONE,
+    OBJECT_NAMESPACE, OS, OWNER, PHASE, POD, POD_NAMESPACE, POLICY, PRIORITY, PROVIDER, QUEUE, READY, REASON,
+    REBOOT_RESULT, REGION, RESOURCE_TYPE, RESULT, SCHEDULED, SCHEDULING_ID, SCORE_DECISION, TERMINATE_FIRST_REASON,
+    TERMINATION_MODE, TO_STATUS, UNHEALTHY_CONDITION, UNHEALTHY_IMAGE_ID, VERSION, WINDOWS_BUILD, ZONE,
 };
 use super::{
     DOUBLING_8_FROM_10, DOUBLING_11, DOUBLING_12, DURATIONS, GO_DEFAULT, KUBE_BOUNDS, Kind, LIFETIMES, Label, Metric,
-    Unit, metric,
+    SCORES, Unit, metric,
 };
 
 /// What a node is told apart by: the well-known labels, each by the last part of its name.
@@ -190,7 +190,15 @@ metrics! {
         Kind::Counter, &[NODEPOOL, DECISION, DISRUPTION_REASON, CONSOLIDATION_TYPE], "Decisions to disrupt nodes, by NodePool");
     DISRUPTION_EVALUATION = metric("karpenter_voluntary_disruption_decision_evaluation_duration_seconds",
         Kind::Histogram(DURATIONS), &[DISRUPTION_REASON, CONSOLIDATION_TYPE],
-        "Duration of a look for nodes to disrupt").unit(Unit::Seconds);
+        "Duration of a method in a look for nodes to disrupt").unit(Unit::Seconds);
+    TERMINATE_FIRST = metric("karpenter_voluntary_disruption_terminate_first_decisions_total", Kind::Counter,
+        &[NODEPOOL, DISRUPTION_REASON, TERMINATE_FIRST_REASON],
+        "Decisions to disrupt nodes before their replacements are created, because those could not be created first");
+    CONSOLIDATION_SCORE = metric("karpenter_consolidation_score", Kind::Histogram(SCORES),
+        &[SCORE_DECISION, NODEPOOL, POLICY],
+        "Share of a NodePool's cost that a move saves, for its share of the NodePool's disruption");
+    CONSOLIDATION_MOVES = metric("karpenter_consolidation_moves_total", Kind::Counter,
+        &[SCORE_DECISION, NODEPOOL, POLICY], "Moves of consolidation that were found, approved or rejected by policy Balanced");
     DISRUPTION_ELIGIBLE = metric("karpenter_voluntary_disruption_eligible_nodes", Kind::Gauge, &[DISRUPTION_REASON],
         "Nodes that may be disrupted");
     CONSOLIDATION_TIMEOUTS = metric("karpenter_voluntary_disruption_consolidation_timeouts_total", Kind::Counter,

@@ -19,6 +19,10 @@ pub(crate) const CONSOLIDATION_TYPE: Label = label(
     "consolidation_type",
     "`empty`, `multi`, `single`, `host-goal` (moves between hosts, only in Tenon), or empty for drift",
 );
+pub(crate) const SCORE_DECISION: Label = label("decision", "`approved`, `rejected`");
+pub(crate) const POLICY: Label = label("policy", "`consolidationPolicy` of the NodePool");
+pub(crate) const TERMINATE_FIRST_REASON: Label =
+    label("terminate_first_reason", "`no-reserved-capacity`, `static-at-limit`");
 pub(crate) const CONTROLLER: Label = label("controller", "Tenon's controllers");
 pub(crate) const DECISION: Label = label("decision", "`delete`, `replace`, `terminate-first`");
 pub(crate) const DISRUPTED_REASON: Label = label(
@@ -26,7 +30,7 @@ pub(crate) const DISRUPTED_REASON: Label = label(
     "`drifted`, `empty`, `expired`, `garbage_collected`, `insufficient_capacity`, `launch_timeout`, \
      `nodeclass_not_ready`, `registration_timeout`, `underutilized`, `unhealthy`",
 );
-pub(crate) const DISRUPTION_REASON: Label = label("reason", "`drifted`, `empty`, `underutilized`");
+pub(crate) const DISRUPTION_REASON: Label = label("reason", "`drifted`, `empty`, `underutilized`, `unhealthy`");
 pub(crate) const DRAINED_REASON: Label =
     label("reason", "the reason of condition DisruptionReason, `Empty`, `Forceful Termination`");
 pub(crate) const DYNAMIC_RESOURCES: Label =
