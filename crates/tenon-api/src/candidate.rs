@@ -7,7 +7,8 @@ use k8s_openapi::api::core::v1::NodeCondition;
 use kube::ResourceExt;
 use tenon_model::{
     BudgetFault, BudgetText, CandidateClaim, CandidateKubeNode, CandidateNode, CandidatePod, DisruptionBudget,
-    DisruptionFacts, DisruptionPool, DrainPod, PodKey, TimespanOrNever, Timestamp, Unhealthy,
+    DisruptionFacts, DisruptionPool, DrainPod, PodKey, RepairPolicies, SaidCondition, TimespanOrNever, Timestamp,
+    Unhealthy,
 };
 
 use crate::condition::{Condition, ConditionStatus};
@@ -48,7 +49,8 @@ impl CandidateObjects<'_> {
     pub fn to_model(&self, now: Timestamp) -> CandidateNode {
         CandidateNode {
             claim: candidate_claim(self.claim),
-            node: self.node.map(candidate_kube_node),
+            // Whether it is broken is nothing that the rules for empty nodes ask.
+            node: self.node.map(|node| candidate_kube_node(node, &RepairPolicies::none())),
             pool: pool_of(self.claim, self.node).map(str::to_owned),
             pods: self.pods.iter().map(|pod| candidate_pod(pod, self.gates, now)).collect(),
             is_nominated: self.is_nominated,
@@ -57,8 +59,8 @@ impl CandidateObjects<'_> {
 }
 
 /// What decides whether the node of a claim may be disrupted, besides its pods.
-pub(crate) fn disruption_facts(claim: &NodeClaim, node: Option<&Node>) -> DisruptionFacts {
-    DisruptionFacts { claim: candidate_claim(claim), node: node.map(candidate_kube_node) }
+pub(crate) fn disruption_facts(claim: &NodeClaim, node: Option<&Node>, repair: &RepairPolicies) -> DisruptionFacts {
+    DisruptionFacts { claim: candidate_claim(claim), node: node.map(|node| candidate_kube_node(node, repair)) }
 }
 
 fn candidate_claim(claim: &NodeClaim) -> CandidateClaim {
@@ -83,17 +85,29 @@ fn candidate_claim(claim: &NodeClaim) -> CandidateClaim {
     }
 }
 
-/// The conditions of a Node that mean that it is broken. One that does not say since when it is so began with the node, as far as
-/// anybody knows.
-pub fn unhealthy_conditions(node: &Node) -> Vec<Unhealthy> {
-    let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let created = node.metadata.creation_timestamp.as_ref().map(timestamp);
-    let since = |told: &NodeCondition| told.last_transition_time.as_ref().map(timestamp).or(created);
-    let unhealthy = |told: &NodeCondition| Unhealthy::of(&told.type_, &told.status, since(told).unwrap_or_default());
-    conditions.filter_map(unhealthy).collect()
+/// The conditions of a Node that mean that it is broken.
+pub fn unhealthy_conditions(node: &Node, repair: &RepairPolicies) -> Vec<Unhealthy> {
+    said_conditions(node).flat_map(|said| repair.matches(&said)).collect()
 }
 
-fn candidate_kube_node(node: &Node) -> CandidateKubeNode {
+/// The same by the rules of Karpenter before version 1.15.
+pub fn legacy_unhealthy_conditions(node: &Node, repair: &RepairPolicies) -> Vec<Unhealthy> {
+    said_conditions(node).flat_map(|said| repair.legacy_matches(&said)).collect()
+}
+
+/// What a Node says of itself. A condition that does not say since when it is so began with the node, as far as anybody knows.
+fn said_conditions(node: &Node) -> impl Iterator<Item = SaidCondition<'_>> {
+    let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let created = node.metadata.creation_timestamp.as_ref().map(timestamp);
+    conditions.map(move |told: &NodeCondition| SaidCondition {
+        condition: &told.type_,
+        status: &told.status,
+        reason: told.reason.as_deref().unwrap_or_default(),
+        since: told.last_transition_time.as_ref().map(timestamp).or(created).unwrap_or_default(),
+    })
+}
+
+fn candidate_kube_node(node: &Node, repair: &RepairPolicies) -> CandidateKubeNode {
     let conditions = || node.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let created = node.metadata.creation_timestamp.as_ref().map(timestamp);
     CandidateKubeNode {
@@ -102,7 +116,7 @@ fn candidate_kube_node(node: &Node) -> CandidateKubeNode {
         is_initialized: has_true_label(node, names::LABEL_INITIALIZED),
         is_registered: has_true_label(node, names::LABEL_REGISTERED),
         is_ready: conditions().any(|told| told.type_ == "Ready" && told.status == "True"),
-        unhealthy: unhealthy_conditions(node),
+        unhealthy: unhealthy_conditions(node, repair),
         created,
         has_do_not_repair: forbids_repair(node.annotations()),
         has_do_not_disrupt: forbids_disruption(node.annotations()),

@@ -331,6 +331,10 @@ condition_reasons! {
         example "Node default-x7 is being rebooted",
         action "Nothing.";
     // Termination.
+    HOST_OFFLINE = "HostOffline" for [("InstanceTerminating", True)], Tenon,
+        when "The host of the VM is offline. Nothing is done to the VM until the host is back or was removed from the Proxmox cluster.",
+        example "Cannot destroy VM 20003 of NodeClaim default-x7: host pve1 is offline; the VM is destroyed when the host is back. If the host is gone for good, remove it from the Proxmox cluster",
+        action "Start the host. If it is gone for good, run `pvecm delnode` on another host, and remove its folder in /etc/pve/nodes.";
     DRAINING = "Draining" for [("Drained", Unknown)], Karpenter,
         when "Pods are being evicted from the Node.",
         example "pods are being evicted from Node default-x7",

@@ -30,9 +30,23 @@ pub struct DisruptionRecord {
     /// Whether all replacements exist.
     #[serde(default, skip_serializing_if = "is_false")]
     pub replacing: bool,
+    /// What is wrong with the node, if it is repaired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repair: Option<RepairRecord>,
     /// Which move it is: the same again is not tried while nothing changed, if it failed.
     #[serde(default)]
     pub fingerprint: u64,
+}
+
+/// Why a node is repaired, and how long its pods have to leave.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RepairRecord {
+    /// The type of the condition that it is repaired for.
+    pub condition: String,
+    /// Nanoseconds from when it is deleted; none: as long as its NodeClaim says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain_bound_ns: Option<u64>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it so")]
@@ -122,6 +136,7 @@ mod tests {
             replacements: vec!["default-x7k2m".to_owned()],
             started_at: 1_700_000_000,
             replacing: false,
+            repair: None,
             fingerprint: u64::MAX,
         }
     }

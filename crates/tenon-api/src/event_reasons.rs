@@ -273,6 +273,10 @@ event_reasons! {
         when "An unhealthy Node is not repaired, because more than 20 % of the Nodes of its NodePool are unhealthy.",
         example "Cannot repair Node default-x7: 3 of 10 nodes of NodePool default are unhealthy, and nodes are repaired only up to 2 (20%); find the common cause",
         action "Find out what the unhealthy Nodes have in common, such as a network, a storage or a Proxmox host that failed.";
+    STARTING_STOPPED_VM = "StartingStoppedVm" on "NodeClaim", Normal, Tenon,
+        when "The Node is not Ready and its VM is stopped, and --start-stopped-vms is set.",
+        example "Starting VM 20003 of NodeClaim default-x7 on host pve1: it is stopped",
+        action "Nothing. If the VM shall stay off, set annotation karpenter.sh/do-not-repair=true on the NodeClaim.";
     REBOOT_OBSERVED = "RebootObserved" on "NodeClaim", Normal, Karpenter,
         when "The Node has another boot ID: its VM was rebooted.",
         example "Node default-x7 was rebooted; waiting until it is Ready",

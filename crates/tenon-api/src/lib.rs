@@ -69,7 +69,9 @@ mod volumes;
 pub mod yaml_words;
 
 pub use addresses::{AddressRules, Addresses};
-pub use candidate::{CandidateObjects, disruption_budget, disruption_pool, drain_pod, unhealthy_conditions};
+pub use candidate::{
+    CandidateObjects, disruption_budget, disruption_pool, drain_pod, legacy_unhealthy_conditions, unhealthy_conditions,
+};
 pub use capacity_buffer::{CapacityBuffer, CapacityBufferSpec, CapacityBufferStatus, PodTemplateRef, ScalableRef};
 pub use class_sizes::{ClassSizes, for_class};
 pub use class_timeouts::ClassTimeouts;
@@ -78,7 +80,7 @@ pub use condition_set::{ConditionSet, Statement, Subject};
 pub use definitions::{definitions, file_name};
 pub use deletion_cost::{replica, replicas_by_node};
 pub use disruption::{Budget, ConsolidationPolicy, Disruption, DisruptionReason};
-pub use disruption_record::{DisruptionRecord, DisruptionRecordError};
+pub use disruption_record::{DisruptionRecord, DisruptionRecordError, RepairRecord};
 pub use kubelet::KubeletConfiguration;
 pub use listed_claim::ListedClaim;
 pub use nodeclaim::{NodeClaim, NodeClaimSpec, NodeClaimStatus, ResourceRequests};

@@ -4,13 +4,14 @@
 
 mod gates;
 mod prices;
+mod repair_policies;
 mod scheduler_config;
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::TopologySpreadConstraint;
 use serde_json::Value;
-use tenon_model::PriceFormula;
+use tenon_model::{PriceFormula, RepairPolicies};
 
 use crate::yaml_words;
 
@@ -35,6 +36,12 @@ pub struct PlanOptions {
     pub ignore_dra_requests: bool,
     /// How many millicores the controller has, which is how many types it looks at side by side.
     pub cpu_requests: i64,
+    /// Which conditions of Nodes mean that they are broken, and what is done about each.
+    pub repair_policies: RepairPolicies,
+    /// Whether nodes on hosts that Proxmox lists as offline are repaired however many they are.
+    pub repair_offline_hosts: bool,
+    /// Whether the VM of a silent node is started again if it is stopped.
+    pub start_stopped_vms: bool,
     /// What instance types cost that have no price of their own.
     pub prices: PriceFormula,
     /// What was read and has no effect.
@@ -50,6 +57,9 @@ impl Default for PlanOptions {
             default_spread: Vec::new(),
             ignore_dra_requests: true,
             cpu_requests: DEFAULT_CPU_REQUESTS,
+            repair_policies: RepairPolicies::default(),
+            repair_offline_hosts: false,
+            start_stopped_vms: false,
             prices: PriceFormula::default(),
             notes: Vec::new(),
         }
@@ -62,13 +72,19 @@ struct Setting {
     apply: fn(&mut PlanOptions, &Value) -> Result<(), String>,
 }
 
-const SETTINGS: [Setting; 9] = [
+const SETTINGS: [Setting; 12] = [
     Setting { names: ["preferencePolicy", "preference-policy", "PREFERENCE_POLICY"], apply: preference_policy },
     Setting { names: ["minValuesPolicy", "min-values-policy", "MIN_VALUES_POLICY"], apply: min_values_policy },
     Setting { names: ["featureGates", "feature-gates", "FEATURE_GATES"], apply: gates::apply },
     Setting { names: ["schedulerConfig", "scheduler-config", "SCHEDULER_CONFIG"], apply: scheduler_config::apply },
     Setting { names: ["ignoreDRARequests", "ignore-dra-requests", "IGNORE_DRA_REQUESTS"], apply: ignore_dra_requests },
     Setting { names: ["cpuRequests", "cpu-requests", "CPU_REQUESTS"], apply: cpu_requests },
+    Setting { names: ["repairPolicies", "repair-policies", "REPAIR_POLICIES"], apply: repair_policies::apply },
+    Setting {
+        names: ["repairOfflineHosts", "repair-offline-hosts", "REPAIR_OFFLINE_HOSTS"],
+        apply: repair_offline_hosts,
+    },
+    Setting { names: ["startStoppedVMs", "start-stopped-vms", "START_STOPPED_VMS"], apply: start_stopped_vms },
     Setting { names: ["pricePerCPU", "price-per-cpu", "PRICE_PER_CPU"], apply: prices::per_cpu },
     Setting { names: ["pricePerGB", "price-per-gb", "PRICE_PER_GB"], apply: prices::per_gb },
     Setting { names: ["spotPriceFactor", "spot-price-factor", "SPOT_PRICE_FACTOR"], apply: prices::spot_factor },
@@ -136,12 +152,27 @@ fn min_values_policy(options: &mut PlanOptions, value: &Value) -> Result<(), Str
 }
 
 fn ignore_dra_requests(options: &mut PlanOptions, value: &Value) -> Result<(), String> {
-    options.ignore_dra_requests = match value {
-        Value::Bool(flag) => *flag,
-        Value::String(text) => gates::truth(text).ok_or_else(|| format!("{value} is neither true nor false"))?,
-        _ => return Err(format!("{value} is neither true nor false")),
-    };
+    options.ignore_dra_requests = flag(value)?;
     Ok(())
+}
+
+fn repair_offline_hosts(options: &mut PlanOptions, value: &Value) -> Result<(), String> {
+    options.repair_offline_hosts = flag(value)?;
+    Ok(())
+}
+
+fn start_stopped_vms(options: &mut PlanOptions, value: &Value) -> Result<(), String> {
+    options.start_stopped_vms = flag(value)?;
+    Ok(())
+}
+
+fn flag(value: &Value) -> Result<bool, String> {
+    let told = match value {
+        Value::Bool(flag) => Some(*flag),
+        Value::String(text) => gates::truth(text),
+        _ => None,
+    };
+    told.ok_or_else(|| format!("{value} is neither true nor false"))
 }
 
 fn cpu_requests(options: &mut PlanOptions, value: &Value) -> Result<(), String> {

@@ -149,6 +149,7 @@ families! {
     listed_at: InRegion = &tenon::REGION_LISTED;
     claims_drifted: DriftedIn = &tenon::DRIFTED;
     orphans_removed: Removed = &tenon::ORPHANS_REMOVED;
+    stopped_vms_started: () = &tenon::STOPPED_VMS_STARTED;
     plan_time: PlanPhase = &tenon::PLAN_TIME;
     plan_decisions: PlanDecision = &tenon::PLAN_DECISIONS;
     nodes_kept: Kept = &tenon::NODES_KEPT;

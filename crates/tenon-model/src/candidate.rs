@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::disruption_budget::{BudgetFault, DisruptionBudget};
 use crate::duration::{DurationError, TimespanOrNever};
 use crate::pod::PodKey;
-use crate::repair::Unhealthy;
+use crate::repair_decision::Unhealthy;
 use crate::timestamp::Timestamp;
 
 /// A NodeClaim of ours with its Node and its pods.

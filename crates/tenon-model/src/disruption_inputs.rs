@@ -18,6 +18,11 @@ pub struct DisruptionInputs {
     pub held: BTreeMap<Arc<PodKey>, PodHold>,
     /// NodePools whose roll-out was halted, because a replacement never took pods: none of their nodes is replaced for drift.
     pub halted: BTreeSet<String>,
+    /// NodeClaims whose VM is on a host that Proxmox lists as offline, if an operator wants their nodes replaced: the cause is known,
+    /// so it does not matter how many of a pool they are.
+    pub on_offline_hosts: BTreeSet<String>,
+    /// NodeClaims whose VM was rebooted so often within a day that another reboot would not help: their nodes are replaced.
+    pub rebooted_often: BTreeSet<String>,
     /// Nodes whose replacement failed, and the move that was tried: it is not tried again as long as it is the same.
     pub failed: BTreeMap<String, u64>,
 }

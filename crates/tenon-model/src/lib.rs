@@ -51,6 +51,7 @@ mod quantity_tests;
 mod quantity_text;
 mod reason_message;
 mod repair;
+mod repair_decision;
 mod requirement;
 #[cfg(test)]
 mod requirement_tests;
@@ -123,7 +124,8 @@ pub use provider_id::{ProviderId, ProviderIdError};
 pub use pve_size::{PveSize, PveSizeError};
 pub use quantity::{Quantity, QuantityFormat};
 pub use quantity_text::QuantityError;
-pub use repair::{REPAIR_POLICIES, RepairPolicy, Unhealthy};
+pub use repair::{RepairAction, RepairPolicies, RepairPolicy, RepairPolicyFault, SaidCondition};
+pub use repair_decision::{RepairDecision, RepairVerdict, Unhealthy, judge_repair};
 pub use requirement::{Operator, OperatorError, Requirement};
 pub use requirements::{Incompatible, Requirements};
 pub use resources::{Resources, Shortage};

@@ -79,6 +79,20 @@ impl Estate {
         self.with(|state| state.change_world(change))
     }
 
+    /// Removes a host that is off from its cluster, as `pvecm delnode` and the removal of its folder do: its VMs go with it.
+    pub fn remove_host(&self, host: &str) -> Result<(), WorldError> {
+        self.with(|state| {
+            state.hosts.remove(host).ok_or_else(|| WorldError::UnknownHost(host.into()))?;
+            state.config.hosts.retain(|spec| spec.name != host);
+            let lost: Vec<u32> = state.vms.values().filter(|vm| vm.host == host).map(|vm| vm.vmid).collect();
+            for vmid in lost {
+                state.volumes.retain(|_, volume| volume.owner != Some(vmid));
+                drop(state.drop_vm(vmid));
+            }
+            Ok(())
+        })
+    }
+
     /// Fills or empties a storage until exactly this much is free (on every host, when it is local).
     pub fn set_storage_free(&self, storage: &str, bytes: u64) -> Result<(), WorldError> {
         self.with(|state| state.leave_free(storage, bytes))

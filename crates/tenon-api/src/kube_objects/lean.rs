@@ -31,9 +31,9 @@ fn keep(meta: &mut ObjectMeta, annotations: &[&str]) {
 impl Lean for Node {
     fn make_lean(&mut self) {
         for said in self.status.iter_mut().flat_map(|status| status.conditions.iter_mut().flatten()) {
-            // A heartbeat changes neither.
-            let NodeCondition { type_, status, last_transition_time, .. } = std::mem::take(said);
-            *said = NodeCondition { type_, status, last_transition_time, ..NodeCondition::default() };
+            // A heartbeat changes none of these. The reason says which repair policy a condition meets.
+            let NodeCondition { type_, status, reason, last_transition_time, .. } = std::mem::take(said);
+            *said = NodeCondition { type_, status, reason, last_transition_time, ..NodeCondition::default() };
         }
     }
 }
@@ -150,11 +150,11 @@ mod tests {
     }
 
     #[test]
-    fn of_the_conditions_of_a_node_only_what_is_true_is_kept() {
+    fn of_the_conditions_of_a_node_only_what_repair_policies_look_at_is_kept() {
         let node = |beat: &str| {
             lean::<Node>(
                 &json!({ "metadata": { "name": "n", "uid": "u", "annotations": { "a": "b" } }, "status": { "conditions":
-                [{ "type": "Ready", "status": "True", "reason": beat, "message": beat, "lastHeartbeatTime": beat }] } }),
+                [{ "type": "Ready", "status": "True", "reason": "KubeletReady", "message": beat, "lastHeartbeatTime": beat }] } }),
             )
         };
         let kept = node("2026-01-01T00:00:00Z");

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use tenon_model::{BoundPod, Catalog, LabelTexts, Mirror, Pod, PodKey, PodShape, PodStorage, Seconds, Snapshot};
+use tenon_model::{
+    BoundPod, Catalog, LabelTexts, Mirror, Pod, PodKey, PodShape, PodStorage, RepairPolicies, Seconds, Snapshot,
+};
 
 use super::Surroundings;
 use super::attach_limits::{self, Drivers, Limits};
@@ -41,6 +43,7 @@ pub struct Follower {
     spread: DefaultSpread,
     namespaces: NamespaceFollower,
     gates: FeatureGates,
+    repair: RepairPolicies,
 }
 
 /// What a machine was known by at the last look.
@@ -74,6 +77,7 @@ impl Follower {
         now: Seconds,
     ) -> Snapshot {
         self.gates = options.feature_gates;
+        self.repair = options.repair_policies.clone();
         self.look_at_machines(objects, around);
         let pods = self.pods.look(&objects.pods);
         self.look_at_daemons(objects, &pods);
@@ -101,7 +105,7 @@ impl Follower {
                 type_limits: drivers.of_type(machine.labels()),
             };
             if !before.remove(&machine.id).is_some_and(|before| before.are(&parts)) {
-                match machine.state(around) {
+                match machine.state(around, &self.repair) {
                     Some(mut state) => {
                         state.labels = self.texts.labels(machine.labels().into_iter().flatten());
                         attach_limits::fill(&mut state, parts.csi_node.as_deref(), &parts.type_limits);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use tenon_model::{Effect, NodeStage, NodeState, Resources, Taint};
+use tenon_model::{Effect, NodeStage, NodeState, RepairPolicies, Resources, Taint};
 
 use super::Surroundings;
 use super::conversion::{node_taint, taint};
@@ -97,9 +97,9 @@ impl Machine<'_> {
     }
 
     /// What it is like, without its labels; what its pods use is not in it. None as long as nobody knows its size.
-    pub(super) fn state(&self, around: &dyn Surroundings) -> Option<NodeState> {
+    pub(super) fn state(&self, around: &dyn Surroundings, repair: &RepairPolicies) -> Option<NodeState> {
         let mut state = match (self.claim, self.node) {
-            (Some(claim), node) => claimed(claim, node.map(AsRef::as_ref), around)?,
+            (Some(claim), node) => claimed((claim, node.map(AsRef::as_ref)), around, repair)?,
             (None, node) => unclaimed(node?),
         };
         let fence = Taint { key: CORDONED.to_owned(), value: String::new(), effect: Effect::NoSchedule };
@@ -127,7 +127,11 @@ fn says(node: &Node, label: &str) -> bool {
 }
 
 /// A machine of ours: what its claim says until its node registered, and what its node says from then on.
-fn claimed(claim: &NodeClaim, node: Option<&Node>, around: &dyn Surroundings) -> Option<NodeState> {
+fn claimed(
+    (claim, node): (&NodeClaim, Option<&Node>),
+    around: &dyn Surroundings,
+    repair: &RepairPolicies,
+) -> Option<NodeState> {
     let registered = node.filter(|node| says(node, LABEL_REGISTERED));
     let is_initialized = node.is_some_and(|node| says(node, LABEL_INITIALIZED));
     let own = |taints: &Option<Vec<crate::Taint>>| taints.iter().flatten().map(taint).collect::<Vec<Taint>>();
@@ -153,7 +157,7 @@ fn claimed(claim: &NodeClaim, node: Option<&Node>, around: &dyn Surroundings) ->
         is_leaving: claim.metadata.deletion_timestamp.is_some()
             || says_of_itself(claim, TERMINATING)
             || is_being_replaced(claim),
-        disruption: Some(Arc::new(disruption_facts(claim, node))),
+        disruption: Some(Arc::new(disruption_facts(claim, node, repair))),
         ..NodeState::default()
     })
 }

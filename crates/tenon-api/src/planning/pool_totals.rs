@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tenon_model::{Catalog, Quantity, Resources};
+use tenon_model::{Catalog, Quantity, RepairPolicies, Resources};
 
 use super::Surroundings;
 use super::nodes::machines;
@@ -15,7 +15,9 @@ use crate::{NodeClaim, NodePool};
 pub fn pool_totals(nodes: Vec<Arc<Node>>, node_claims: Vec<Arc<NodeClaim>>) -> BTreeMap<String, Resources> {
     let objects = Objects { nodes, node_claims, ..Objects::default() };
     let mut totals: BTreeMap<String, Resources> = BTreeMap::new();
-    for state in machines(&objects).iter().filter_map(|machine| machine.state(&Launched)) {
+    // Whether a node is broken changes nothing of what it has.
+    let repair = RepairPolicies::none();
+    for state in machines(&objects).iter().filter_map(|machine| machine.state(&Launched, &repair)) {
         let Some(pool) = state.pool.filter(|_| !state.is_leaving) else { continue };
         let total = totals.entry(pool).or_default();
         total.add(&state.capacity);

@@ -3,6 +3,7 @@
 use anyhow::Context as _;
 use clap::{ArgAction, Args, ValueEnum};
 use tenon_api::plan_options::{MinValuesPolicy, PlanOptions, PreferencePolicy};
+use tenon_model::RepairPolicies;
 
 use crate::prices::PriceArgs;
 
@@ -27,6 +28,18 @@ pub(super) struct PlanningArgs {
     #[arg(long, value_name = "BOOL", env = "LEGACY_NODE_REPAIR", action = ArgAction::Set, num_args = 0..=1)]
     #[arg(require_equals = true, default_missing_value = "true", default_value = "false")]
     legacy_node_repair: bool,
+    /// Policies of node repair in place of the default ones: the text of a YAML or JSON list. See docs/guide/node-repair.md.
+    #[arg(long, value_name = "TEXT", env = "REPAIR_POLICIES")]
+    repair_policies: Option<String>,
+    /// With the feature gate NodeRepair: replace nodes on Proxmox hosts that are offline even if more than 20 % of a NodePool are
+    /// unhealthy.
+    #[arg(long, value_name = "BOOL", env = "REPAIR_OFFLINE_HOSTS", action = ArgAction::Set, num_args = 0..=1)]
+    #[arg(require_equals = true, default_missing_value = "true", default_value = "false")]
+    repair_offline_hosts: bool,
+    /// Start the VM of a node that is not Ready if it is stopped, twice within 24 hours at most, before the node is repaired.
+    #[arg(long, value_name = "BOOL", env = "START_STOPPED_VMS", action = ArgAction::Set, num_args = 0..=1)]
+    #[arg(require_equals = true, default_missing_value = "true", default_value = "false")]
+    start_stopped_vms: bool,
     /// Default topology spread constraints, for pods without their own: the text of a YAML or JSON document with
     /// podTopologySpread.defaultConstraints; unset: none.
     #[arg(long, value_name = "TEXT", env = "SCHEDULER_CONFIG")]
@@ -81,11 +94,14 @@ impl PlanningArgs {
                 MinValues::BestEffort => MinValuesPolicy::BestEffort,
             },
             ignore_dra_requests: self.ignore_dra_requests,
+            repair_offline_hosts: self.repair_offline_hosts,
+            start_stopped_vms: self.start_stopped_vms,
             prices: self.prices.formula()?,
             ..PlanOptions::default()
         };
         let texts = [
             ("feature-gates", self.feature_gates.as_str()),
+            ("repair-policies", self.repair_policies.as_deref().unwrap_or_default()),
             ("scheduler-config", self.scheduler_config.as_deref().unwrap_or_default()),
             ("cpu-requests", self.cpu_requests.as_str()),
         ];
@@ -114,6 +130,21 @@ pub(super) fn introduce(options: &PlanOptions) {
     }
     for gate in options.feature_gates.without_effect() {
         tracing::warn!(gate, "feature gate is enabled but not implemented yet; it has no effect");
+    }
+    if options.repair_policies != RepairPolicies::default() {
+        for policy in options.repair_policies.iter() {
+            let (condition, status, regex) = (&policy.condition, &policy.status, &policy.reason_regex);
+            let (toleration_s, action) = (policy.toleration.as_secs(), policy.action.as_str());
+            tracing::info!(
+                condition,
+                status,
+                regex,
+                toleration_s,
+                priority = policy.priority,
+                action,
+                "using repair policy"
+            );
+        }
     }
     for spread in &options.default_spread {
         let (key, skew) = (&spread.topology_key, spread.max_skew);

@@ -6,7 +6,7 @@ use tenon_api::planning;
 use tenon_engine::disruption::{
     Command, Destination, Disruption, KeptNode, PoolDisruption, RemovedNode, Replacement, Scanner, expected,
 };
-use tenon_model::{Price, Snapshot, TimespanOrNever, Timestamp};
+use tenon_model::{Price, RepairAction, Snapshot, TimespanOrNever, Timestamp};
 
 use super::Input;
 use super::disruption_report::{
@@ -117,7 +117,8 @@ fn command(command: &Command) -> RoundCommand {
         reason: format!("{:?}", command.method.reason()),
         nodes: command.removed.iter().map(node).collect(),
         replacements: command.replacements.iter().map(replacement).collect(),
-        condition: command.unhealthy.map(|found| found.to_string()),
+        condition: command.repair.as_ref().map(|repair| repair.driver.to_string()),
+        action: command.is_reboot().then(|| RepairAction::RebootNode.to_string()),
         terminate_first: command.terminate_first.map(|why| why.as_str().to_owned()),
         moves: command
             .moves

@@ -45,6 +45,9 @@ pub struct RoundCommand {
     /// What is wrong with a node that is repaired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
+    /// What is done about it: `RebootNode` if its VM is only rebooted, and nothing comes for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
     /// Why a node goes before what comes for it is there, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminate_first: Option<String>,

@@ -48,6 +48,7 @@ fn one(command: &RoundCommand, page: &mut String) {
     let nodes: Vec<String> =
         command.nodes.iter().map(|node| format!("{} ({})", node.name, node.instance_type)).collect();
     let mut line = match command.replacements.as_slice() {
+        [] if command.action.is_some() => format!("Reboot {}", nodes.join(", ")),
         [] => format!("Delete {}", nodes.join(", ")),
         several => {
             let new = several.iter().map(|new| match new.offering.instance_type.as_str() {

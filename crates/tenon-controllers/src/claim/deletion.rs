@@ -119,7 +119,8 @@ fn consolidation_policy(context: &Context, claim: &NodeClaim, reason: &str) -> &
     }
 }
 
-fn count_disrupted(context: &Context, claim: &NodeClaim, reason: &str) {
+/// A claim was disrupted, for a reason in the words of the reference.
+pub(crate) fn count_disrupted(context: &Context, claim: &NodeClaim, reason: &str) {
     let label = |name: &str| claim.labels().get(name).cloned().unwrap_or_default();
     let mode = termination_mode(claim);
     let of = Disrupted {

@@ -96,7 +96,7 @@ pub use bootstrap::{Joined, cluster as joined_cluster, is_this_computer};
 pub use clone_slots::CloneLimits;
 pub(crate) use clone_slots::CloneSlots;
 pub(crate) use consistency::Comparisons;
-pub(crate) use deletion::{DeletionReason, delete_claim, termination_mode};
+pub(crate) use deletion::{DeletionReason, count_disrupted, delete_claim, termination_mode};
 pub(crate) use desired_vm::disk_storage;
 pub use desired_vm::{CloneSource, DesiredVm, FirstBoot, Owner, Render};
 pub(crate) use diagnoses::Diagnoses;
@@ -116,6 +116,7 @@ pub use release::{PowerOff, ReleasePass, SeedLeft, release};
 pub(crate) use seed_file::{SEED_TAG, attached_seed_storage};
 pub use seed_file::{SeedFile, seed_file};
 pub use seen_vm::SeenVms;
+pub(crate) use termination::deadline as termination_deadline;
 #[cfg(test)]
 pub(crate) use token::make as make_token;
 pub use token::read as bootstrap_token;

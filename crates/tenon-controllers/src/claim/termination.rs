@@ -23,7 +23,7 @@ use super::release::{PowerOff, ReleasePass, SeedLeft, release};
 use super::seed_file::{attached, delete_file, seed_file};
 use super::{ClaimError, drain, end_counts, late_node, registration_health, token};
 use crate::context::Context;
-use crate::disruption::parse_duration;
+use crate::disruption::{offline_host, parse_duration};
 use crate::events::Event;
 use crate::metrics::{DrainedNode, OfNode, Terminated};
 use crate::moments::after;
@@ -148,7 +148,13 @@ pub(crate) async fn release_vm(
     match release(&pve, &context.owner(claim), record, power_off(context, claim)).await? {
         ReleasePass::Again => Ok(terminating(Duration::ZERO)),
         ReleasePass::Wait(_) if is_interrupted(context, observed, record) => abandon(context, observed, record).await,
-        ReleasePass::Wait(why) => Ok(waiting(waited_s(context, observed, record), record, &why)),
+        ReleasePass::Wait(why) => {
+            let listing = context.regions.polled(&record.place.region).await;
+            match listing.and_then(|listing| offline_host(&listing, record)) {
+                Some(host) => Ok(waiting_for_host(claim, record, &host)),
+                None => Ok(waiting(waited_s(context, observed, record), record, &why)),
+            }
+        }
         ReleasePass::Hidden if is_interrupted(context, observed, record) => abandon(context, observed, record).await,
         ReleasePass::Hidden => Ok(terminating(LOOK_LATER)),
         ReleasePass::Locked(lock) => locked(context, observed, record, &lock).await,
@@ -240,6 +246,22 @@ fn waiting(waited_s: i64, record: &LaunchRecord, why: &str) -> Outcome {
     }
     let note = format!("Cannot destroy VM {} on host {} yet: {why}; retrying", record.vmid, record.host());
     terminating(LOOK_RARELY).with_event(Event::new(&event_reasons::FAILED_TERMINATION, note))
+}
+
+/// The host of the VM is off: nothing is done until it is back, or is no part of its cluster any more.
+fn waiting_for_host(claim: &NodeClaim, record: &LaunchRecord, host: &str) -> Outcome {
+    let message = format!(
+        "Cannot destroy VM {} of NodeClaim {}: host {host} is offline; the VM is destroyed when the host is back. If the host \
+         is gone for good, remove it from the Proxmox cluster",
+        record.vmid,
+        claim.name_any()
+    );
+    Outcome::after(LOOK_RARELY)
+        .with_condition(
+            &INSTANCE_TERMINATING,
+            Verdict::holds_because(&condition_reasons::HOST_OFFLINE, message.clone()),
+        )
+        .with_event(Event::new(&event_reasons::FAILED_TERMINATION, message))
 }
 
 /// The API token may not read the VM any more: it may be ours still.

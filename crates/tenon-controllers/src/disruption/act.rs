@@ -1,5 +1,7 @@
 //! Carries a command out, one recorded step after the other, and takes it back where it fails.
 
+use std::time::Duration;
+
 use kube::ResourceExt;
 use kube::api::{Api, PostParams};
 use tenon_api::{NodeClaim, event_reasons, names};
@@ -12,11 +14,12 @@ use super::labels::{consolidation, deletion_reason, method_of, reason_label, rec
 use super::marks::{mark, note_surplus, record, unmark};
 use super::observe::CommandObjects;
 use super::queue::{Queue, Running};
+use super::repair_bound::{mode, tighten};
 use crate::claim::{ClaimError, delete_claim};
 use crate::context::Context;
 use crate::events::Event;
 use crate::metrics::Created;
-use crate::node_health::count_unhealthy;
+use crate::node_health::{Repaired, count_repaired};
 use crate::provision::nominate;
 use crate::writes::is_outdated;
 
@@ -31,7 +34,7 @@ pub(super) enum Advanced {
     /// Its nodes are being deleted.
     Done,
     /// Its nodes stay.
-    RolledBack(Failure, Running),
+    RolledBack(Failure, Box<Running>),
 }
 
 /// Takes as many steps of a command as can be taken now. Everything is read from the API server before it is changed.
@@ -70,7 +73,7 @@ pub(super) async fn advance(context: &Context, queue: &mut Queue, id: &str) -> R
                 queue.put(running.clone(), now);
                 if roll_back(context, &running, &objects, failure).await? {
                     queue.end(id, now);
-                    return Ok(Advanced::RolledBack(failure, running));
+                    return Ok(Advanced::RolledBack(failure, Box::new(running)));
                 }
             }
         }
@@ -181,6 +184,13 @@ async fn delete_candidates(
             }
             continue;
         }
+        let repair = running.record.repair.as_ref();
+        let bound = repair.and_then(|repair| repair.drain_bound_ns).map(Duration::from_nanos);
+        if let Some(bound) = bound
+            && !tighten(context, claim, bound).await?
+        {
+            continue;
+        }
         let ready = match running.record.replacements.as_slice() {
             [] => String::new(),
             [one] => format!("; replacement NodeClaim {one} is ready"),
@@ -189,8 +199,8 @@ async fn delete_candidates(
         let note = format!("Deleting NodeClaim {name}: Node {name} {}{ready}", state_of(&running.record));
         context.events.publish(claim.as_ref(), &Event::new(&event_reasons::DISRUPTION_TERMINATING, note)).await;
         delete_claim(context, claim, deletion_reason(running.record.reason)).await?;
-        if let (DisruptionReason::Unhealthy, Some(node)) = (running.record.reason, node) {
-            count_unhealthy(context, claim, node);
+        if let Some(repair) = repair {
+            count_repaired(context, claim, Repaired { condition: &repair.condition, mode: mode(bound, claim) });
         }
     }
     Ok(kept)

@@ -171,7 +171,7 @@ mod tests {
             method: Method::Emptiness,
             removed: vec![removed],
             replacements: Vec::new(),
-            unhealthy: None,
+            repair: None,
             terminate_first: None,
             moves: Vec::new(),
             savings: 0.0,

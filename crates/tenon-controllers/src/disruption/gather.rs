@@ -8,6 +8,7 @@ use tenon_api::timestamp;
 use tenon_model::{Snapshot, Timestamp};
 
 use super::candidate::is_reachable;
+use super::offline_hosts::claims_on_offline_hosts;
 use super::queue::Queue;
 use super::undone_drift::forget_undone_drift;
 use crate::context::Context;
@@ -35,6 +36,7 @@ pub(super) async fn look(context: &Context, lookout: &mut Lookout, queue: &mut Q
     snapshot.disruption.nominated = nominated.map(|node| node.name.clone()).collect();
     snapshot.disruption.in_progress.extend(queue.in_progress());
     snapshot.disruption.failed = queue.failed(now);
+    snapshot.disruption.on_offline_hosts = claims_on_offline_hosts(context, &gathered.claims).await;
     keep_unreachable(context, &gathered, &mut snapshot);
     forget_undone_drift(context, &gathered.claims, &mut snapshot);
     Look { gathered, snapshot }

@@ -53,6 +53,7 @@ pub(super) fn reason_label(reason: DisruptionReason) -> &'static str {
 /// The decision that a command is.
 pub(super) fn decision(command: &Command) -> DisruptionDecision {
     let decision = match (command.replacements.is_empty(), command.terminate_first) {
+        _ if command.is_reboot() => "reboot",
         (false, _) => "replace",
         (true, Some(_)) => "terminate-first",
         (true, None) => "delete",

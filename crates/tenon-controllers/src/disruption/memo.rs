@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use tenon_api::kube_objects::{Node, Pod};
 use tenon_api::pod_predicates::is_active;
+use tenon_api::unhealthy_conditions;
 use tenon_engine::disruption::{Disruption, DisruptionBlocked, HostStay, Kept};
 
 use super::candidate::Shown;
@@ -70,7 +71,7 @@ pub(super) fn state_of(context: &Context, shown: &Shown) -> u64 {
         (claim.name_any(), claim.resource_version()).hash(&mut hasher);
     }
     for node in shown.nodes.values() {
-        hash_node(node, &mut hasher);
+        hash_node(context, node, &mut hasher);
     }
     let mut pods: Vec<u64> = context.watched.pods.state().iter().map(|pod| hash_of_pod(pod)).collect();
     pods.sort_unstable();
@@ -93,10 +94,13 @@ fn hash_of_pod(pod: &Pod) -> u64 {
 }
 
 /// Not its version: the status of a node is written all the time.
-fn hash_node(node: &Node, hasher: &mut DefaultHasher) {
+fn hash_node(context: &Context, node: &Node, hasher: &mut DefaultHasher) {
     node.labels().hash(hasher);
     node.annotations().hash(hasher);
     is_ready(node).hash(hasher);
+    for fault in unhealthy_conditions(node, &context.settings.planning.repair_policies) {
+        (fault.condition, fault.status, fault.reason, fault.since.as_nanos()).hash(hasher);
+    }
     node.metadata.deletion_timestamp.is_some().hash(hasher);
     if let Some(spec) = &node.spec {
         spec.unschedulable.hash(hasher);

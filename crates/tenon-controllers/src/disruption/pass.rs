@@ -7,8 +7,10 @@ use tenon_api::kube_objects::Node;
 
 use kube::ResourceExt;
 use tenon_api::NodeClaim;
+use tenon_api::condition_reasons::REBOOTING;
 use tenon_engine::disruption::{Command, Scanner, judge_emptiness};
 use tenon_engine::disruption_command::CommandStep;
+use tenon_model::RepairDecision;
 use tokio::time::Instant;
 
 use super::act::{Advanced, advance, waits};
@@ -20,10 +22,13 @@ use super::marks::{is_marked, unmark};
 use super::memo::{self, Memo};
 use super::observe::CommandObjects;
 use super::queue::Queue;
+use super::reboot_history::RebootHistory;
+use super::repair_bound::drain_bound;
 use super::report::{report, report_rejection};
 use super::start::command_of;
-use super::{count, rollout, scores};
-use crate::claim::ClaimError;
+use super::stopped_vms::StoppedVms;
+use super::{count, reboot, rollout, scores};
+use crate::claim::{ClaimError, is_true};
 use crate::context::Context;
 use crate::moments::instant_after;
 use crate::provision::Lookout;
@@ -50,6 +55,8 @@ pub(super) struct Disruptor {
     queue: Queue,
     pending: Option<Pending>,
     memo: Memo,
+    reboots: RebootHistory,
+    stopped: StoppedVms,
 }
 
 /// A move that waits to be confirmed.
@@ -116,6 +123,7 @@ impl Disruptor {
             return Pass { failures, is_again: true };
         }
         failures.extend(remove_stale_marks(context, &shown, &self.queue).await);
+        failures.extend(self.stopped.start(context, &shown, &self.queue, &mut self.reboots).await);
         if self.pending.as_ref().is_some_and(|pending| pending.due > Instant::now()) {
             return Pass { failures, is_again: false };
         }
@@ -149,7 +157,9 @@ impl Disruptor {
     /// Decides on a fresh look: whether the move that waits still holds, or which one is next. What failed, and whether
     /// something was begun.
     async fn decide(&mut self, context: &Context, shown: &Shown, state: u64) -> (Failures, bool) {
-        let look = look(context, &mut self.lookout, &mut self.queue).await;
+        let mut look = look(context, &mut self.lookout, &mut self.queue).await;
+        look.snapshot.disruption.in_progress.extend(self.stopped.names());
+        look.snapshot.disruption.rebooted_often = self.reboots.often(&shown.claims, context.clock.now());
         if let Some(pending) = self.pending.take() {
             match self.scanner.confirm(&pending.command, &look.snapshot) {
                 Ok(command) => {
@@ -181,10 +191,27 @@ impl Disruptor {
         }
     }
 
+    /// Hands a node over that is rebooted.
+    async fn reboot(&mut self, context: &Context, command: &Command) -> Result<(), ClaimError> {
+        let Some(claim) = reboot::commit(context, command).await? else { return Ok(()) };
+        count::begun(&context.metrics, command);
+        self.reboots.note(&claim, context.clock.now());
+        self.memo.clear();
+        tracing::info!(claim = claim.name_any(), "requested reboot of unhealthy Node");
+        Ok(())
+    }
+
     async fn begin(&mut self, context: &Context, (shown, look): (&Shown, &Look), commands: &[Command]) -> Failures {
         let mut failures = Failures::new();
         for command in commands {
             let nodes = command.names().join(", ");
+            if let Some(repair) = &command.repair {
+                log_repair(context, shown, command, repair);
+            }
+            if command.is_reboot() {
+                failures.extend(self.reboot(context, command).await.err().map(|error| (nodes, error)));
+                continue;
+            }
             let running = match command_of(context, look, command) {
                 Ok(running) => running,
                 Err(why) => {
@@ -210,6 +237,28 @@ impl Disruptor {
     }
 }
 
+/// Why a node is repaired, and how.
+fn log_repair(context: &Context, shown: &Shown, command: &Command, repair: &RepairDecision) {
+    let Some(claim) = command.removed.first().and_then(|removed| shown.claim(&removed.claim)) else { return };
+    let (bound, source) = drain_bound(repair.drain_bound, claim);
+    let bound = bound.map_or_else(|| "none".to_owned(), |bound| format!("{}s", bound.as_secs_f64()));
+    let driver = &repair.driver;
+    tracing::info!(
+        claim = claim.name_any(),
+        condition = driver.condition,
+        status = driver.status,
+        reason = driver.reason,
+        regex = driver.policy.reason_regex,
+        fallback = driver.is_fallback,
+        action = %repair.action,
+        eligible_at = %repair.eligible_at,
+        waited_s = model_time(context.clock.now()).seconds().since(repair.eligible_at.seconds()),
+        drain_bound = bound,
+        bound_source = source.as_str(),
+        "repairing unhealthy Node"
+    );
+}
+
 /// A controller that died, or whoever marked a node by hand, left one that takes no pods and that nobody removes.
 async fn remove_stale_marks(context: &Context, shown: &Shown, queue: &Queue) -> Failures {
     let mut failures = Failures::new();
@@ -218,7 +267,9 @@ async fn remove_stale_marks(context: &Context, shown: &Shown, queue: &Queue) -> 
         .map(|claim| (claim, shown.nodes.get(&claim.name_any())))
         .filter(|(claim, node)| {
             let is_node_leaving = node.is_some_and(|node| node.metadata.deletion_timestamp.is_some());
-            !queue.has(&claim.name_any()) && !is_node_leaving && is_marked(claim, node.map(AsRef::as_ref))
+            // A node that is rebooted keeps the reason why.
+            let is_free = !queue.has(&claim.name_any()) && !is_node_leaving && !is_true(claim, &REBOOTING);
+            is_free && is_marked(claim, node.map(AsRef::as_ref))
         })
         .collect();
     for (claim, node) in free {

@@ -38,7 +38,7 @@ fn command(method: Method, pools: &[&str], scores: &[f64]) -> Command {
         method,
         removed: pools.iter().map(removed).collect(),
         replacements: Vec::new(),
-        unhealthy: None,
+        repair: None,
         terminate_first: None,
         moves: Vec::new(),
         savings: 0.0,

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
+use std::time::Duration;
 
 use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
-use tenon_api::{DisruptionRecord, NodeClaim, NodePool, names};
+use tenon_api::{DisruptionRecord, NodeClaim, NodePool, RepairRecord, names};
 use tenon_engine::disruption::{Command, Destination, Replacement};
 use tenon_model::{NewNode, Plan};
 
@@ -44,6 +45,10 @@ pub(super) fn command_of(context: &Context, look: &Look, command: &Command) -> R
         replacements: planned.iter().map(ResourceExt::name_any).collect(),
         started_at: context.clock.now().as_second(),
         replacing: false,
+        repair: command.repair.as_ref().map(|repair| RepairRecord {
+            condition: repair.driver.condition.clone(),
+            drain_bound_ns: repair.drain_bound.map(nanos),
+        }),
         fingerprint: command.fingerprint,
         id,
     };
@@ -53,6 +58,10 @@ pub(super) fn command_of(context: &Context, look: &Look, command: &Command) -> R
     };
     let destinations: BTreeSet<String> = command.moves.iter().filter_map(|place| to_node(&place.to)).collect();
     Ok(Running { record, planned: Some(planned), destinations, failing: None })
+}
+
+fn nanos(bound: Duration) -> u64 {
+    u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The claims of all planned nodes, in their order. They are launched at the same time, so none may have the VM id or an address of

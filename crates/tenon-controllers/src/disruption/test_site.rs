@@ -56,7 +56,12 @@ impl Site {
 
     /// A node of the pool's first instance type, on which pods run that ask for so many thousandths of a CPU.
     pub(super) async fn add_node(&self, name: &str, pods: &[&str]) {
-        self.stage.add_launched(name, json!({ "spec": { "terminationGracePeriod": null } })).await;
+        self.add_node_with(name, pods, Value::Null).await;
+    }
+
+    /// The same with this `terminationGracePeriod`.
+    pub(super) async fn add_node_with(&self, name: &str, pods: &[&str], grace: Value) {
+        self.stage.add_launched(name, json!({ "spec": { "terminationGracePeriod": grace } })).await;
         self.join(name).await;
         self.stage.run(name, 30).await;
         assert_eq!(self.stage.condition(name, "Initialized").await.0, "True");

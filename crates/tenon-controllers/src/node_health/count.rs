@@ -1,28 +1,29 @@
-//! Which broken nodes were removed, and how?
+//! Which broken nodes were repaired, and how?
 
 use kube::ResourceExt;
-use tenon_api::kube_objects::Node;
-use tenon_api::{NodeClaim, names, unhealthy_conditions};
+use tenon_api::{NodeClaim, names};
 
 use crate::claim::termination_mode;
 use crate::context::Context;
 use crate::metrics::UnhealthyDisrupted;
 
-/// The NodeClaim of a broken node was deleted once its replacement was ready; its pods have as long as it says.
-pub(crate) fn count_unhealthy(context: &Context, claim: &NodeClaim, node: &Node) {
-    let fault = unhealthy_conditions(node).first().map(|fault| fault.policy.condition);
-    count(context, claim, (fault.unwrap_or_default(), termination_mode(claim)));
+/// What is counted of a node that was repaired.
+pub(crate) struct Repaired<'a> {
+    /// The type of the condition that it was repaired for.
+    pub(crate) condition: &'a str,
+    /// How its pods were made to leave, unless only its NodeClaim says.
+    pub(crate) mode: Option<&'static str>,
 }
 
-/// The NodeClaim of a broken node was deleted.
-pub(super) fn count(context: &Context, claim: &NodeClaim, (condition, termination_mode): (&str, &'static str)) {
+/// The NodeClaim of a broken node was deleted, or its VM is to be rebooted.
+pub(crate) fn count_repaired(context: &Context, claim: &NodeClaim, Repaired { condition, mode }: Repaired<'_>) {
     let label = |name: &str| claim.labels().get(name).cloned().unwrap_or_default();
     let of = UnhealthyDisrupted {
         condition: snake_case(condition),
         nodepool: label(names::LABEL_NODEPOOL),
         capacity_type: label(names::LABEL_CAPACITY_TYPE),
         image_id: claim.status.as_ref().and_then(|status| status.image_id.clone()).unwrap_or_default(),
-        termination_mode,
+        termination_mode: mode.unwrap_or_else(|| termination_mode(claim)),
     };
     context.metrics.unhealthy_disrupted.get_or_create(&of).inc();
 }

@@ -9,12 +9,12 @@ use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 use serde_json::json;
 use tenon_api::kube_objects::Node;
-use tenon_api::{NodeClaim, NodePool, event_reasons, names, unhealthy_conditions};
+use tenon_api::{NodeClaim, NodePool, event_reasons, legacy_unhealthy_conditions, names};
 use tenon_engine::disruption::{HealthClaim, HealthVerdict, NodeHealth, TooManyUnhealthy, judge_node_health};
-use tenon_model::Unhealthy;
+use tenon_model::{RepairPolicies, Unhealthy};
 use tokio::time::Instant;
 
-use super::count::count;
+use super::count::{Repaired, count_repaired};
 use crate::claim::{ClaimError, DeletionReason, delete_claim};
 use crate::context::{Context, is_ours};
 use crate::disruption::model_time;
@@ -63,7 +63,8 @@ pub(super) async fn pass(context: &Context) -> BTreeMap<String, String> {
         context.watched.claims.state().into_iter().map(|claim| (claim.name_any(), claim)).collect();
     let mut nodes = context.watched.nodes.state();
     nodes.sort_by_key(|node| node.name_any());
-    let seen: Vec<NodeHealth> = nodes.iter().map(|node| health(node, &claims)).collect();
+    let policies = &context.settings.planning.repair_policies;
+    let seen: Vec<NodeHealth> = nodes.iter().map(|node| health(node, &claims, policies)).collect();
     let mut failures = BTreeMap::new();
     for (name, verdict) in judge_node_health(&seen, model_time(context.clock.now())) {
         let Some(claim) = claims.get(&name) else { continue };
@@ -83,7 +84,7 @@ pub(super) async fn pass(context: &Context) -> BTreeMap<String, String> {
 
 /// A Node for the engine. Its NodeClaim has its name and, once both say so, its VM; one whose VM another controller created is
 /// nobody's to delete.
-fn health(node: &Node, claims: &BTreeMap<String, Arc<NodeClaim>>) -> NodeHealth {
+fn health(node: &Node, claims: &BTreeMap<String, Arc<NodeClaim>>, policies: &RepairPolicies) -> NodeHealth {
     let name = node.name_any();
     let pool = |labels: &BTreeMap<String, String>| labels.get(names::LABEL_NODEPOOL).cloned();
     let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).filter(|id| !id.is_empty());
@@ -96,7 +97,7 @@ fn health(node: &Node, claims: &BTreeMap<String, Arc<NodeClaim>>) -> NodeHealth 
     let claim = claims.get(&name).filter(is_its);
     NodeHealth {
         pool: pool(node.labels()),
-        unhealthy: unhealthy_conditions(node),
+        unhealthy: legacy_unhealthy_conditions(node, policies),
         claim: claim.map(|claim| HealthClaim {
             pool: pool(claim.labels()),
             is_deleting: claim.metadata.deletion_timestamp.is_some(),
@@ -125,7 +126,7 @@ async fn delete(context: &Context, claim: &NodeClaim, unhealthy: Unhealthy) -> R
     let note = format!("Deleting NodeClaim {name}: Node {name} is unhealthy ({unhealthy})");
     context.events.publish(claim, &Event::new(&event_reasons::DISRUPTION_TERMINATING, note)).await;
     delete_claim(context, claim, DeletionReason::Unhealthy).await?;
-    count(context, claim, (unhealthy.policy.condition, "forceful"));
+    count_repaired(context, claim, Repaired { condition: &unhealthy.condition, mode: Some("forceful") });
     tracing::info!(claim = name, condition = %unhealthy, "deleted NodeClaim of unhealthy Node");
     Ok(())
 }

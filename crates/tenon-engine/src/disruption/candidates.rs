@@ -26,7 +26,16 @@ pub(super) enum Class {
     /// It goes on where the drain is bounded.
     Eventual,
     /// The same, and nobody but `karpenter.sh/do-not-repair` protects the node; it need not have taken pods yet.
-    Repair,
+    Repair {
+        /// Whether the policy bounds the drain, whatever the NodeClaim says.
+        is_bounded: bool,
+    },
+}
+
+impl Class {
+    fn is_repair(self) -> bool {
+        matches!(self, Class::Repair { .. })
+    }
 }
 
 /// A node with a NodeClaim.
@@ -158,7 +167,7 @@ impl<'s> Node<'s> {
             return Err(Kept::Blocked(DisruptionBlocked::Deleting));
         }
         match is_disruptable(&self.seen) {
-            Err(why) if class != Class::Repair || !self.is_repaired_in_spite_of(&why) => {
+            Err(why) if !class.is_repair() || !self.is_repaired_in_spite_of(&why) => {
                 return Err(Kept::Blocked(why));
             }
             _ => {}
@@ -170,7 +179,9 @@ impl<'s> Node<'s> {
         if pool.catalog.types().is_empty() {
             return Err(Kept::NoInstanceTypes { pool: pool.name.clone() });
         }
-        if class != Class::Graceful && self.seen.claim.has_bounded_drain {
+        if class == (Class::Repair { is_bounded: true })
+            || (class != Class::Graceful && self.seen.claim.has_bounded_drain)
+        {
             return Ok(rules);
         }
         self.pods_may_move(snapshot).map(|()| rules)

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tenon_model::{DisruptionReason, NewNode, PodKey, Price, Unhealthy};
+use tenon_model::{DisruptionReason, NewNode, PodKey, Price, RepairAction, RepairDecision};
 
 /// How nodes are disrupted. The order is the one they are tried in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,12 +66,12 @@ impl fmt::Display for Method {
 pub struct Command {
     /// How they were found.
     pub method: Method,
-    /// The nodes that go.
+    /// The nodes that go, or the one that is rebooted.
     pub removed: Vec<RemovedNode>,
     /// What comes for them.
     pub replacements: Vec<Replacement>,
-    /// What is wrong with the node, if it is repaired.
-    pub unhealthy: Option<Unhealthy>,
+    /// What is wrong with the node and what is done about it, if it is repaired.
+    pub repair: Option<RepairDecision>,
     /// Why nothing comes for them first, where something should.
     pub terminate_first: Option<TerminateFirst>,
     /// Where their pods go.
@@ -88,6 +88,11 @@ impl Command {
     /// The nodes that go, by name.
     pub fn names(&self) -> Vec<&str> {
         self.removed.iter().map(|removed| removed.node.as_str()).collect()
+    }
+
+    /// Whether its node is only rebooted, and nothing comes for it.
+    pub fn is_reboot(&self) -> bool {
+        self.repair.as_ref().is_some_and(|repair| repair.action == RepairAction::RebootNode)
     }
 
     /// The least of all scores, if a pool asks for one.

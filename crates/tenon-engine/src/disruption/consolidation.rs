@@ -153,7 +153,7 @@ impl<'s> Scan<'s> {
             method,
             removed: going.iter().map(|node| node.removed()).collect(),
             fingerprint: self.fingerprint(&going, &planned),
-            unhealthy: None,
+            repair: None,
             replacements: planned.into_iter().map(|new| Replacement::Planned(Box::new(new))).collect(),
             terminate_first: None,
             moves,

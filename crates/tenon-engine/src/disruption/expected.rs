@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tenon_model::labels::{HOSTNAME, INSTANCE_TYPE, NODEPOOL, REGION, ZONE};
 use tenon_model::{
-    BoundPod, CandidateClaim, CandidateKubeNode, CatalogType, DisruptionFacts, Host, NewNode, NodeState, Overrides,
-    PodKey, Pool, Quantity, Resources, Snapshot, Timestamp,
+    BoundPod, CandidateClaim, CandidateKubeNode, CatalogType, DisruptionFacts, Host, NewNode, NodeStage, NodeState,
+    Overrides, PodKey, Pool, Quantity, Resources, Snapshot, Timestamp,
 };
 
 use super::command::{Command, Destination, Replacement};
@@ -18,6 +18,10 @@ const OF_HOST: [&str; 2] = [tenon_model::resources::CPU, tenon_model::resources:
 /// The snapshot once a move is done, at the same moment. Nodes that come are named after the first node that goes, with `suffix`.
 pub fn expected(snapshot: &Snapshot, command: &Command, suffix: &str) -> Snapshot {
     let mut after = snapshot.clone();
+    if command.is_reboot() {
+        rebooting(&mut after, command);
+        return after;
+    }
     let going: BTreeSet<&str> = command.names().into_iter().collect();
     let (gone, staying): (Vec<_>, Vec<_>) =
         snapshot.nodes.iter().cloned().partition(|node| going.contains(node.name.as_str()));
@@ -50,6 +54,14 @@ pub fn expected(snapshot: &Snapshot, command: &Command, suffix: &str) -> Snapsho
     }
     after.nodes.sort_by(|a, b| a.name.cmp(&b.name));
     after
+}
+
+/// A node that is rebooted stays, with its pods.
+fn rebooting(after: &mut Snapshot, command: &Command) {
+    let names = command.names();
+    for node in after.nodes.iter_mut().filter(|node| names.contains(&node.name.as_str())) {
+        Arc::make_mut(node).stage = NodeStage::Rebooting;
+    }
 }
 
 fn name(command: &Command, suffix: &str, number: usize) -> String {

@@ -93,8 +93,9 @@ pub fn judge_node_health(nodes: &[NodeHealth], now: Timestamp) -> Vec<(String, H
 
 /// Of several faults the one whose time is over first. A young node has no more time than an old one.
 fn first_due(faults: &[Unhealthy]) -> Option<(Unhealthy, Timestamp)> {
-    let faults = faults.iter().map(|fault| (*fault, fault.tolerated_until(None)));
-    faults.min_by_key(|(fault, until)| (*until, fault.policy.condition, fault.policy.status))
+    let faults = faults.iter().map(|fault| (fault, fault.tolerated_until(None)));
+    let first = faults.min_by_key(|(fault, until)| (*until, &fault.condition, &fault.status));
+    first.map(|(fault, until)| (fault.clone(), until))
 }
 
 /// Whether too many nodes of a pool, or of the cluster, are broken, however long each has been.
@@ -111,12 +112,17 @@ fn too_many(nodes: &[NodeHealth], pool: Option<&str>) -> Option<TooManyUnhealthy
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tenon_model::Seconds;
+    use tenon_model::{RepairPolicies, SaidCondition, Seconds};
 
     const NOW: i64 = 10_000;
 
     fn node(name: &str, pool: Option<&str>, sick_s: &[i64]) -> NodeHealth {
-        let fault = |ago: &i64| Unhealthy::of("Ready", "Unknown", Timestamp::from(Seconds(NOW - ago))).unwrap();
+        let policies = RepairPolicies::default();
+        let fault = |ago: &i64| {
+            let since = Timestamp::from(Seconds(NOW - ago));
+            let said = SaidCondition { condition: "Ready", status: "Unknown", reason: "", since };
+            policies.matches(&said).remove(0)
+        };
         let pool = pool.map(str::to_owned);
         let claim = Some(HealthClaim { pool: pool.clone(), is_deleting: false });
         NodeHealth { name: name.to_owned(), pool, unhealthy: sick_s.iter().map(fault).collect(), claim }
@@ -131,7 +137,7 @@ mod tests {
         let words = judge_node_health(nodes, now).into_iter().map(|(name, verdict)| match verdict {
             HealthVerdict::Tolerated { until, .. } => format!("{name} until {}", until.seconds().0 - NOW),
             HealthVerdict::Blocked(why) => format!("{name}: {why}"),
-            HealthVerdict::Delete { unhealthy } => format!("{name} deleted: {}", unhealthy.policy.condition),
+            HealthVerdict::Delete { unhealthy } => format!("{name} deleted: {}", unhealthy.condition),
         });
         words.collect::<Vec<_>>().join("; ")
     }

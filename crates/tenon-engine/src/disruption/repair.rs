@@ -1,11 +1,12 @@
-//! Which broken node is replaced next?
+//! Which broken node is replaced or rebooted next?
 //!
 //! A node is broken once a condition that a repair policy names has lasted for its toleration. Nobody's wish to be left alone holds a
 //! broken node but `karpenter.sh/do-not-repair`; pods that will not leave hold it unless its drain is bounded.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
-use tenon_model::{Timestamp, Unhealthy};
+use tenon_model::{NodeState, Plan, RepairAction, RepairDecision, RepairVerdict, Unhealthy, judge_repair};
 
 use super::blocked::Protected;
 use super::candidates::{Class, Node};
@@ -23,14 +24,13 @@ const UNHEALTHY_MOST_PERCENT: u32 = 20;
 /// A broken node whose time is over.
 struct Due {
     number: usize,
-    unhealthy: Unhealthy,
-    since: Timestamp,
+    decision: RepairDecision,
     /// What losing all its pods costs, for what is left of its life.
     cost: f64,
 }
 
 impl<'s> Scan<'s> {
-    /// One command, or none. The node that is due for longest goes first; of several the one whose pods lose least.
+    /// One command, or none. The most urgent node goes first; of several the one whose pods lose least.
     pub(super) fn repair(&mut self) -> Vec<Command> {
         if !self.snapshot.disruption.gates.node_repair {
             return Vec::new();
@@ -49,54 +49,77 @@ impl<'s> Scan<'s> {
         found
     }
 
-    /// Broken nodes that may be replaced; why others stay is noted.
+    /// Broken nodes that may be repaired; why others stay as they are is noted.
     fn due(&mut self) -> Vec<Due> {
         let mut row = Vec::new();
-        for number in self.those(|node| broken(node).is_some()) {
-            let Some(fault) = broken(&self.nodes[number]) else { continue };
-            match self.is_due(number, fault) {
-                Ok(due) => row.push(due),
+        for number in self.those(|node| !faults(node).is_empty()) {
+            match self.is_due(number) {
+                Ok(due) => row.extend(due),
                 Err(why) => self.keep(REPAIR, number, why),
             }
         }
         row
     }
 
-    fn is_due(&self, number: usize, (unhealthy, since): (Unhealthy, Timestamp)) -> Result<Due, Kept> {
+    fn is_due(&self, number: usize) -> Result<Option<Due>, Kept> {
         let node = &self.nodes[number];
-        if since > self.now {
-            return Err(Kept::Tolerated { unhealthy, until: since });
+        // A node that was just rebooted has its time from then on, like a new one.
+        let began = node.seen.node.as_ref().and_then(|seen| seen.created).max(node.seen.claim.rebooted_at);
+        let mut decision = match judge_repair(faults(node), began, self.now) {
+            Some(RepairVerdict::Due(decision)) => decision,
+            Some(RepairVerdict::Tolerated { unhealthy, until }) => return Err(Kept::Tolerated { unhealthy, until }),
+            None => return Ok(None),
+        };
+        let claim = &node.seen.claim;
+        // Nobody can reboot a VM on a host that is off.
+        if self.snapshot.disruption.rebooted_often.contains(&claim.name) || self.is_host_offline(&claim.name) {
+            decision.action = RepairAction::ReplaceNode;
         }
         if let Some(on) = do_not_repair(node) {
             return Err(Kept::DoNotRepair { on });
         }
-        node.eligible(Class::Repair, self.snapshot)?;
-        let claim = &node.seen.claim;
+        node.eligible(Class::Repair { is_bounded: decision.drain_bound.is_some() }, self.snapshot)?;
         let age_s = claim.created.map_or(0, |created| self.now.seconds().since(created.seconds()));
         let lost: f64 = node.seen.pods.iter().map(|pod| pod.eviction_cost).sum();
-        Ok(Due { number, unhealthy, since, cost: lost * lifetime_remaining(claim.expire_after_s, age_s) })
+        Ok(Some(Due { number, decision, cost: lost * lifetime_remaining(claim.expire_after_s, age_s) }))
     }
 
     /// The move of a broken node, if its pool is not broken as a whole and its budgets allow it.
     fn repaired(&mut self, due: &Due, budgets: &Budgets) -> Result<Command, Kept> {
         let node = &self.nodes[due.number];
-        self.is_single_fault(node.pool_name())?;
+        if !self.is_host_offline(&node.seen.claim.name) {
+            self.is_single_fault(node.pool_name())?;
+        }
         // A node that never took pods is nothing that budgets count.
         if node.seen.is_initialized() && budgets.left(node.pool_name()) == 0 {
             return Err(self.budget_limit(budgets, node));
         }
+        let repair = Some(due.decision.clone());
+        if due.decision.action == RepairAction::RebootNode {
+            let rebooted = self.command(REPAIR, &[due.number], (&Plan::default(), Vec::new()));
+            return Ok(Command { repair, savings: 0.0, ..rebooted });
+        }
         let command = if node.is_static() { self.static_repair(due.number) } else { self.replaced(due.number) }?;
         match self.has_failed(&command) {
             true => Err(Kept::ReplacementFailed),
-            false => Ok(Command { unhealthy: Some(due.unhealthy), ..command }),
+            false => Ok(Command { repair, ..command }),
         }
     }
 
-    /// Whether few enough nodes of a pool are broken, however long each has been.
+    /// Whether a node is broken because its host is, and is replaced for that.
+    fn is_host_offline(&self, claim: &str) -> bool {
+        self.snapshot.disruption.on_offline_hosts.contains(claim)
+    }
+
+    /// Whether few enough nodes of a pool are broken, however long each has been. Those of a host that is offline have a cause of their
+    /// own.
     fn is_single_fault(&self, pool: &str) -> Result<(), Kept> {
         let of_pool = self.snapshot.nodes.iter().filter(|node| node.pool.as_deref() == Some(pool));
         let (mut total, mut unhealthy) = (0_u32, 0_u32);
-        for node in of_pool {
+        let is_elsewhere = |node: &&Arc<NodeState>| {
+            !node.disruption.as_deref().is_some_and(|facts| self.is_host_offline(&facts.claim.name))
+        };
+        for node in of_pool.filter(is_elsewhere) {
             match node.disruption.as_deref().map(|facts| facts.node.as_ref()) {
                 // Of a Node without a NodeClaim nobody says whether it is broken.
                 None => total += 1,
@@ -135,16 +158,13 @@ impl<'s> Scan<'s> {
 }
 
 fn order(one: &Due, other: &Due) -> Ordering {
-    one.since.cmp(&other.since).then(one.cost.total_cmp(&other.cost)).then(one.number.cmp(&other.number))
+    let urgency = other.decision.score.cmp(&one.decision.score);
+    urgency.then(one.cost.total_cmp(&other.cost)).then(one.number.cmp(&other.number))
 }
 
-/// What is wrong with a node, and since when it is no longer tolerated. Of several faults the one whose time is over first.
-fn broken(node: &Node<'_>) -> Option<(Unhealthy, Timestamp)> {
-    let seen = node.seen.node.as_ref()?;
-    // A node that was just rebooted has its time from then on, like a new one.
-    let began = seen.created.max(node.seen.claim.rebooted_at);
-    let faults = seen.unhealthy.iter().map(|fault| (*fault, fault.tolerated_until(began)));
-    faults.min_by_key(|(fault, until)| (*until, fault.policy.condition))
+/// What is wrong with a node.
+fn faults<'n>(node: &'n Node<'_>) -> &'n [Unhealthy] {
+    node.seen.node.as_ref().map(|seen| seen.unhealthy.as_slice()).unwrap_or_default()
 }
 
 /// Who asked that the node not be repaired.

@@ -1,7 +1,10 @@
 //! Broken nodes are replaced, one at a time.
 
+use std::time::Duration;
+
 use super::world::{decided, expect, kept, reasons, told, world};
-use tenon_engine::disruption::decide;
+use tenon_engine::disruption::{decide, expected};
+use tenon_model::{NodeStage, RepairAction};
 
 /// A pool of ten, so that two may be broken; `node` and `pod` are more words for the first and its pod.
 fn ten(node: &str, pod: &str) -> String {
@@ -21,7 +24,7 @@ const SICK: &str = "sick=1000";
 fn j2_a_broken_node_is_replaced_before_it_goes_and_the_reason_is_told() {
     expect(&ten(SICK, ""), &["repair: n1 => web/mid/on-demand | p1>#0"]);
     let found = decided(&ten(SICK, ""));
-    let why = found.commands[0].unhealthy.unwrap().to_string();
+    let why = found.commands[0].repair.as_ref().unwrap().driver.to_string();
     assert!(why.starts_with("condition Ready=Unknown since 2026-03-11T"), "{why}");
     assert_eq!(format!("{:?}", found.commands[0].method.reason()), "Unhealthy");
     expect(&ten("sick-false=1000", ""), &["repair: n1 => web/mid/on-demand | p1>#0"]);
@@ -71,6 +74,24 @@ fn j2_a_pool_of_which_more_than_a_fifth_is_broken_is_left_alone_and_another_is_n
 }
 
 #[test]
+fn nodes_of_a_host_that_is_offline_are_replaced_however_many_they_are() {
+    let text = |first: &str, others: &str| {
+        let text = ten(&format!("{SICK} {first}"), "");
+        (1..4).fold(text, |text, m| {
+            text.replace(&format!("node m{m} is=mid"), &format!("node m{m} sick=990 {others} is=mid"))
+        })
+    };
+    assert!(kept("n1", &text("", "")).contains("4 of 10 nodes of NodePool web are unhealthy"));
+    expect(&text("host-offline", "host-offline"), &["repair: n1 => web/mid/on-demand | p1>#0"]);
+    expect(&text("host-offline reboots", "host-offline"), &["repair: n1 => web/mid/on-demand | p1>#0"]);
+    assert!(kept("n1", &text("host-offline no-repair", "")).contains("do-not-repair"), "and the others are too many");
+    let closed = text("host-offline", "host-offline").replace("after=Never", "after=Never budget=0@Unhealthy");
+    assert!(kept("n1", &closed).contains("allows 0 of 10"), "budgets pace these, too");
+    let one_else = text("", "host-offline");
+    expect(&one_else, &["repair: n1 => web/mid/on-demand | p1>#0"]);
+}
+
+#[test]
 fn j2_only_do_not_repair_protects_a_broken_node() {
     for (words, on) in [("no-repair", "Node n1"), ("no-repair-claim", "NodeClaim claim-n1")] {
         let found = kept("n1", &ten(&format!("{SICK} {words}"), ""));
@@ -90,6 +111,56 @@ fn j2_pods_that_will_not_leave_hold_a_broken_node_unless_its_drain_is_bounded_an
         let bounded = ten(&format!("{SICK} bounded-drain"), pod);
         expect(&bounded, &["repair: n1 => web/mid/on-demand | p1>#0"]);
     }
+}
+
+#[test]
+fn j2_a_policy_that_bounds_the_drain_lets_a_node_go_whose_pods_will_not_leave() {
+    for pod in ["keep=true", "pdb=now", "pdb=always", "pdb=several"] {
+        expect(&ten(&format!("{SICK} bound=30"), pod), &["repair: n1 => web/mid/on-demand | p1>#0"]);
+        let found = decided(&ten(&format!("{SICK} bound=0"), pod));
+        assert_eq!(found.commands[0].repair.as_ref().unwrap().drain_bound, Some(Duration::ZERO), "{pod}");
+    }
+}
+
+#[test]
+fn j3_a_node_whose_policy_says_so_is_rebooted_and_nothing_comes_for_it() {
+    let text = ten(&format!("{SICK} reboots"), "");
+    let found = decided(&text);
+    assert_eq!((told(&found.commands[0]).as_str(), found.commands[0].is_reboot()), ("repair: n1", true));
+    let full = text.replace("after=Never", "after=Never limit:cpu=40");
+    assert_eq!(told(&decided(&full).commands[0]), "repair: n1", "nobody asks where its pods would go");
+    let after = expected(&world(&text), &found.commands[0], "new");
+    let node = after.nodes.iter().find(|node| node.name == "n1").unwrap();
+    assert_eq!((node.stage, node.pods.len(), after.nodes.len()), (NodeStage::Rebooting, 1, 10));
+}
+
+#[test]
+fn j3_what_holds_a_replacement_holds_a_reboot() {
+    let text = |words: &str, pod: &str| ten(&format!("{SICK} reboots {words}"), pod);
+    assert!(kept("n1", &text("no-repair", "")).contains("do-not-repair"));
+    assert!(!kept("n1", &text("", "keep=true")).is_empty());
+    assert!(decided(&text("bound=30", "keep=true")).commands[0].is_reboot());
+    assert!(decided(&text("bounded-drain", "keep=true")).commands[0].is_reboot());
+    let closed = text("", "").replace("after=Never", "after=Never budget=0@Unhealthy");
+    assert!(kept("n1", &closed).contains("allows 0 of 10"));
+    let many = text("", "")
+        .replace("node m1 is=mid", "node m1 sick=1 is=mid")
+        .replace("node m2 is=mid", "node m2 sick=1 is=mid");
+    assert!(kept("n1", &many).contains("3 of 10 nodes"));
+}
+
+#[test]
+fn j3_a_node_that_was_rebooted_too_often_is_replaced() {
+    let found = decided(&ten(&format!("{SICK} reboots bound=30 rebooted-often"), ""));
+    assert_eq!(told(&found.commands[0]), "repair: n1 => web/mid/on-demand | p1>#0");
+    let repair = found.commands[0].repair.clone().unwrap();
+    assert_eq!((repair.action, repair.drain_bound), (RepairAction::ReplaceNode, Some(Duration::from_secs(30))));
+}
+
+#[test]
+fn j3_a_static_node_is_rebooted_whatever_its_limit() {
+    let text = fixed("limit:nodes=2", "").replace("sick=1000", "sick=1000 reboots");
+    assert_eq!(told(&decided(&text).commands[0]), "repair: n1");
 }
 
 #[test]

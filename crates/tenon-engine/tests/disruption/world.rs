@@ -8,17 +8,20 @@
 //! pool  web policy=Balanced after=30s budget=10% budget=0@Drifted budget=1@@0_8_*_*_*;10h
 //! node  n1 is=small zone=a kind=spot pool=web drifted=60 quiet=10 nominated keep keep-claim deleting not-ready
 //!       bounded-drain foreign uninitialized in-progress sick=960 sick-false=960 created=100 no-repair no-repair-claim unregistered rebooted=60
+//!       reboots bound=30 rebooted-often host-offline
 //!       expires=3600
 //! bound p1 on=n1 cpu=1 keep=true started=60 pdb=now owner=daemon cost=134217728 priority=5 job=3600
 //! ```
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenon_engine::disruption::{Command, Destination, Disruption, Replacement, decide};
 use tenon_model::{
     BoundPod, BudgetText, CandidateClaim, CandidateKubeNode, ConsolidationPolicy, DisruptionBudget, DisruptionFacts,
     DisruptionPool, DisruptionReason, HoldKind, NodeStage, NodeState, Overrides, Owner, PodHold, PodWorth, Pool,
-    Protection, Quantity, Resources, Seconds, Snapshot, Unhealthy,
+    Protection, Quantity, RepairAction, RepairPolicies, RepairPolicy, Resources, SaidCondition, Seconds, Snapshot,
+    Unhealthy,
 };
 
 use super::nodes::{ago, now};
@@ -107,6 +110,12 @@ fn node(snapshot: &mut Snapshot, name: &str, words: &Words<'_>) {
     if has("nominated") {
         snapshot.disruption.nominated.insert(name.to_owned());
     }
+    if has("host-offline") {
+        snapshot.disruption.on_offline_hosts.insert(format!("claim-{name}"));
+    }
+    if has("rebooted-often") {
+        snapshot.disruption.rebooted_often.insert(format!("claim-{name}"));
+    }
     if has("in-progress") {
         snapshot.disruption.in_progress.insert(name.to_owned());
     }
@@ -132,12 +141,30 @@ fn node(snapshot: &mut Snapshot, name: &str, words: &Words<'_>) {
     }
 }
 
+/// The policies of the provider; with `reboots` or `bound` a node that is silent is rebooted, or has so many seconds to drain.
+fn policies(words: &Words<'_>) -> RepairPolicies {
+    let (reboots, bound) = (get(words, "reboots").is_some(), get(words, "bound"));
+    let mut policies: Vec<RepairPolicy> = RepairPolicies::default().iter().cloned().collect();
+    let silent = RepairPolicy {
+        reason_regex: ".*".to_owned(),
+        action: if reboots { RepairAction::RebootNode } else { RepairAction::ReplaceNode },
+        grace_period: bound.map(|seconds| Duration::from_secs(seconds.parse().unwrap())),
+        ..policies[1].clone()
+    };
+    policies.push(silent);
+    RepairPolicies::new(policies).unwrap()
+}
+
 fn facts(name: &str, is_up: bool, words: &Words<'_>) -> DisruptionFacts {
     let has = |key: &str| get(words, key).is_some();
     let seconds = |key: &str| get(words, key).map(|seconds| ago(seconds.parse().unwrap()));
     let sick = [("sick", "Unknown"), ("sick-false", "False")];
-    let sick = sick.into_iter().filter_map(|(word, status)| Unhealthy::of("Ready", status, seconds(word)?));
-    let unhealthy: Vec<Unhealthy> = sick.collect();
+    let policies = policies(words);
+    let sick = sick.into_iter().filter_map(|(word, status)| {
+        let said = SaidCondition { condition: "Ready", status, reason: "", since: seconds(word)? };
+        Some(policies.matches(&said))
+    });
+    let unhealthy: Vec<Unhealthy> = sick.flatten().collect();
     DisruptionFacts {
         claim: CandidateClaim {
             name: format!("claim-{name}"),

@@ -98,16 +98,20 @@ async fn scale_up_and_down(world: &mut World) -> anyhow::Result<()> {
     ensure!(world.vms().iter().all(|id| *id >= 21_000), "{:?}", world.vms());
     world.scale("web", 0).await?;
     world.until_nothing_is_left().await?;
+    until_class_is_free(world).await?;
+    let log = world.log();
+    ensure!(log.contains("--vm-memory-overhead-percent (0.075) has no effect"), "{log}");
+    crate::rights_audit::keeps_to_the_table_as(world.testbed()?, "karpenter-tenon")
+}
+
+/// A class that is in use keeps its finalizer, and without the controller nobody takes it off.
+async fn until_class_is_free(world: &World) -> anyhow::Result<()> {
     let classes: Api<ProxmoxNodeClass> = Api::all(world.admin.clone());
-    // A class that is in use keeps its finalizer, and without the controller nobody takes it off.
     world
         .until("the class is not in use", async || {
             Ok(classes.get("default").await?.finalizers().is_empty().then_some(()))
         })
-        .await?;
-    let log = world.log();
-    ensure!(log.contains("--vm-memory-overhead-percent (0.075) has no effect"), "{log}");
-    crate::rights_audit::keeps_to_the_table_as(world.testbed()?, "karpenter-tenon")
+        .await
 }
 
 /// Uninstalls the release, after which everything in no namespace is as it was before.
@@ -126,6 +130,10 @@ async fn uninstall(world: &World, before: &BTreeSet<String>) -> anyhow::Result<(
 /// Values that a user of Tenon adds.
 const MORE: &str = "\
 metrics: { type: none }
+settings: { featureGates: { nodeRepair: true } }
+repairPolicies:
+- { conditionType: Ready, conditionStatus: 'False', reasonRegex: '.*', tolerationDuration: 20m, priority: 1, action: RebootNode }
+- { conditionType: Ready, conditionStatus: Unknown, tolerationDuration: 5s, action: ReplaceNode }
 schedulerConfig: |
   podTopologySpread:
     defaultConstraints:
@@ -155,6 +163,9 @@ async fn a_fresh_release_with_the_go_providers_values_runs_and_leaves_nothing_bu
     let installed = Admin { testbed: world.testbed()? }.cluster_scoped()?;
     ensure!(installed.len() > before.len() + 4, "{:?}", installed.difference(&before));
     scale_up_and_down(&mut world).await?;
+    crate::repairing::a_silent_node_is_replaced(&world).await?;
+    until_class_is_free(&world).await?;
+    ensure!(world.log().matches("using repair policy").count() == 2, "{}", world.tail());
     uninstall(&world, &before).await?;
     world.end().await
 }

@@ -50,6 +50,12 @@ pub(crate) struct Embedded {
     pub(crate) second: Option<(String, Estate)>,
     /// What the next controllers have switched on.
     pub(crate) gates: String,
+    /// The repair policies of the next controllers, as the text of their flag; empty: the default ones.
+    pub(crate) repair_policies: String,
+    /// Whether the next controllers replace nodes on hosts that are offline, however many.
+    pub(crate) repairs_offline_hosts: bool,
+    /// Whether the next controllers start VMs that are stopped.
+    pub(crate) starts_stopped_vms: bool,
     /// Whether the next controllers approve certificates.
     pub(crate) csr_approver: &'static str,
     /// How long a launch of the next controllers may stand still.
@@ -113,6 +119,9 @@ impl Embedded {
             beside: None,
             second: None,
             gates: String::new(),
+            repair_policies: String::new(),
+            repairs_offline_hosts: false,
+            starts_stopped_vms: false,
             csr_approver: "false",
             launch_timeout: None,
             server: SERVER.to_owned(),
@@ -151,12 +160,16 @@ impl Embedded {
         let client = self.fuse.client(self.workload.clone());
         self.live = self.regions(estate)?.into();
         let clients = Clients { workload: client, home: None, regions: self.live.clone() };
+        let mut planning = plan_options::read(&format!("featureGates: '{}'", self.gates))?;
+        planning.set("repair-policies", &self.repair_policies)?;
+        planning.set("start-stopped-vms", if self.starts_stopped_vms { "true" } else { "false" })?;
+        planning.set("repair-offline-hosts", if self.repairs_offline_hosts { "true" } else { "false" })?;
         let settings = Settings {
             cluster_endpoint: Some(self.server.clone()),
             cluster_id: self.cluster_id.clone(),
             batch_idle: Duration::from_millis(300),
             batch_max: Duration::from_secs(1),
-            planning: plan_options::read(&format!("featureGates: '{}'", self.gates))?,
+            planning,
             csr_approver: match self.csr_approver {
                 "true" => CsrApprover::Tenon,
                 "external" => CsrApprover::External,

@@ -210,6 +210,30 @@ impl World {
         }
     }
 
+    /// The repair policies of the next controller, as the text of their flag.
+    pub(crate) fn repair_by(&mut self, policies: &str) {
+        match &mut self.ground {
+            Ground::Real(real) => real.more_args.push(format!("--repair-policies={policies}")),
+            Ground::Embedded(embedded) => policies.clone_into(&mut embedded.repair_policies),
+        }
+    }
+
+    /// The next controller replaces nodes on hosts that are offline, however many they are.
+    pub(crate) fn repair_offline_hosts(&mut self) {
+        match &mut self.ground {
+            Ground::Real(real) => real.more_args.push("--repair-offline-hosts".to_owned()),
+            Ground::Embedded(embedded) => embedded.repairs_offline_hosts = true,
+        }
+    }
+
+    /// The next controller starts VMs of silent nodes that are stopped.
+    pub(crate) fn start_stopped_vms(&mut self) {
+        match &mut self.ground {
+            Ground::Real(real) => real.more_args.push("--start-stopped-vms".to_owned()),
+            Ground::Embedded(embedded) => embedded.starts_stopped_vms = true,
+        }
+    }
+
     /// How long a launch of the next controller may stand still.
     pub(crate) fn limit_launch(&mut self, limit: Duration) {
         match &mut self.ground {

@@ -45,6 +45,8 @@ metrics! {
         "What the guests that run on a host may use at most").unit(Unit::Resource);
     HOST_HELD = metric("tenon_host_held", Kind::Gauge, &[REGION, HOST, HOST_RESOURCE],
         "What is held on a host for NodeClaims whose VM does not run yet").unit(Unit::Resource);
+    STOPPED_VMS_STARTED = metric("tenon_stopped_vms_started_total", Kind::Counter, &[],
+        "VMs of silent Nodes that were stopped and are started again (--start-stopped-vms)");
     ORPHANS_REMOVED = metric("tenon_orphans_removed_total", Kind::Counter, &[ORPHAN],
         "VMs and tokens without a NodeClaim, NodeClaims without a VM and Nodes without a NodeClaim that were removed");
 
