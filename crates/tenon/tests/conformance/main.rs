@@ -148,7 +148,7 @@ behaviours! {
         a_node_waits_for_our_finalizer,
         an_update_may_remove_the_last_finalizer,
         a_write_of_the_status_removes_no_finalizer,
-        one_of_two_removals_of_a_finalizer_finds_nothing,
+        of_two_removals_of_a_finalizer_at_once_one_does_it_and_neither_harms,
     ],
     status: [
         a_custom_object_is_made_without_a_status,
