@@ -80,7 +80,7 @@ fn confine(command: &mut Command, ground: &Ground) {
 /// How many tests of a suite run at once. Whole systems mostly wait, so the longest suite goes on with other tests meanwhile. Each
 /// may have a control plane, which takes half a GiB.
 fn at_once() -> usize {
-    (4 * std::thread::available_parallelism().map_or(2, usize::from)).min(12)
+    (5 * std::thread::available_parallelism().map_or(2, usize::from)).min(12)
 }
 
 /// Runs every suite, some side by side, and prints what each said when it has ended.

@@ -17,7 +17,7 @@ use crate::provision::record_of;
 /// How Proxmox calls a host that its cluster has lost.
 const OFFLINE: &str = "offline";
 
-/// The names of such claims, if an operator wants their nodes replaced.
+/// The names of such claims, if an operator wants their nodes replaced, and their Proxmox cluster has quorum.
 pub(super) async fn claims_on_offline_hosts(context: &Context, claims: &[Arc<NodeClaim>]) -> BTreeSet<String> {
     if !context.settings.planning.repair_offline_hosts {
         return BTreeSet::new();
@@ -35,7 +35,31 @@ pub(super) async fn claims_on_offline_hosts(context: &Context, claims: &[Arc<Nod
         let listing = listings.get(record.place.region.as_str()).and_then(Option::as_deref);
         listing.is_some_and(|listing| offline_host(listing, record).is_some())
     };
-    records.iter().filter(|(_, record)| is_on_one(record)).map(|(name, _)| name.clone()).collect()
+    let found: Vec<(&str, &String)> = records
+        .iter()
+        .filter(|(_, record)| is_on_one(record))
+        .map(|(name, record)| (record.place.region.as_str(), name))
+        .collect();
+    let mut quorate = BTreeMap::new();
+    for (region, _) in &found {
+        if !quorate.contains_key(region) {
+            quorate.insert(*region, is_quorate(context, region).await);
+        }
+    }
+    found
+        .into_iter()
+        .filter(|(region, _)| quorate.get(region).is_some_and(|is_quorate| *is_quorate))
+        .map(|(_, name)| name.clone())
+        .collect()
+}
+
+/// Whether a Proxmox cluster knows which of its hosts are away. To hosts that were cut off, all the others look offline.
+async fn is_quorate(context: &Context, region: &str) -> bool {
+    let Ok(pve) = context.region(region) else { return false };
+    pve.is_quorate().await.unwrap_or_else(|error| {
+        tracing::debug!(region, error = error.to_string(), "cannot read whether the Proxmox cluster is quorate");
+        false
+    })
 }
 
 /// The host of a VM, if it is listed as offline.

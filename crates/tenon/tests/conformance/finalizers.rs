@@ -147,7 +147,9 @@ pub(crate) async fn a_write_of_the_status_removes_no_finalizer(ground: &Ground) 
     Ok(())
 }
 
-pub(crate) async fn of_two_removals_of_a_finalizer_at_once_one_does_it_and_neither_harms(ground: &Ground) -> anyhow::Result<()> {
+pub(crate) async fn of_two_removals_of_a_finalizer_at_once_one_does_it_and_neither_harms(
+    ground: &Ground,
+) -> anyhow::Result<()> {
     let (path, left) = leaving(ground, &[OURS]).await?;
     let patch = json!({ "metadata": { "finalizers": [], "resourceVersion": version(&left), "uid": uid(&left) } });
     let both = [patch.clone(), patch].map(|patch| ground.merge(&path, patch));

@@ -108,7 +108,12 @@ fn names(claims: &[NodeClaim]) -> BTreeSet<String> {
 
 async fn j2_a_node_that_falls_silent_is_replaced_before_it_goes(kind: Kind) -> anyhow::Result<()> {
     let Some(world) = World::repairing(kind, SOON, GATE).await? else { return Ok(()) };
-    world.deploy("web", 2).await?;
+    // Pods that stay on a silent node until it is repaired: others are deleted after five minutes, and the node is empty then.
+    let stay = ["not-ready", "unreachable"].map(
+        |taint| json!({ "key": format!("node.kubernetes.io/{taint}"), "operator": "Exists", "effect": "NoExecute" }),
+    );
+    let container = json!({ "resources": { "requests": { "cpu": "9", "memory": "4Gi" } } });
+    world.deploy_pods(("web", 2), container, json!({ "tolerations": stay })).await?;
     world.until_running("web", 2).await?;
     let before = world.claims().await?;
     let old = &before[0];
